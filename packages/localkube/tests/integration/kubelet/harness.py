@@ -2,21 +2,22 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from testkit.apiserver import serving
+from tests import kubeletpods
+from tests.kubeletpods import NODE, Events, ObservedPods
 
-from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Event
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
@@ -24,39 +25,23 @@ from localkube.kubelet.processes.runner import Network, ProcessRunner
 from localkube.kubelet.sandbox.sandboxrunner import SandboxRunner
 from localkube.podaccess import LogOptions
 
-NODE = "node-0"
 PATIENCE = 120.0
 
 
 def container(command: str | list[str] = "sleep 1000", name: str = "main", **fields: Any) -> JSONObject:
     """Build a container that runs a shell command."""
     argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
-    return {"name": name, "image": "any", "command": argv, **fields}
+    return kubeletpods.container(name, command=argv, **fields)
 
 
 def pod(*containers: JSONObject, name: str = "web-0", **spec: Any) -> JSONObject:
-    """Build a pod that is assigned to the node."""
-    head = {"name": name, "namespace": "default", "labels": {"app": "web"}}
-    spec = {
-        "nodeName": NODE,
-        "containers": list(containers) or [container()],
-        "terminationGracePeriodSeconds": 1,
-        **spec,
-    }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": spec}
+    """Build a pod that is assigned to the node, and terminates quickly."""
+    return kubeletpods.pod(*(containers or [container()]), name=name, **{"terminationGracePeriodSeconds": 1, **spec})
 
 
 def object_of(kind: str, name: str, **fields: Any) -> JSONObject:
     """Build an object of the core API group."""
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "default"}, **fields}
-
-
-def status_of(found: JSONObject, name: str = "main") -> JSONObject:
-    """Return the status of one container. It is empty before the first status write."""
-    status = meta.status(found)
-    entries = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-    none: JSONObject = {"name": name, "state": {}, "lastState": {}, "restartCount": 0}
-    return next((entry for entry in entries if entry["name"] == name), none)
 
 
 def is_over(found: JSONObject) -> bool:
@@ -65,39 +50,12 @@ def is_over(found: JSONObject) -> bool:
 
 
 @dataclass
-class Events:
-    """Stores recorded events."""
-
-    recorded: list[Event] = field(default_factory=list)
-
-    def record(self, event: Event) -> None:
-        self.recorded.append(event)
-
-
-@dataclass
-class KubeletWithProcesses:
+class KubeletWithProcesses(ObservedPods):
     """A cluster for tests, with a kubelet that runs processes."""
 
-    client: Client
     kubelet: Kubelet
     runner: ProcessRunner
     events: Events
-    pods: Informer
-
-    async def until(self, wanted: Callable[[JSONObject], bool], name: str = "web-0") -> JSONObject:
-        """Wait until the pod satisfies the condition. Return the pod."""
-        found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
-
-        def look(change: Change) -> None:
-            if change.new is not None and meta.name(change.new) == name and wanted(change.new) and not found.done():
-                found.set_result(change.new)
-
-        self.pods.subscribe(look)
-        async with asyncio.timeout(PATIENCE):
-            return await found
-
-    async def ready(self, name: str = "web-0") -> JSONObject:
-        return await self.until(lambda found: meta.is_condition_true(found, "Ready"), name)
 
     async def run_to_end(self, obj: JSONObject) -> JSONObject:
         """Create a pod, and wait until it has terminated."""
@@ -119,16 +77,10 @@ class KubeletWithProcesses:
 
     async def delete(self, name: str = "web-0", grace_period: int | None = None) -> JSONObject:
         """Delete a pod, and wait until it no longer exists. Return its last state."""
-        gone: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
-
-        def look(change: Change) -> None:
-            if change.new is None and meta.name(change.object) == name and not gone.done():
-                gone.set_result(change.object)
-
-        self.pods.subscribe(look)
+        deleting = asyncio.create_task(self.gone(name))
+        await asyncio.sleep(0)  # the task subscribes
         await self.client.delete(PODS, ObjectKey("default", name), grace_period=grace_period)
-        async with asyncio.timeout(PATIENCE):
-            return await gone
+        return await deleting
 
 
 @asynccontextmanager
@@ -158,7 +110,7 @@ async def cluster(
             kubelet = Kubelet(client, runner, settings, SystemClock(), events)
             pods = Informer(client, PODS)
             running = [tasks.create_task(pods.run()), tasks.create_task(kubelet.run())]
-            yield KubeletWithProcesses(client, kubelet, runner, events, pods)
+            yield KubeletWithProcesses(client, pods, kubelet, runner, events)
             for task in running:
                 task.cancel()
     finally:

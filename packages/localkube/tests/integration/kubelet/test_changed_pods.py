@@ -5,15 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.kubelet.harness import (
-    PATIENCE,
-    KubeletWithProcesses,
-    container,
-    never,
-    pids,
-    process,
-    status_of,
-)
+from tests.integration.kubelet.harness import PATIENCE, KubeletWithProcesses, container, never, pids, process
+from tests.kubeletpods import status_of
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS

@@ -20,9 +20,9 @@ from tests.integration.kubelet.harness import (
     object_of,
     pod,
     process,
-    status_of,
     until_ended,
 )
+from tests.kubeletpods import status_of
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey

@@ -10,38 +10,19 @@ from random import Random
 
 from testkit.apiserver import serving
 from testkit.virtualtime import VirtualClock
+from tests.kubeletpods import NODE, Events, ObservedPods
 
-from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response
-from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
-from kuberuntime.plan import Event
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.storage.store import Store
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Network, SandboxSpec
 from localkube.kubelet.processes.simulatedrunner import Script, SimulatedRunner, run_forever
-
-NODE = "node-0"
-
-
-def pod(name: str = "web-0", *containers: JSONObject, **spec: object) -> JSONObject:
-    """Build a pod that is assigned to the node."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "labels": {"app": "web"}},
-        "spec": {"nodeName": NODE, "containers": list(containers) or [container()], **spec},
-    }
-
-
-def container(name: str = "main", **fields: object) -> JSONObject:
-    """Build a container that runs `sleep`."""
-    return {"name": name, "image": "any", "command": ["sleep", "1000"], **fields}
-
 
 LONGEST = 6 * 3600.0
 """The timeout of conditions, in seconds."""
@@ -65,19 +46,6 @@ class LosingRunner(SimulatedRunner):
         await self.stop()
 
 
-@dataclass
-class Events:
-    """Stores recorded events."""
-
-    recorded: list[Event] = field(default_factory=list)
-
-    def record(self, event: Event) -> None:
-        self.recorded.append(event)
-
-    def reasons(self) -> list[str]:
-        return [event.reason for event in self.recorded]
-
-
 class CountingTransport(InProcessTransport):
     """Counts writes."""
 
@@ -89,17 +57,16 @@ class CountingTransport(InProcessTransport):
 
 
 @dataclass
-class ModeledKubelet:
+class ModeledKubelet(ObservedPods):
     """An API server and a kubelet for tests."""
 
-    client: Client
     transport: CountingTransport
     runner: LosingRunner
     kubelet: Kubelet
     events: Events
-    pods: Informer
     directory: Path
     caught_up: asyncio.Event
+    limit = LONGEST
 
     async def create(self, obj: JSONObject, resource: Resource = PODS) -> JSONObject:
         return await self.client.create(resource, obj)
@@ -107,41 +74,8 @@ class ModeledKubelet:
     async def delete(self, name: str = "web-0", grace_period: int | None = None) -> None:
         await self.client.delete(PODS, ObjectKey("default", name), grace_period=grace_period)
 
-    async def until(self, wanted: Callable[[JSONObject], bool], name: str = "web-0") -> JSONObject:
-        """Wait until the pod satisfies the condition, for at most `LONGEST` of virtual time. Return the pod."""
-        found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
-
-        def look(change: Change) -> None:
-            if change.new is not None and meta.name(change.new) == name and wanted(change.new) and not found.done():
-                found.set_result(change.new)
-
-        self.pods.subscribe(look)
-        return await asyncio.wait_for(found, LONGEST)
-
-    async def ready(self, name: str = "web-0") -> JSONObject:
-        return await self.until(lambda found: meta.is_condition_true(found, "Ready"), name)
-
-    async def gone(self, name: str = "web-0") -> JSONObject:
-        """Wait until the pod is deleted. Return its last state."""
-        found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
-
-        def look(change: Change) -> None:
-            if change.new is None and meta.name(change.object) == name and not found.done():
-                found.set_result(change.object)
-
-        self.pods.subscribe(look)
-        return await found
-
     async def get(self, name: str = "web-0") -> JSONObject:
         return await self.client.get(PODS, ObjectKey("default", name))
-
-
-def status_of(found: JSONObject, name: str = "main") -> JSONObject:
-    """Return the status of one container. It is empty before the first status write."""
-    status = meta.status(found)
-    entries = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-    none: JSONObject = {"name": name, "state": {}, "lastState": {}, "restartCount": 0}
-    return next((entry for entry in entries if entry["name"] == name), none)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +116,7 @@ async def cluster(machine: Machine) -> AsyncIterator[ModeledKubelet]:
         kubelet = Kubelet(client, runner, settings, VirtualClock(), events)
         pods = Informer(client, PODS)
         running = [tasks.create_task(pods.run()), tasks.create_task(kubelet.run(caught_up := asyncio.Event()))]
-        yield ModeledKubelet(client, transport, runner, kubelet, events, pods, machine.directory, caught_up)
+        yield ModeledKubelet(client, pods, transport, runner, kubelet, events, machine.directory, caught_up)
         for task in running:
             task.cancel()
         await asyncio.wait(running)

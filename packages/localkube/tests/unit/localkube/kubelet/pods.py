@@ -16,15 +16,6 @@ NODE = NodeFacts("127.0.0.1", quantity.parse_list({"cpu": "8", "memory": "16Gi"}
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
-def container(name: str = "main", **fields: Any) -> JSONObject:
-    return {"name": name, "image": "any:1", "command": ["sleep", "1000"], **fields}
-
-
-def pod(*containers: JSONObject, metadata: JSONObject | None = None, **spec: Any) -> JSONObject:
-    head = {"name": "web-0", "namespace": "default", "uid": "u1", "labels": {"app": "web"}, **(metadata or {})}
-    return {"metadata": head, "spec": {"containers": list(containers) or [container()], **spec}}
-
-
 def deleted(found: JSONObject, grace: int = 30) -> JSONObject:
     times = {"deletionTimestamp": "2026-03-01T12:00:30Z", "deletionGracePeriodSeconds": grace}
     return {**found, "metadata": {**found["metadata"], **times}}

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.localkube.kubelet.harness import Machine, ModeledKubelet, cluster, container, pod, status_of
+from tests.kubeletpods import container, pod, status_of
+from tests.unit.localkube.kubelet.harness import Machine, ModeledKubelet, cluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -62,7 +63,7 @@ async def test_log_of_a_deleted_pod_is_the_previous_one_of_the_next(tmp_path: Pa
             assert await logs(it, new, previous=True, tail_lines=0) == b""
             await it.ready()
         with pytest.raises(NodeError, match='previous terminated container "main" in pod "web-1" not found'):
-            await logs(it, await it.create(pod("web-1")), previous=True)
+            await logs(it, await it.create(pod(name="web-1")), previous=True)
 
 
 async def test_container_in_back_off_shows_its_last_log(tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ async def test_container_in_back_off_shows_its_last_log(tmp_path: Path) -> None:
 
 async def test_unstarted_container_has_no_log(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
-        found = await it.create(pod("web-0", container(command=["no-such-program"])))
+        found = await it.create(pod(container(command=["no-such-program"])))
         waiting = await it.until(lambda found: "waiting" in status_of(found).get("state", {}))
         with pytest.raises(NodeError, match="is waiting to start: "):
             await logs(it, waiting)
@@ -89,7 +90,7 @@ async def test_end_of_the_log_becomes_the_message_by_policy(tmp_path: Path) -> N
     program = Program(output="before\nthe reason\n", exits=(1, Exit(1)))
     main = container(terminationMessagePolicy="FallbackToLogsOnError")
     async with cluster(Machine(directory=tmp_path, script=lambda _: program)) as it:
-        await it.create(pod("web-0", main, restartPolicy="Never"))
+        await it.create(pod(main, restartPolicy="Never"))
         found = await it.until(lambda found: "terminated" in status_of(found)["state"])
         assert status_of(found)["state"]["terminated"]["message"] == "before\nthe reason\n"
 
@@ -151,7 +152,7 @@ async def test_command_can_be_killed(tmp_path: Path) -> None:
 
 async def test_command_needs_a_running_container(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
-        found = await it.create(pod("web-0", container(command=["no-such-program"])))
+        found = await it.create(pod(container(command=["no-such-program"])))
         await it.until(lambda found: "message" in status_of(found)["state"].get("waiting", {}))
         with pytest.raises(NodeError, match='container "main" in pod "web-0" is not running'):
             await it.kubelet.exec(found, "main", ("x",), stdin=False, tty=False)
@@ -201,7 +202,7 @@ async def test_broken_pod_worker_refuses_requests(tmp_path: Path) -> None:
         return Program(exits=(1, Exit(1)))
 
     async with cluster(Machine(directory=tmp_path, script=script)) as it:
-        await it.create(pod("web-0", container(), container("second", command=["sh", "broken"])))
+        await it.create(pod(container(), container("second", command=["sh", "broken"])))
         found = await it.ready()
         following = asyncio.create_task(logs(it, found, follow=True))
         await asyncio.sleep(5)

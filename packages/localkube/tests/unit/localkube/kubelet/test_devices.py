@@ -7,15 +7,8 @@ from typing import Any
 
 import pytest
 from testkit.virtualtime import VirtualClock
-from tests.unit.localkube.kubelet.harness import (
-    NODE,
-    Machine,
-    ModeledKubelet,
-    cluster,
-    container,
-    pod,
-    status_of,
-)
+from tests.kubeletpods import NODE, container, pod, status_of
+from tests.unit.localkube.kubelet.harness import Machine, ModeledKubelet, cluster
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -50,7 +43,7 @@ def seen(it: ModeledKubelet) -> dict[str, str]:
 
 async def test_containers_have_only_their_own_devices(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path, 3)) as it:
-        await it.create(pod("web-0", with_gpus(1, "a"), with_gpus(2, "b"), container("none")))
+        await it.create(pod(with_gpus(1, "a"), with_gpus(2, "b"), container("none")))
         found = await it.ready()
         assert seen(it) == {"a": "GPU-0", "b": "GPU-1,GPU-2", "none": ""}
         assert deviceallocations.recorded(found) == {"a": ["GPU-0"], "b": ["GPU-1", "GPU-2"]}
@@ -60,7 +53,7 @@ async def test_containers_have_only_their_own_devices(tmp_path: Path) -> None:
 
 async def test_simulated_gpus_set_no_variables(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
-        await it.create(pod("web-0", with_gpus(8)))
+        await it.create(pod(with_gpus(8)))
         found = await it.ready()
         assert "CUDA_VISIBLE_DEVICES" not in next(iter(it.runner.processes.values())).spec.env
         assert wellknown.DEVICES not in meta.annotations(found)
@@ -70,17 +63,17 @@ async def test_init_container_releases_its_devices(tmp_path: Path) -> None:
     async with cluster(
         machine(tmp_path, script=lambda spec: Program(exits=(1, Exit(0))) if "-init-" in spec.id else Program())
     ) as it:
-        await it.create(pod("web-0", with_gpus(2), initContainers=[with_gpus(2, "init")]))
+        await it.create(pod(with_gpus(2), initContainers=[with_gpus(2, "init")]))
         assert deviceallocations.recorded(await it.ready()) == {"init": ["GPU-0", "GPU-1"], "main": ["GPU-0", "GPU-1"]}
 
 
 async def test_pod_waits_while_a_process_of_another_pod_lives(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path)) as it:
-        await it.create(pod("web-0", with_gpus(2)))
+        await it.create(pod(with_gpus(2)))
         first = await it.ready()
         it.runner.hung.add(meta.uid(first))
         await it.delete(grace_period=30)
-        await it.create(pod("web-1", with_gpus(1)))
+        await it.create(pod(with_gpus(1), name="web-1"))
         await asyncio.sleep(20)
         assert not status_of(await it.get("web-1"))["state"].get("running")
         assert "FailedAllocateDevices" in it.events.reasons()
@@ -94,15 +87,15 @@ async def test_pod_waits_while_a_process_of_another_pod_lives(tmp_path: Path) ->
 async def test_ended_pod_releases_its_devices(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path, 1, script=lambda _: Program(exits=(1, Exit(0))))) as it:
         for name in ("web-0", "web-1"):
-            await it.create(pod(name, with_gpus(1), restartPolicy="Never"))
+            await it.create(pod(with_gpus(1), name=name, restartPolicy="Never"))
             await it.until(lambda found: meta.status(found).get("phase") == "Succeeded", name)
         assert it.kubelet.devices.held() == []
 
 
 async def test_pod_keeps_its_devices_when_its_sandbox_is_lost(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path, 2)) as it:
-        await it.create(pod("web-0", with_gpus(1)))
-        await it.create(pod("web-1", with_gpus(1)))
+        await it.create(pod(with_gpus(1)))
+        await it.create(pod(with_gpus(1), name="web-1"))
         await it.ready("web-0")
         await it.ready("web-1")
         before = it.kubelet.devices.held()
@@ -113,7 +106,7 @@ async def test_pod_keeps_its_devices_when_its_sandbox_is_lost(tmp_path: Path) ->
 
 async def test_failed_pod_without_sandbox_releases_its_devices(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path, 1)) as it:
-        await it.create(pod("web-0", with_gpus(1), restartPolicy="Never"))
+        await it.create(pod(with_gpus(1), restartPolicy="Never"))
         await it.ready()
         await it.runner.lose_everything()
         await it.until(lambda found: meta.status(found).get("phase") == "Failed")
@@ -124,13 +117,13 @@ async def test_failed_pod_without_sandbox_releases_its_devices(tmp_path: Path) -
 async def test_devices_are_restored_after_a_restart(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "objects.db"))
     async with cluster(machine(tmp_path, 2, store=store)) as it:
-        await it.create(pod("web-0", with_gpus(1)))
-        await it.create(pod("web-1", with_gpus(1)))
+        await it.create(pod(with_gpus(1)))
+        await it.create(pod(with_gpus(1), name="web-1"))
         await it.ready("web-0")
         await it.ready("web-1")
         await it.delete("web-0", grace_period=0)
         await it.gone("web-0")
-        await it.create(pod("web-2", with_gpus(1)))
+        await it.create(pod(with_gpus(1), name="web-2"))
         before = (
             deviceallocations.recorded(await it.ready("web-1")),
             deviceallocations.recorded(await it.ready("web-2")),
@@ -147,7 +140,7 @@ async def test_failed_device_is_named_on_pod_and_node(tmp_path: Path) -> None:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
         node["status"] = {"capacity": {wellknown.GPU: "2"}, "allocatable": {wellknown.GPU: "2", "pods": "9"}}
         await it.create(node, NODES)
-        await it.create(pod("web-0", with_gpus(1)))
+        await it.create(pod(with_gpus(1)))
         await it.ready()
         health = DeviceHealth(it.client, it.kubelet.devices, VirtualClock(), it.kubelet.report_failures)
         for _ in range(2):
@@ -160,14 +153,14 @@ async def test_failed_device_is_named_on_pod_and_node(tmp_path: Path) -> None:
         assert meta.status(found)["conditions"][0]["message"] == "GPU-0 is unhealthy: XID 79"
         await it.client.delete(PODS, ObjectKey("default", "web-0"), grace_period=0)
         await it.gone()
-        await it.create(pod("web-1", with_gpus(1)))
+        await it.create(pod(with_gpus(1), name="web-1"))
         await it.ready("web-1")
         assert seen(it) == {"main": "GPU-1"}
 
 
 async def test_pods_have_the_start_of_idle_devices(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path)) as it:
-        await it.create(pod("web-0", with_gpus(2)))
+        await it.create(pod(with_gpus(2)))
         await it.ready()
         clock = VirtualClock()
         since = timestamps.render(clock.now())

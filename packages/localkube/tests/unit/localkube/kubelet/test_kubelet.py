@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from testkit.virtualtime import START
-from tests.unit.localkube.kubelet.harness import Machine, ModeledKubelet, cluster, container, pod, status_of
+from tests.kubeletpods import container, pod, status_of
+from tests.unit.localkube.kubelet.harness import Machine, ModeledKubelet, cluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -50,9 +51,9 @@ async def test_bound_pod_becomes_ready_with_two_status_writes(tmp_path: Path) ->
 @pytest.mark.slow
 async def test_idle_pod_is_not_written(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
-        await it.create(pod("web-0", container(readinessProbe={"tcpSocket": {"port": 80}})))
-        await it.create(pod("web-1", container(command=["no-such-program"])))
-        await it.create(pod("web-2", volumes=[{"name": "v", "configMap": {"name": "no"}}]))
+        await it.create(pod(container(readinessProbe={"tcpSocket": {"port": 80}})))
+        await it.create(pod(container(command=["no-such-program"]), name="web-1"))
+        await it.create(pod(name="web-2", volumes=[{"name": "v", "configMap": {"name": "no"}}]))
         await it.until(waiting_for("ProgramNotFound"), "web-1")
         await asyncio.sleep(60)
         before, told = it.transport.writes, len(it.events.recorded)
@@ -62,8 +63,8 @@ async def test_idle_pod_is_not_written(tmp_path: Path) -> None:
 
 async def test_pods_of_other_nodes_are_ignored(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
-        await it.create(pod("elsewhere", nodeName="other"))
-        await it.create(pod("unbound", nodeName=None))
+        await it.create(pod(name="elsewhere", nodeName="other"))
+        await it.create(pod(name="unbound", nodeName=None))
         await it.create(pod())
         await it.ready()
         assert len(it.runner.sandboxes) == 1
@@ -105,7 +106,7 @@ async def test_restart_of_all_containers_backs_off(tmp_path: Path) -> None:
         return {"init": crashing(0, 0), "watcher": crashing(1, 88)}.get(name, Program())
 
     async with cluster(Machine(directory=tmp_path, script=script)) as it:
-        created = await it.create(pod("web-0", container(), watcher, initContainers=[init], restartPolicy="Never"))
+        created = await it.create(pod(container(), watcher, initContainers=[init], restartPolicy="Never"))
         first = await it.ready()
         during = await it.until(lambda found: meta.is_condition_true(found, "AllContainersRestarting"))
         assert status_of(during, "watcher")["state"]["terminated"]["exitCode"] == 88
@@ -248,7 +249,7 @@ async def test_pod_fails_after_its_deadline_and_keeps_its_object(tmp_path: Path)
 
 
 async def running_cluster(it: ModeledKubelet) -> JSONObject:
-    await it.create(pod("web-0"))
+    await it.create(pod())
     return await it.ready()
 
 
@@ -270,7 +271,7 @@ async def test_pods_keep_their_identity_after_a_cluster_restart(tmp_path: Path) 
 async def test_loss_of_all_processes_is_handled_like_a_restart(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         before = await running_cluster(it)
-        await it.create(pod("web-1", restartPolicy="Never"))
+        await it.create(pod(name="web-1", restartPolicy="Never"))
         await it.ready("web-1")
         await it.runner.lose_everything()
         failed = await it.until(lambda found: meta.status(found).get("phase") == "Failed", "web-1")
@@ -302,7 +303,7 @@ async def test_error_in_one_pod_is_reported_and_affects_no_other(tmp_path: Path)
 
     async with cluster(Machine(directory=tmp_path, script=script)) as it:
         await running_cluster(it)
-        await it.create(pod("web-1"))
+        await it.create(pod(name="web-1"))
         await it.ready("web-1")
         assert "FailedSync" in it.events.reasons()
         assert seconds() == pytest.approx(10, abs=1)
@@ -397,7 +398,7 @@ def stored(found: JSONObject) -> Store:
 
 
 async def test_pod_with_times_beyond_all_dates_runs(tmp_path: Path) -> None:
-    made = pod("web-0", terminationGracePeriodSeconds=2**62, activeDeadlineSeconds=2**62)
+    made = pod(terminationGracePeriodSeconds=2**62, activeDeadlineSeconds=2**62)
 
     async with cluster(Machine(directory=tmp_path, store=stored(made))) as it:
         await it.ready()

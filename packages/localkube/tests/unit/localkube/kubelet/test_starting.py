@@ -7,7 +7,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.unit.localkube.kubelet.harness import Machine, cluster, container, pod, status_of
+from tests.kubeletpods import container, pod, status_of
+from tests.unit.localkube.kubelet.harness import Machine, cluster
 from tests.unit.localkube.kubelet.test_kubelet import NUL, seconds, stored, waiting_for
 
 from kuberuntime.objects import meta
@@ -32,7 +33,7 @@ async def test_variables_come_from_pod_config_map_and_secret(tmp_path: Path) -> 
         env=[{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}],
     )
     async with cluster(Machine(directory=tmp_path)) as it:
-        await it.create(pod("web-0", main))
+        await it.create(pod(main))
         found = await it.until(waiting_for("CreateContainerConfigError"))
         assert status_of(found)["state"]["waiting"]["message"] == 'configmap "settings" not found'
         await it.create(object_of("ConfigMap", "settings", data={"MODE": "fast"}), CONFIG_MAPS)
@@ -51,7 +52,7 @@ async def test_volumes_follow_their_sources(tmp_path: Path) -> None:
     volumes = [{"name": "v", "configMap": {"name": "settings"}}]
     main = container(volumeMounts=[{"name": "v", "mountPath": "/etc/app"}])
     async with cluster(Machine(directory=tmp_path)) as it:
-        created = await it.create(pod("web-0", main, volumes=volumes))
+        created = await it.create(pod(main, volumes=volumes))
         found = await it.until(lambda found: "message" in status_of(found)["state"].get("waiting", {}))
         assert status_of(found)["state"]["waiting"]["message"] == 'volumes: configmap "settings" not found'
         await it.create(object_of("ConfigMap", "settings", data={"a": "1"}), CONFIG_MAPS)
@@ -138,7 +139,7 @@ async def test_refused_sandbox_is_reported_and_retried(tmp_path: Path) -> None:
 
 async def test_unrunnable_container_waits_with_advice(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
-        await it.create(pod("web-0", {"name": "main", "image": "vllm/vllm-openai:v1"}))
+        await it.create(pod({"name": "main", "image": "vllm/vllm-openai:v1"}))
         found = await it.until(waiting_for("ImageNotMapped"))
         assert meta.status(found)["phase"] == "Pending"
         assert status_of(found)["restartCount"] == 0
@@ -157,7 +158,7 @@ async def test_unrunnable_container_is_replaced_by_a_stub(tmp_path: Path) -> Non
     }
     volumes = [{"name": "models", "nfs": {"server": "x", "path": "/"}}]
     async with cluster(Machine(directory=tmp_path, stub=True)) as it:
-        await it.create(pod("web-0", main, container("tool", command=["sleep", "1"]), volumes=volumes))
+        await it.create(pod(main, container("tool", command=["sleep", "1"]), volumes=volumes))
         found = await it.ready()
         assert status_of(found)["imageID"] == "stub://vllm/vllm-openai:v1"
         assert status_of(found, "tool")["imageID"] == "host://"
@@ -170,9 +171,9 @@ async def test_port_conflict_on_the_shared_network_is_named(tmp_path: Path) -> N
     main = container(ports=[{"containerPort": 8080}])
     listening = Machine(directory=tmp_path, network="shared", script=lambda _: Program(listens={8080: 0}))
     async with cluster(listening) as it:
-        await it.create(pod("web-0", main))
+        await it.create(pod(main))
         await it.ready("web-0")
-        await it.create(pod("web-1", main))
+        await it.create(pod(main, name="web-1"))
         found = await it.until(waiting_for("PortConflict"), "web-1")
         assert status_of(found)["state"]["waiting"]["message"].startswith("port 8080 is taken by pod default/web-0")
         await it.delete("web-0")
@@ -183,13 +184,12 @@ async def test_port_conflict_on_the_shared_network_is_named(tmp_path: Path) -> N
     ("made", "reason", "event"),
     [
         (
-            pod("web-0", volumes=[{"name": "v", "hostPath": {"path": f"/tmp/{NUL}", "type": "DirectoryOrCreate"}}]),
+            pod(volumes=[{"name": "v", "hostPath": {"path": f"/tmp/{NUL}", "type": "DirectoryOrCreate"}}]),
             "ContainerCreating",
             "FailedMount",
         ),
         (
             pod(
-                "web-0",
                 container(volumeMounts=[{"name": "v", "mountPath": "/v", "subPath": NUL}]),
                 volumes=[{"name": "v", "emptyDir": {}}],
             ),

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from testkit.virtualtime import VirtualTimeLoop, run
-from tests.unit.localkube.kubelet.harness import Machine, cluster, container, pod, status_of
+from tests.kubeletpods import container, pod, status_of
+from tests.unit.localkube.kubelet.harness import Machine, cluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -44,7 +45,7 @@ async def test_pod_becomes_ready_when_its_probe_succeeds(
     tmp_path: Path, probe: JSONObject, program: JSONObject, ready_at: float
 ) -> None:
     async with cluster(machine(tmp_path, **program)) as it:
-        await it.create(pod("web-0", container(readinessProbe=probe)))
+        await it.create(pod(container(readinessProbe=probe)))
         await it.ready()
         assert seconds() == pytest.approx(ready_at, abs=0.1)
 
@@ -53,7 +54,7 @@ async def test_probe_delay_starts_with_the_container(tmp_path: Path) -> None:
     """The startup probe succeeds at second 4, and the readiness probe is due at second 9."""
     startup, readiness = {**HTTP, "periodSeconds": 1, "failureThreshold": 9}, {**HTTP, "initialDelaySeconds": 9}
     async with cluster(machine(tmp_path, listens={80: 4})) as it:
-        await it.create(pod("web-0", container(startupProbe=startup, readinessProbe=readiness)))
+        await it.create(pod(container(startupProbe=startup, readinessProbe=readiness)))
         await it.ready()
         assert seconds() == pytest.approx(9, abs=0.1)
 
@@ -83,7 +84,7 @@ async def test_failed_probe_emits_its_result_once(
     tmp_path: Path, probe: JSONObject, program: JSONObject, text: str
 ) -> None:
     async with cluster(machine(tmp_path, **program)) as it:
-        await it.create(pod("web-0", container(readinessProbe=probe)))
+        await it.create(pod(container(readinessProbe=probe)))
         await asyncio.sleep(100)
         assert [event.note for event in it.events.recorded if event.reason == "Unhealthy"] == [text]
         assert not meta.is_condition_true(await it.get(), "Ready")
@@ -98,7 +99,7 @@ class BusyLoop(VirtualTimeLoop):
 def test_probe_does_not_fail_when_the_process_is_busy(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with cluster(machine(tmp_path, listens={80: 0})) as it:
-            await it.create(pod("web-0", container(readinessProbe=HTTP)))
+            await it.create(pod(container(readinessProbe=HTTP)))
             await it.ready()
             await asyncio.sleep(100)
             assert not [event for event in it.events.recorded if event.reason == "Unhealthy"]
@@ -111,7 +112,7 @@ async def test_pod_becomes_unready_after_three_failures(tmp_path: Path) -> None:
     commands: dict[tuple[str, ...], tuple[float, int]] = {("check",): (0, 0)}
     probe = {"exec": {"command": ["check"]}, "periodSeconds": 1}
     async with cluster(machine(tmp_path, commands=commands)) as it:
-        await it.create(pod("web-0", container(readinessProbe=probe)))
+        await it.create(pod(container(readinessProbe=probe)))
         await it.ready()
         commands[("check",)] = (0, 1)
         await it.until(lambda found: not meta.is_condition_true(found, "Ready"))
@@ -124,7 +125,7 @@ async def test_pod_becomes_unready_after_three_failures(tmp_path: Path) -> None:
 async def test_container_with_a_failing_liveness_probe_is_restarted(tmp_path: Path) -> None:
     probe = {"tcpSocket": {"port": 80}, "periodSeconds": 1}
     async with cluster(machine(tmp_path)) as it:
-        await it.create(pod("web-0", container(livenessProbe=probe)))
+        await it.create(pod(container(livenessProbe=probe)))
         found = await it.until(lambda found: status_of(found)["restartCount"] == 1)
         assert seconds() == pytest.approx(2, abs=0.1)
         assert status_of(found)["lastState"]["terminated"]["exitCode"] == 143
@@ -137,7 +138,7 @@ async def test_other_probes_wait_for_the_startup_probe(tmp_path: Path) -> None:
     liveness = {"tcpSocket": {"port": 80}, "periodSeconds": 1, "failureThreshold": 1}
     async with cluster(machine(tmp_path, listens={80: 20})) as it:
         main = container(startupProbe=startup, livenessProbe=liveness, readinessProbe=HTTP)
-        await it.create(pod("web-0", main))
+        await it.create(pod(main))
         found = await it.until(lambda found: bool(status_of(found).get("started")))
         assert seconds() == pytest.approx(20, abs=0.1)
         assert status_of(await it.ready())["restartCount"] == status_of(found)["restartCount"] == 0
@@ -146,7 +147,7 @@ async def test_other_probes_wait_for_the_startup_probe(tmp_path: Path) -> None:
 async def test_container_with_a_failing_startup_probe_is_restarted(tmp_path: Path) -> None:
     startup = {"tcpSocket": {"port": 80}, "periodSeconds": 1, "failureThreshold": 5}
     async with cluster(machine(tmp_path)) as it:
-        await it.create(pod("web-0", container(startupProbe=startup)))
+        await it.create(pod(container(startupProbe=startup)))
         await it.until(lambda found: status_of(found)["restartCount"] == 1)
         assert seconds() == pytest.approx(4, abs=0.1)
 
@@ -154,7 +155,7 @@ async def test_container_with_a_failing_startup_probe_is_restarted(tmp_path: Pat
 async def test_container_is_running_after_its_post_start_hook(tmp_path: Path) -> None:
     hook = {"postStart": {"exec": {"command": ["warm"]}}}
     async with cluster(machine(tmp_path, commands={("warm",): (5, 0)})) as it:
-        await it.create(pod("web-0", container(lifecycle=hook)))
+        await it.create(pod(container(lifecycle=hook)))
         await it.ready()
         assert seconds() == pytest.approx(5, abs=0.1)
 
@@ -162,7 +163,7 @@ async def test_container_is_running_after_its_post_start_hook(tmp_path: Path) ->
 async def test_failed_post_start_hook_restarts_the_container(tmp_path: Path) -> None:
     hook = {"postStart": {"exec": {"command": ["warm"]}}}
     async with cluster(machine(tmp_path, commands={("warm",): (0, 1)})) as it:
-        await it.create(pod("web-0", container(lifecycle=hook)))
+        await it.create(pod(container(lifecycle=hook)))
         await it.until(lambda found: status_of(found)["restartCount"] == 1)
         assert "FailedPostStartHook" in it.events.reasons()
 
@@ -185,7 +186,7 @@ async def test_pre_stop_hook_runs_within_the_grace_period(
 ) -> None:
     main = container(lifecycle={"preStop": hook})
     async with cluster(machine(tmp_path, **program)) as it:
-        await it.create(pod("web-0", main, terminationGracePeriodSeconds=10))
+        await it.create(pod(main, terminationGracePeriodSeconds=10))
         await it.ready()
         await it.delete()
         await it.gone()
@@ -195,7 +196,7 @@ async def test_pre_stop_hook_runs_within_the_grace_period(
 
 async def test_custom_stop_signal_is_sent(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path)) as it:
-        await it.create(pod("web-0", container(lifecycle={"stopSignal": "SIGINT"})))
+        await it.create(pod(container(lifecycle={"stopSignal": "SIGINT"})))
         await it.ready()
         await it.delete()
         await it.gone()
@@ -204,7 +205,7 @@ async def test_custom_stop_signal_is_sent(tmp_path: Path) -> None:
 
 async def test_invalid_grpc_probe_is_refused_before_the_start(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path)) as it:
-        await it.create(pod("web-0", container(livenessProbe={"grpc": {"port": 80}})))
+        await it.create(pod(container(livenessProbe={"grpc": {"port": 80}})))
         found = await it.until(lambda found: "message" in status_of(found)["state"].get("waiting", {}))
         assert "gRPC probes are not supported" in status_of(found)["state"]["waiting"]["message"]
         assert not it.runner.processes

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.localkube.kubelet.pods import container, pod
+from tests.kubeletpods import container, pod
 
 from localkube.kubelet.container import images
 from localkube.kubelet.container.images import ProgramSource, SearchPath, UnrunnableError

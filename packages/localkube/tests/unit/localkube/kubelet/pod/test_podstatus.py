@@ -4,20 +4,8 @@ from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.localkube.kubelet.harness import status_of
-from tests.unit.localkube.kubelet.pods import (
-    NODE,
-    NOW,
-    after,
-    container,
-    deleted,
-    ended,
-    launched,
-    pod,
-    running,
-    set_up,
-    waiting,
-)
+from tests.kubeletpods import container, pod, status_of
+from tests.unit.localkube.kubelet.pods import NODE, NOW, after, deleted, ended, launched, running, set_up, waiting
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -137,7 +125,7 @@ def test_volume_problem_is_shown() -> None:
 
 
 def test_container_in_back_off_shows_its_last_state() -> None:
-    shown = podstatus.back_off(pod(), "main", timedelta(seconds=20))
+    shown = podstatus.back_off(pod(metadata={"uid": "u1"}), "main", timedelta(seconds=20))
     crashed = state.delayed(ended(3), shown, after(20))
     found = status_of(build(pod(), set_up(pod(), crashed)))
     message = "back-off 20s restarting failed container=main pod=web-0_default(u1)"

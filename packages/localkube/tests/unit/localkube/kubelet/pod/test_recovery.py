@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.unit.localkube.kubelet.pods import NODE, NOW, after, container, ended, pod, running, set_up
+from tests.kubeletpods import container, pod
+from tests.unit.localkube.kubelet.pods import NODE, NOW, after, ended, running, set_up
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.pod import lifecycle, podstatus, recovery, state

@@ -1,7 +1,7 @@
 """Tests resizes. The kubelet performs feasible resizes, rejects others, and reports the result in the status."""
 
-from tests.unit.localkube.kubelet.harness import status_of
-from tests.unit.localkube.kubelet.pods import NODE, after, container, ended, pod, running, set_up
+from tests.kubeletpods import container, pod, status_of
+from tests.unit.localkube.kubelet.pods import NODE, after, ended, running, set_up
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.localkube.kubelet.pods import NOW, after, container, deleted, ended, launched, pod, running, set_up
+from tests.kubeletpods import container, pod
+from tests.unit.localkube.kubelet.pods import NOW, after, deleted, ended, launched, running, set_up
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.localkube.kubelet.pods import container, pod
+from tests.kubeletpods import container, pod
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSONObject
@@ -24,7 +24,7 @@ def context(found: JSONObject | None = None, **fields: Any) -> Context:
 
 def variables(*entries: JSONObject, env_from: list[JSONObject] | None = None, **fields: Any) -> dict[str, str]:
     main = container(env=list(entries), envFrom=env_from or [], resources={"limits": {"memory": "1Gi"}})
-    built = environment.build(main, context(pod(main, nodeName="node-0"), **fields), {})
+    built = environment.build(main, context(pod(main, metadata={"uid": "u1"}), **fields), {})
     return {name: value for name, value in built.items() if name != "HOSTNAME"}
 
 

@@ -1,7 +1,7 @@
 """Tests how the results of consecutive probes are evaluated."""
 
 import pytest
-from tests.unit.localkube.kubelet.pods import container
+from tests.kubeletpods import container
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import probes

@@ -1,7 +1,7 @@
 """Tests whether terminated containers are restarted."""
 
 import pytest
-from tests.unit.localkube.kubelet.pods import container, pod
+from tests.kubeletpods import container, pod
 
 from kuberuntime.objects.meta import JSONObject
 from localkube import wellknown

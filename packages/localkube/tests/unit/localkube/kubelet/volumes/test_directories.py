@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.localkube.kubelet.pods import container, pod
+from tests.kubeletpods import container, pod
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.localkube.kubelet.pods import container, pod
+from tests.kubeletpods import container, pod
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSONObject
