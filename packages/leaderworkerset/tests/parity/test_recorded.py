@@ -13,7 +13,7 @@ def test_manager_leaves_the_same_objects_as_the_go_manager(start: Start) -> None
     """60 LeaderWorkerSets are created and changed.
 
     Rules R-ARC-2, R-LSTS-1, R-LSTS-2, R-WSTS-2, R-WSTS-3, R-SVC-1 to R-SVC-3, R-REV-1, R-REV-2, R-REV-14, R-ENV-1,
-    R-ADM-4 to R-ADM-14, R-STAT-8, R-STAT-11, R-DEF-1 to R-DEF-4, R-VAL-15.
+    R-ADM-4 to R-ADM-15, R-TPU-1 to R-TPU-4, R-STAT-8, R-STAT-11, R-DEF-1 to R-DEF-4, R-VAL-15.
     """
 
     async def scenario() -> list[str]:

@@ -1,25 +1,15 @@
-"""Tests the exact objects that one LeaderWorkerSet creates."""
+"""Tests the creation of LeaderWorkerSets. `tests/parity/test_recorded.py` compares all fields of their objects."""
 
-import hashlib
 from datetime import datetime
 
-from tests.integration.clusters.managed import BY_POLICY
 from tests.integration.clusters.objects import lws, pod_template, slow_template
 from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, is_ready, revision_of, revisions_of
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import labels
-from leaderworkerset.core.leaderworkerset import revisions
-
-INJECTED = ("LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX")
-
-
-def key_of(state: State) -> str:
-    """Return the revision key of the LeaderWorkerSet's spec."""
-    return revisions.content_hash(revisions.build_data(state.leaderworkersets["web"]))
 
 
 async def test_groups_start_and_the_status_reports_them(space: LiveScenario) -> None:
@@ -46,113 +36,6 @@ async def test_template_of_a_running_pod_creates_new_groups(space: LiveScenario)
     assert len({meta.labels(one)[labels.GROUP_KEY] for one in pods.values()}) == 3
 
 
-async def test_leader_statefulset_has_the_expected_fields(space: LiveScenario) -> None:
-    """A leader StatefulSet has the expected fields (R-LSTS-1, R-LSTS-2, R-ARC-3)."""
-    created = await space.create(lws(annotations={"team": "a"}, replicas=2, size=3))
-    state = await space.settled()
-    found, key = state.statefulsets["web"], key_of(state)
-    assert meta.labels(found) == {
-        labels.NAME: "web",
-        labels.TEMPLATE_REVISION_HASH: key,
-        labels.ROLE: labels.LEADER,
-    }
-    assert meta.annotations(found) == {"team": "a", labels.REPLICAS: "2"}
-    assert found["metadata"]["ownerReferences"] == [meta.controller_reference(created)]
-    spec = found["spec"]
-    assert (spec["serviceName"], spec["podManagementPolicy"], spec["replicas"]) == ("web", "Parallel", 2)
-    assert spec["selector"] == {"matchLabels": {labels.NAME: "web", labels.WORKER_INDEX: "0"}}
-    own = {labels.NAME: "web", labels.WORKER_INDEX: "0", labels.TEMPLATE_REVISION_HASH: key}
-    assert spec["template"]["metadata"] == {"labels": own, "annotations": {labels.SIZE: "3"}}
-    stored = await space.get(STATEFULSETS, "web")
-    managers = {one["manager"] for one in stored["metadata"]["managedFields"] if one["operation"] == "Apply"}
-    assert managers == {"lws"}
-
-
-async def test_worker_statefulsets_have_the_expected_fields(space: LiveScenario) -> None:
-    """Worker StatefulSets have the expected fields (R-WSTS-1 to R-WSTS-3, R-WSTS-7)."""
-    state = await space.bring_up(lws(annotations={"team": "a"}, replicas=2, size=3))
-    for index in range(2):
-        found, leader = state.statefulsets[f"web-{index}"], state.pods[f"web-{index}"]
-        group = {label: meta.labels(leader)[label] for label in (labels.GROUP_INDEX, labels.GROUP_KEY)}
-        revision = {labels.TEMPLATE_REVISION_HASH: key_of(state)}
-        assert meta.labels(found) == group | revision | {labels.NAME: "web", labels.ROLE: labels.WORKER}
-        assert meta.annotations(found) == {"team": "a"}
-        assert found["metadata"]["ownerReferences"] == [meta.controller_reference(leader)]
-        spec = found["spec"]
-        assert (spec["serviceName"], spec["podManagementPolicy"], spec["replicas"]) == ("web", "Parallel", 2)
-        assert spec["ordinals"] == {"start": 1}
-        assert spec["selector"] == {"matchLabels": group | {labels.NAME: "web"}}
-        address = f"web-{index}.web.{space.namespace}"
-        annotations = {labels.SIZE: "3", labels.LEADER_NAME: f"web-{index}", labels.LEADER_ADDRESS: address}
-        own = group | revision | {labels.NAME: "web"}
-        assert spec["template"]["metadata"] == {"labels": own, "annotations": annotations}
-
-
-async def test_pods_have_labels_and_variables_of_their_group(space: LiveScenario) -> None:
-    """Pods have the labels and variables of their group (R-ADM-1 to R-ADM-6, R-ADM-10, R-ENV-1, R-ENV-2)."""
-    state = await space.bring_up(lws(replicas=2, size=3))
-    for index in range(2):
-        hashed = hashlib.sha1(f"{space.namespace}/web-{index}".encode()).hexdigest()
-        key = meta.labels(state.pods[f"web-{index}"])[labels.GROUP_KEY] if BY_POLICY else hashed
-        for rank, name in enumerate((f"web-{index}", f"web-{index}-1", f"web-{index}-2")):
-            pod = state.pods[name]
-            found = {
-                label: meta.labels(pod)[label] for label in (labels.GROUP_INDEX, labels.WORKER_INDEX, labels.GROUP_KEY)
-            }
-            assert found == {labels.GROUP_INDEX: str(index), labels.WORKER_INDEX: str(rank), labels.GROUP_KEY: key}
-            assert meta.annotations(pod)[labels.SIZE] == "3"
-            assert environment(pod) == [
-                ("LWS_LEADER_ADDRESS", f"web-{index}.web.{space.namespace}"),
-                ("LWS_GROUP_SIZE", "3"),
-                ("LWS_WORKER_INDEX", str(rank)),
-                ("LWS_GROUP_INDEX", str(index)),
-            ]
-
-
-async def test_injected_variables_override_those_of_the_user(space: LiveScenario) -> None:
-    """The injected variables are first in each container and init container (R-ENV-1, R-ENV-3)."""
-    own = [{"name": "A", "value": "1"}, {"name": "LWS_GROUP_SIZE", "value": "mine"}]
-    template = pod_template(initContainers=[{"name": "prepare", "image": "app:1", "command": ["true"], "env": own}])
-    template["spec"]["containers"][0]["env"] = own
-    await space.create(lws(replicas=1, size=2, template={"workerTemplate": template}))
-    state = await space.until(lambda state: assert_created(state, "web-0", "web-0-1"))
-    for pod in (state.pods["web-0"], state.pods["web-0-1"]):
-        for container in (*pod["spec"]["containers"], *pod["spec"]["initContainers"]):
-            names = [variable["name"] for variable in container["env"]]
-            assert names[:3] == list(INJECTED)
-            assert names.count("LWS_GROUP_SIZE") == 1
-            assert "A" in names
-
-
-async def test_leaders_have_their_own_template(space: LiveScenario) -> None:
-    """Leaders have a separate template (R-LSTS-2, R-WSTS-3, R-REV-5)."""
-    leader = pod_template("leader:1", name="lead")
-    leader["metadata"] = {"labels": {"role": "leader"}, "annotations": {"note": "l"}}
-    state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))
-    assert image_of(state.pods["web-0"]) == "leader:1"
-    assert image_of(state.pods["web-0-1"]) == "app:1"
-    assert meta.labels(state.pods["web-0"])["role"] == "leader"
-    assert "role" not in meta.labels(state.pods["web-0-1"])
-    assert meta.annotations(state.pods["web-0"])["note"] == "l"
-
-
-async def test_shared_service_has_the_expected_fields(space: LiveScenario) -> None:
-    """The shared Service has the expected fields (R-SVC-1, R-SVC-3, R-SVC-7)."""
-    created = await space.create(lws())
-    state = await space.settled()
-    assert state.services.keys() == {"web"}
-    service = state.services["web"]
-    assert meta.labels(service) == {labels.NAME: "web"}
-    assert service["metadata"]["ownerReferences"] == [meta.controller_reference(created)]
-    spec = service["spec"]
-    assert (spec["clusterIP"], spec["publishNotReadyAddresses"], spec["selector"]) == (
-        "None",
-        True,
-        {labels.NAME: "web"},
-    )
-    assert "ports" not in spec
-
-
 async def test_deleted_shared_service_is_recreated(space: LiveScenario) -> None:
     """A deleted shared Service is recreated (R-SVC-5)."""
     before = await space.bring_up(lws())
@@ -162,19 +45,6 @@ async def test_deleted_shared_service_is_recreated(space: LiveScenario) -> None:
         assert meta.uid(state.services["web"]) != meta.uid(before.services["web"])
 
     await space.until(is_another)
-
-
-async def test_revision_has_the_expected_fields(space: LiveScenario) -> None:
-    """A revision has the expected fields (R-REV-1 to R-REV-4, R-REV-7, R-REV-8)."""
-    created = await space.create(lws())
-    state = await space.settled()
-    (revision,) = revisions_of(state, "web")
-    key = key_of(state)
-    assert revision_of(revision) == key
-    assert meta.labels(revision) == {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: key}
-    assert (meta.name(revision), revision["revision"]) == (f"web-{key}-1", 1)
-    assert revision["metadata"]["ownerReferences"] == [meta.controller_reference(created)]
-    assert set(revision["data"]["spec"]) == {"leaderWorkerTemplate", "networkConfig"}
 
 
 async def test_equal_templates_have_equal_revision_keys(space: LiveScenario) -> None:
@@ -269,11 +139,6 @@ async def test_defaults_are_filled_in(space: LiveScenario) -> None:
 def environment(pod: JSONObject) -> list[tuple[str, str]]:
     """Return the environment variables of the first container."""
     return [(variable["name"], variable["value"]) for variable in pod["spec"]["containers"][0]["env"]]
-
-
-def image_of(pod: JSONObject) -> str:
-    """Return the image of the first container."""
-    return str(pod["spec"]["containers"][0]["image"])
 
 
 def assert_created(state: State, *names: str) -> None:

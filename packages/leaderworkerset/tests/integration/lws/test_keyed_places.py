@@ -2,10 +2,9 @@
 
 import pytest
 from testkit.clusters.cluster import RACK
-from tests.integration.clusters.objects import lws
+from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, shows
-from tests.integration.lws.test_accelerators import told, with_tpus
 from tests.integration.lws.test_hash import HASH, leaders, settled
 from tests.integration.lws.test_placement import domains, exclusive_terms
 
@@ -14,6 +13,18 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.core.policies.identity import group_hash
+
+
+def with_tpus() -> JSONObject:
+    """Return a pod template whose container requests TPUs."""
+    template = pod_template()
+    template["spec"]["containers"][0]["resources"] = {"limits": {"google.com/tpu": "4"}}
+    return template
+
+
+def told(pod: JSONObject) -> dict[str, str]:
+    """Return the environment variables of the first container."""
+    return {one["name"]: one["value"] for one in pod["spec"]["containers"][0]["env"]}
 
 
 def by_key(state: State) -> dict[str, dict[str, JSONObject]]:

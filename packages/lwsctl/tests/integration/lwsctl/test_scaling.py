@@ -41,15 +41,6 @@ async def test_scale_subresource_scales_groups(space: LiveScenario) -> None:
     assert counted == {"web-0", "web-1", "web-2", "web-3"}
 
 
-async def test_leader_statefulset_records_the_number_of_groups(space: LiveScenario) -> None:
-    """The annotation contains the group count. Controllers never write user fields (R-LSTS-2, R-ARC-6)."""
-    await space.bring_up(lws(replicas=2, size=1))
-    await space.edit(replicas=3)
-    state = await space.settled()
-    assert meta.annotations(state.statefulsets["web"])[labels.REPLICAS] == "3"
-    assert meta.generation(state.leaderworkersets["web"]) == 2
-
-
 @pytest.mark.parametrize("gated", [False, True], ids=["ready groups", "groups that are not ready"])
 async def test_scaling_down_removes_the_highest_groups(space: LiveScenario, gated: bool) -> None:
     """Scaling down removes the highest groups (R-ARC-2, R-ARC-5)."""

@@ -1,8 +1,5 @@
 """Tests both controllers on the embedded API server, with its StatefulSet controller and garbage collector."""
 
-import asyncio
-from functools import partial
-
 import pytest
 from tests import builders
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, NodelessCluster
@@ -14,26 +11,6 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 pytestmark = [pytest.mark.slow, pytest.mark.virtual_time]
-
-
-async def status_of(cluster: NodelessCluster) -> JSONObject:
-    return meta.status(await cluster.get(LEADERWORKERSETS, "web"))
-
-
-async def test_groups_start_and_then_nothing_is_written(cluster: NodelessCluster) -> None:
-    """After reconciliation, the controllers do not write (R-ARC-2, R-WSTS-7, R-STAT-11, R-SVC-7)."""
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=3))
-        assert sorted(await cluster.uids()) == ["web-0", "web-0-1", "web-0-2", "web-1", "web-1-1", "web-1-2"]
-        assert sorted(await cluster.uids(STATEFULSETS)) == ["web", "web-0", "web-1"]
-        assert list(await cluster.uids(SERVICES)) == ["web"]
-        status = await status_of(cluster)
-        assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (2, 2, 2)
-        assert meta.is_condition_true(await cluster.get(LEADERWORKERSETS, "web"), "Available")
-        before = cluster.transport.writes.total()
-        await cluster.settle(3600)
-        assert cluster.transport.writes.total() == before
-        assert before <= 9
 
 
 EDITS: dict[str, JSONObject] = {
@@ -62,41 +39,6 @@ async def test_edited_leader_statefulset_is_corrected_by_one_apply(cluster: Node
             assert cluster.transport.writes["PATCH"] == before + 1, edit
         left = await cluster.get(STATEFULSETS, "web")
         assert meta.annotations(left) == meta.annotations(applied) | {"note": "n"}
-
-
-async def test_failed_worker_recreates_its_group_once(cluster: NodelessCluster) -> None:
-    """All pods of the group are new, and other groups do not change (R-POD-5, R-POD-9, R-POD-11)."""
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(replicas=3, size=3))
-        for group, fail in ((1, partial(cluster.delete, resource=PODS)), (2, cluster.restart_container)):
-            before = await cluster.uids()
-            await fail(f"web-{group}-2")
-            await cluster.settle()
-            after = await cluster.uids()
-            assert before.keys() == after.keys()
-            changed = {name for name in before if before[name] != after[name]}
-            assert changed == {f"web-{group}", f"web-{group}-1", f"web-{group}-2"}
-            told = [note for note in await cluster.notes() if f"recreate group {group}" in note]
-            assert told == [
-                f"Worker pod web-{group}-2 failed, deleted leader pod web-{group} to recreate group {group}"
-            ]
-            assert (await status_of(cluster))["readyReplicas"] == 3
-
-
-async def test_simultaneous_failures_recreate_each_group_once(cluster: NodelessCluster) -> None:
-    """Other groups do not change (R-POD-5)."""
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(replicas=4, size=3))
-        before = await cluster.uids()
-        async with asyncio.TaskGroup() as group:
-            for index in range(3):
-                group.create_task(cluster.delete(f"web-{index}-1", PODS))
-                group.create_task(cluster.delete(f"web-{index}-2", PODS))
-        await cluster.settle(120)
-        after = await cluster.uids()
-        changed = {name for name in before if before[name] != after[name]}
-        assert changed == {name for name in before if int(name.split("-")[1]) < 3}
-        assert len([note for note in await cluster.notes() if "recreate group" in note]) == 3
 
 
 async def test_backoff_continues_under_the_next_manager(cluster: NodelessCluster) -> None:
@@ -179,17 +121,6 @@ async def test_deletions_do_not_change_the_count_of_failures(cluster: NodelessCl
         await cluster.fail("web-0-1")
         await cluster.settle(5)
     assert "Pod web-0-1 failed again, group 0 is recreated in 10 s (number 2 in a row)" in await cluster.notes()
-
-
-async def test_policy_none_recreates_only_the_pod(cluster: NodelessCluster) -> None:
-    """With the `None` policy, only the pod is recreated (R-POD-3)."""
-    async with cluster.managed():
-        await cluster.bring_up(builders.leaderworkerset_object(template={"restartPolicy": "None"}))
-        before = await cluster.uids()
-        await cluster.delete("web-0-1", PODS)
-        await cluster.settle()
-        after = await cluster.uids()
-        assert {name for name in before if before[name] != after[name]} == {"web-0-1"}
 
 
 async def test_objects_deleted_by_hand_are_recreated(cluster: NodelessCluster) -> None:

@@ -118,46 +118,6 @@ def test_leader_keeps_its_group_key() -> None:
     assert affinity[0]["labelSelector"]["matchExpressions"][0]["values"] == ["mine"]
 
 
-@pytest.mark.parametrize(("policy", "subdomain"), [("UniquePerReplica", "test-sample"), ("Shared", "test")])
-def test_leader_with_a_group_service_gets_a_subdomain(policy: str, subdomain: str) -> None:
-    """A leader with a group Service receives a subdomain (R-ADM-5)."""
-    admitted = admit_pod(leader(annotations={"subdomainPolicy": policy}))
-    assert admitted["spec"]["subdomain"] == subdomain
-    assert admitted["spec"]["containers"][0]["env"][0]["value"] == f"test-1.{subdomain}.default"
-
-
-def exclusive(key: str, value: str, topology: str) -> dict[str, Any]:
-    def terms(expressions: list[dict[str, Any]]) -> dict[str, Any]:
-        term = {"labelSelector": {"matchExpressions": expressions}, "topologyKey": topology}
-        return {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-
-    return {
-        "podAffinity": terms([{"key": P + key, "operator": "In", "values": [value]}]),
-        "podAntiAffinity": terms(
-            [{"key": P + key, "operator": "Exists"}, {"key": P + key, "operator": "NotIn", "values": [value]}]
-        ),
-    }
-
-
-def test_leader_gets_an_exclusive_affinity() -> None:
-    """A leader receives an affinity for exclusive placement (R-ADM-7, R-ADM-14)."""
-    admitted = admit_pod(leader(annotations={"exclusive-topology": "rack"}))
-    assert admitted["spec"]["affinity"] == exclusive("group-key", GROUP_KEY, "rack")
-
-
-def test_workers_get_no_group_affinity() -> None:
-    """Workers do not receive a group affinity (R-ADM-13)."""
-    assert "affinity" not in admit_pod(worker(annotations={"exclusive-topology": "rack"}))["spec"]
-
-
-def test_leader_joins_the_first_subgroup() -> None:
-    """A leader joins the first subgroup (R-ADM-8, R-ADM-9)."""
-    admitted = admit_pod(leader(annotations={"subgroup-size": "2", "subgroup-exclusive-topology": "block"}))
-    found = own_labels(admitted)
-    assert found["subgroup-index"] == "0"
-    assert admitted["spec"]["affinity"] == exclusive("subgroup-key", found["subgroup-key"], "block")
-
-
 def test_group_affinity_precedes_subgroup_affinity() -> None:
     """The order of the affinity terms is fixed (R-ADM-7, R-ADM-9)."""
     annotations = {"subgroup-size": "2", "exclusive-topology": "rack", "subgroup-exclusive-topology": "block"}
@@ -186,23 +146,6 @@ def test_worker_gets_its_index_from_its_name() -> None:
     """An existing worker index is overwritten. Group index and group key do not change (R-ADM-10)."""
     found = own_labels(admit_pod(worker("test-1-3", labels={"worker-index": "9"})))
     assert (found["worker-index"], found["group-index"], found["group-key"]) == ("3", "1", "k")
-
-
-def test_worker_joins_its_subgroup() -> None:
-    """A worker joins its subgroup (R-ADM-11, R-ADM-13)."""
-    annotations = {"subgroup-size": "2", "subgroup-policy-type": "LeaderExcluded"}
-    admitted = admit_pod(worker("test-1-3", annotations=annotations | {"subgroup-exclusive-topology": "block"}))
-    found = own_labels(admitted)
-    assert found["subgroup-index"] == "1"
-    assert admitted["spec"]["affinity"] == exclusive("subgroup-key", found["subgroup-key"], "block")
-
-
-def test_worker_shares_its_subgroup_key_with_its_leader() -> None:
-    """Both keys are hashes of the leader's name and the index (R-ADM-9, R-ADM-13)."""
-    annotations = {"subgroup-size": "2"}
-    first = own_labels(admit_pod(leader("test-1", annotations=annotations)))
-    second = own_labels(admit_pod(worker("test-1-2", annotations=annotations)))
-    assert first["subgroup-key"] == second["subgroup-key"]
 
 
 def test_worker_keeps_its_subgroup() -> None:
