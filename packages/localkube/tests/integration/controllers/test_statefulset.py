@@ -41,15 +41,6 @@ async def until_settled(world: ControlledServer, replicas: int, revision: str | 
     return (await world.until(STATEFULSETS, settled))[0]
 
 
-async def test_ordered_pods_wait_for_their_predecessors(world: ControlledServer) -> None:
-    kubelet = world.start_kubelet("web-1")
-    await world.client.create(STATEFULSETS, build_set())
-    await world.until(PODS, lambda pods: [meta.name(pod) for pod in pods] == ["web-0", "web-1"])
-    await world.until(STATEFULSETS, lambda sets: meta.status(sets[0]).get("readyReplicas") == 1)
-    kubelet.release(ObjectKey(NAMESPACE, "web-1"))
-    await until_settled(world, 3)
-
-
 async def test_ended_pods_are_replaced(world: ControlledServer) -> None:
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))

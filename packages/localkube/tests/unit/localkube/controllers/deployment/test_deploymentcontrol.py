@@ -65,16 +65,6 @@ def test_hash_collision_creates_another_name() -> None:
     assert meta.status(other.deployment)["collisionCount"] == 1
 
 
-def test_rollout_waits_for_pods_of_the_new_set() -> None:
-    model = settled()
-    model.change(template=build_template("v2"))
-    model.settle(none_of("v2"))
-    assert model.sizes() == {"v1": 3, "v2": 2}
-    assert model.condition("Available") == ("True", "MinimumReplicasAvailable")
-    model.settle()
-    assert model.sizes() == {"v1": 0, "v2": 4}
-
-
 def test_unready_pods_of_the_old_set_are_deleted_first() -> None:
     model = settled(strategy=rolling(1, 1))
     model.run_pods(lambda _: 2)
@@ -117,14 +107,6 @@ def test_malformed_revision_is_left_unchanged() -> None:
     model.sets[name] = merge(model.sets[name], {"metadata": {"annotations": {history.REVISION: "first"}}})
     model.settle()
     assert annotations(model, "v1")["revision"] == "first"
-
-
-@pytest.mark.parametrize("replicas", [0, 2, 9])
-def test_scaling_applies_to_the_only_set_with_pods(replicas: int) -> None:
-    model = settled()
-    model.change(replicas=replicas)
-    model.settle()
-    assert model.sizes() == {"v1": replicas}
 
 
 @pytest.mark.parametrize(("replicas", "old", "new"), [(15, 11, 7), (6, 4, 5), (0, 0, 0)])
@@ -179,29 +161,6 @@ def test_recreate_waits_until_old_pods_have_ended() -> None:
     model.change(template=build_template("v1"))
     model.settle()
     assert model.sizes() == {"v1": 4, "v2": 0}
-
-
-def test_paused_deployment_only_scales() -> None:
-    model = settled()
-    model.change(paused=True, template=build_template("v2"), replicas=6)
-    model.settle()
-    assert model.sizes() == {"v1": 6}
-    assert model.condition("Progressing") == ("Unknown", "DeploymentPaused")
-    model.change(paused=False)
-    model.step()
-    assert model.condition("Progressing")[0] == "True"
-    model.settle()
-    assert model.sizes() == {"v1": 0, "v2": 6}
-
-
-def test_resumed_deployment_has_a_condition() -> None:
-    model = settled()
-    model.change(paused=True)
-    model.settle()
-    model.change(paused=False)
-    model.run_pods(lambda _: 0)
-    model.step()
-    assert model.condition("Progressing") == ("Unknown", "DeploymentResumed")
 
 
 def test_old_sets_are_deleted_after_the_rollout() -> None:
