@@ -67,7 +67,7 @@ async def first_failure(world: SimulatedCluster) -> None:
             for status in meta.status(pod).get("containerStatuses") or ()
         )
 
-    await world.until(PODS, has_failed)
+    await world.until_objects(PODS, has_failed)
 
 
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "None"])
