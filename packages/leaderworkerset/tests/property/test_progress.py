@@ -1,5 +1,6 @@
 """Tests that changes for which the pod controller does not enqueue a group never alter its plan."""
 
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
@@ -13,12 +14,27 @@ from tests.property.test_capabilities import groups
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Plan
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.policytypes import RestartPolicy
+from leaderworkerset.api.recreationrecord import Recreation, RecreationState
+from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import reconcile_group
 from leaderworkerset.capabilities.groupprogress import ignores_progress
 from leaderworkerset.controllers import startprogress
+from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.policies.recreation import RestartSettings
+from leaderworkerset.core.restarts import failure
+from leaderworkerset.kinds.managedkinds import Configured
+from leaderworkerset.manager.config.configuration import Configuration
+from leaderworkerset.manager.config.configurationfile import opted_in
+
+CONFIGURED: Final[tuple[Configured, ...]] = (
+    {},
+    opted_in(Configuration()),
+    {names.BACKOFF: RestartSettings(max_restarts=2)},
+)
+"""The settings of managers for which the progress of plain groups is ignored."""
 
 DELETED: Final = {"deletionTimestamp": "2026-03-01T11:00:00Z", "deletionGracePeriodSeconds": 30}
 
@@ -37,8 +53,26 @@ def plain_groups(draw: st.DrawFn) -> LiveGroup:
     )
     metadata = meta.metadata(group.obj) | {"annotations": meta.annotations(group.obj) | marks}
     workers = (builders.worker_statefulset(group.leader),)
-    group = replace(group, facts={}, objects=replace(group.objects, statefulsets=workers))
+    facts, record = draw(st.sampled_from(CONFIGURED)), draw(records(group))
+    group = replace(group, facts=facts, record=record, objects=replace(group.objects, statefulsets=workers))
     return replace(group, obj=group.obj | {"metadata": metadata, "spec": spec | own})
+
+
+@st.composite
+def records(draw: st.DrawFn, group: LiveGroup) -> JSONObject | None:
+    """Return the record of a recreation of this leader or of its predecessor, or None."""
+    if draw(st.booleans()):
+        return None
+    worker = builders.worker_pod(group.leader)
+    known = Recreation(
+        leader=draw(st.sampled_from([meta.uid(group.leader), meta.UID("before")])),
+        revision=draw(st.sampled_from([groupname.revision(group.leader), "older"])),
+        count=draw(st.integers(1, 3)),
+        due=builders.NOW + timedelta(seconds=draw(st.sampled_from([-5, 5]))),
+        failure=failure.describe(worker),
+        state=draw(st.sampled_from(RecreationState)),
+    )
+    return recreation.build(group.obj, group.leader, known)
 
 
 @st.composite
@@ -108,6 +142,7 @@ SPECIAL: Final[tuple[tuple[JSONObject, JSONObject, JSONObject], ...]] = (
     ({}, {labels.RECREATE_GROUP_AFTER_START: "true"}, {}),
     ({"scheduling": {}}, {}, {}),
     ({}, {labels.RUN_TO_COMPLETION: "true"}, {}),
+    ({}, {labels.RELEASE_LOST_PODS_AFTER: "1m"}, {}),
     ({}, {}, {"spec": {"readinessGates": [{"conditionType": labels.GROUP_READY}]}}),
     ({}, {}, {"metadata": {"annotations": {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}}}),
 )
@@ -120,5 +155,5 @@ def test_groups_with_rules_for_a_start_do_not_ignore_it(
 ) -> None:
     plain = {"metadata": {}, "spec": {"leaderWorkerTemplate": {"restartPolicy": "RecreateGroupOnPodRestart"}}}
     special = {"metadata": {"annotations": annotations}, "spec": plain["spec"] | spec}
-    assert ignores_progress(plain, {}, (), ())
+    assert ignores_progress(plain, {}, (), opted_in(Configuration()))
     assert not ignores_progress(special, leader, (), ())

@@ -28,7 +28,8 @@ from leaderworkerset.core.policies.policy import LiveGroup
 class Capability(Extensions, frozen=True, kw_only=True):
     """A capability with its name, documentation page, annotations, and rows in the tables of several capabilities.
 
-    If `wakes_groups` is set, a change of its settings triggers a decision about each group of the LeaderWorkerSet.
+    If `wakes_groups` is set, a change of its settings triggers a decision about each group of the LeaderWorkerSet. If
+    `follows_progress` is not set, its decisions do not depend on the progress of a start or termination.
     `pod_marks` and `statefulset_marks` are annotations. `fields` are optional spec fields that its decisions about
     groups read. `pod_fields` and `statefulset_fields` are paths that only its decisions read, not the core. Caches keep
     these fields and the marks.
@@ -41,6 +42,7 @@ class Capability(Extensions, frozen=True, kw_only=True):
     pod_marks: tuple[str, ...] = ()
     statefulset_marks: tuple[str, ...] = ()
     wakes_groups: bool = False
+    follows_progress: bool = True
     pod_fields: tuple[str, ...] = ()
     statefulset_fields: tuple[str, ...] = ()
 
@@ -54,6 +56,7 @@ ENABLED: Final = (
         page="how-to/restarts.md",
         settings=backoffsettings.ANNOTATIONS,
         wakes_groups=True,
+        follows_progress=False,
         errors=(backoffsettings.errors,),
         warnings=(backoffsettings.warnings,),
     ),

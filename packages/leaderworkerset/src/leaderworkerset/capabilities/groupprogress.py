@@ -15,9 +15,10 @@ from leaderworkerset.capabilities.enabled import ENABLED
 
 AFTER_START: Final = RestartPolicy.RECREATE_GROUP_AFTER_START.value
 
-NAMES: Final = frozenset(capability.name for capability in ENABLED)
-SETTINGS: Final = frozenset(name for capability in ENABLED for name in capability.settings)
-FIELDS: Final = frozenset(field for capability in ENABLED for field in capability.fields)
+FOLLOWING: Final = tuple(capability for capability in ENABLED if capability.follows_progress)
+NAMES: Final = frozenset(capability.name for capability in FOLLOWING)
+SETTINGS: Final = frozenset(name for capability in FOLLOWING for name in capability.settings)
+FIELDS: Final = frozenset(field for capability in FOLLOWING for field in capability.fields)
 POD_MARKS: Final = tuple(mark for capability in ENABLED for mark in capability.pod_marks)
 STATEFULSET_MARKS: Final = tuple(mark for capability in ENABLED for mark in capability.statefulset_marks)
 
