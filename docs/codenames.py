@@ -40,6 +40,8 @@ METRIC_CALLS: Final = {
     "Counter": "counter",
     "Gauge": "gauge",
     "Histogram": "histogram",
+    "Tally": "counter",
+    "DurationHistogram": "histogram",
     "CounterMetricFamily": "counter",
     "GaugeMetricFamily": "gauge",
 }

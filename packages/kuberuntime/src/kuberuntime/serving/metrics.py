@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.controller.workqueue import Result
 from kuberuntime.errors import KubeError
+from kuberuntime.serving.tallies import DurationHistogram, Tally
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -40,24 +41,23 @@ class Metrics:
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry(auto_describe=False)
         self._controllers = _ControllerMetrics(self._registry)
-        self._requests = Counter(
+        self._requests = Tally(
             "rest_client_requests_total",
             "Requests to the API server by status code, method and host.",
             ("code", "method", "host"),
-            registry=self._registry,
+            self._registry,
         )
-        self._calls = Counter(
-            api_requests,
-            "Requests to the API server by verb and resource.",
-            ("verb", "resource"),
-            registry=self._registry,
+        self._calls = Tally(
+            api_requests, "Requests to the API server by verb and resource.", ("verb", "resource"), self._registry
         )
-        self._throttled = Histogram(
+        throttled = DurationHistogram(
             "rest_client_rate_limiter_duration_seconds",
             "How long the client-side rate limit delayed requests.",
-            buckets=RECONCILE_SECONDS,
-            registry=self._registry,
+            (),
+            self._registry,
+            bounds=RECONCILE_SECONDS,
         )
+        self._throttled = throttled.series()
         self._webhook_requests = Counter(
             "controller_runtime_webhook_requests_total",
             "Admission requests by HTTP status code.",
@@ -110,8 +110,8 @@ class Metrics:
 
     def request_answered(self, host: str, request: Request, code: str) -> None:
         """Count one request to the API server."""
-        self._requests.labels(code, request.method, host).inc()
-        self._calls.labels(*verb_and_resource(request)).inc()
+        self._requests.counts[code, request.method, host] += 1
+        self._calls.counts[verb_and_resource(request)] += 1
 
     def throttled(self, seconds: float) -> None:
         """Record the delay of a request by the client-side rate limit."""
@@ -146,46 +146,33 @@ class LeadershipObserver:
 class _ControllerMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         by_controller, by_name = ("controller",), ("controller", "name")
-        self.reconciles = Counter(
+        self.reconciles = Tally(
             "controller_runtime_reconcile_total",
             "Reconciliations by result.",
             (*by_controller, "result"),
-            registry=registry,
+            registry,
         )
-        self.errors = Counter(
-            "controller_runtime_reconcile_errors_total",
-            "Reconciliations that failed.",
-            by_controller,
-            registry=registry,
+        self.errors = Tally(
+            "controller_runtime_reconcile_errors_total", "Reconciliations that failed.", by_controller, registry
         )
-        self.seconds = Histogram(
+        self.seconds = DurationHistogram(
             "controller_runtime_reconcile_time_seconds",
             "Duration of reconciliations.",
             by_controller,
-            buckets=RECONCILE_SECONDS,
-            registry=registry,
+            registry,
+            bounds=RECONCILE_SECONDS,
         )
         self.active = Gauge(
             "controller_runtime_active_workers", "Number of active workers.", by_controller, registry=registry
         )
         self.depth = Gauge("workqueue_depth", "Number of queued keys.", by_name, registry=registry)
-        self.adds = Counter("workqueue_adds_total", "Keys added.", by_name, registry=registry)
-        self.retries = Counter(
-            "workqueue_retries_total", "Total number of retries after failures.", by_name, registry=registry
+        self.adds = Tally("workqueue_adds_total", "Keys added.", by_name, registry)
+        self.retries = Tally("workqueue_retries_total", "Total number of retries after failures.", by_name, registry)
+        self.waited = DurationHistogram(
+            "workqueue_queue_duration_seconds", "How long keys were queued.", by_name, registry, bounds=QUEUE_SECONDS
         )
-        self.waited = Histogram(
-            "workqueue_queue_duration_seconds",
-            "How long keys were queued.",
-            by_name,
-            buckets=QUEUE_SECONDS,
-            registry=registry,
-        )
-        self.worked = Histogram(
-            "workqueue_work_duration_seconds",
-            "How long keys were processed.",
-            by_name,
-            buckets=QUEUE_SECONDS,
-            registry=registry,
+        self.worked = DurationHistogram(
+            "workqueue_work_duration_seconds", "How long keys were processed.", by_name, registry, bounds=QUEUE_SECONDS
         )
 
 
@@ -195,24 +182,25 @@ class ControllerObserver:
     def __init__(self, metrics: _ControllerMetrics, name: str) -> None:
         self._waiting: dict[Hashable, float] = {}
         self._working: dict[Hashable, float] = {}
-        self._reconciles = {result: metrics.reconciles.labels(name, result.value) for result in Result}
-        self._errors = metrics.errors.labels(name)
-        self._seconds = metrics.seconds.labels(name)
+        self._name, self._twice = (name,), (name, name)
+        self._results = {result: (name, result.value) for result in Result}
+        self._reconciles, self._errors = metrics.reconciles.counts, metrics.errors.counts
+        self._adds, self._retries = metrics.adds.counts, metrics.retries.counts
+        self._reconciles.update(dict.fromkeys(self._results.values(), 0))
+        self._errors[self._name] = self._adds[self._twice] = self._retries[self._twice] = 0
+        self._seconds = metrics.seconds.series(name)
+        self._waited, self._worked = metrics.waited.series(name, name), metrics.worked.series(name, name)
         metrics.active.labels(name).set_function(lambda: len(self._working))
         metrics.depth.labels(name, name).set_function(lambda: len(self._waiting))
-        self._adds = metrics.adds.labels(name, name)
-        self._retries = metrics.retries.labels(name, name)
-        self._waited = metrics.waited.labels(name, name)
-        self._worked = metrics.worked.labels(name, name)
 
     def queued(self, key: Hashable) -> None:
         """Count an added key, and start measuring its time in the queue."""
         self._waiting[key] = asyncio.get_running_loop().time()
-        self._adds.inc()
+        self._adds[self._twice] += 1
 
     def retried(self, key: Hashable) -> None:  # noqa: ARG002 - the seam passes it
         """Count a retry."""
-        self._retries.inc()
+        self._retries[self._twice] += 1
 
     def taken(self, key: Hashable) -> None:
         """Record the time in the queue, and start measuring the processing time."""
@@ -226,9 +214,9 @@ class ControllerObserver:
         seconds = now - self._working.pop(key, now)
         self._worked.observe(seconds)
         self._seconds.observe(seconds)
-        self._reconciles[result].inc()
+        self._reconciles[self._results[result]] += 1
         if result is Result.ERROR:
-            self._errors.inc()
+            self._errors[self._name] += 1
 
 
 class ObservedTransport:
