@@ -29,7 +29,7 @@ Report: TypeAlias = Callable[[JSONObject, Exception], None]
 OBJECTS: Final = {"ADDED", "MODIFIED", "DELETED"}
 """The event types that contain an object of the watched kind."""
 
-_HEAD: Final = re.compile(rb'\{"type":"(?:ADDED|MODIFIED|DELETED)","object":(?=\{)')
+_HEAD: Final = re.compile(rb'\{"type":"(ADDED|MODIFIED|DELETED)","object":(?=\{)')
 """The start of an event with an object, as API servers encode it."""
 
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[][{},:]', re.DOTALL)
@@ -70,8 +70,12 @@ class Decoder:
         self._report = report
 
     def event(self, line: bytes) -> watch.StreamEvent:
-        """Decode one line of a watch stream."""
+        """Decode one line of a watch stream. A line that API servers encode is decoded in one pass."""
         try:
+            if (head := _HEAD.match(line)) and line.endswith(b"}}"):
+                with suppress(msgspec.DecodeError):
+                    obj = self._decode(memoryview(line)[head.end() : -1])
+                    return watch.StreamEvent(head[1].decode(), self._reduce(obj))
             decoded = _decode_line(line)
             if decoded.type in OBJECTS:
                 return watch.StreamEvent(decoded.type, self._reduce(self._decode(decoded.object)))

@@ -185,7 +185,7 @@ class Projection:
         fields: JSONObject = _keep(obj, self._tree)
         return fields
 
-    def decode(self, content: bytes | msgspec.Raw) -> JSONObject:
+    def decode(self, content: "Content") -> JSONObject:
         """Decode the declared fields of an object. Raise `msgspec.DecodeError` if the object cannot be decoded.
 
         >>> Projection("spec.nodeName").decode(b'{"kind": "Pod", "spec": {"nodeName": "n", "hostname": "h"}}')
@@ -211,18 +211,32 @@ class Projection:
 
 
 Keep: TypeAlias = Callable[[JSONObject], Projection]
-"""Returns the projection for an object. The argument contains only the fields in `IDENTITY`."""
+"""Returns the projection for an object, based on the fields in `IDENTITY`. Other fields can be absent."""
 
-Decode: TypeAlias = Callable[[bytes | msgspec.Raw], JSONObject]
+Content: TypeAlias = bytes | memoryview | msgspec.Raw
+"""An encoded object."""
+
+Decode: TypeAlias = Callable[[Content], JSONObject]
 
 decode: Final[Decode] = msgspec.json.Decoder(JSONObject).decode
 """Decodes all fields of an object."""
 
 
 def decoding(keep: Keep) -> Decode:
-    """Return a function that decodes the declared fields of an object."""
-    identity = Projection()
-    return lambda content: keep(identity.decode(content)).decode(content)
+    """Return a function that decodes the declared fields of an object.
+
+    The projection depends on the object. Usually it is the same as for the previous object, so one pass is sufficient.
+    """
+    previous = Projection()
+
+    def decode_declared(content: Content) -> JSONObject:
+        nonlocal previous
+        obj = previous.decode(content)
+        if (projection := keep(obj)) is not previous:
+            previous, obj = projection, projection.decode(content)
+        return obj
+
+    return decode_declared
 
 
 def either(first: Keep | None, second: Keep | None) -> Keep | None:

@@ -42,6 +42,9 @@ GRACE: Final = 15
 SILENCE: Final = 75.0
 """The seconds without an event or bookmark after which a stream is silent. Bookmarks arrive every 60 to 63 s."""
 
+PRECISION: Final = 1.0
+"""The minimum change of a time limit in seconds, because an event must not set a timer."""
+
 WITHOUT_BOOKMARKS: Final = frozenset({CORE_EVENTS, EVENTS})
 """The kinds for which kube-apiserver does not send regular bookmarks."""
 
@@ -153,8 +156,9 @@ class Reflector:
     def _received(self) -> float:
         """Record that the API server sent data, extend the time limit by `SILENCE`, and return the time."""
         now = self.last_received = _now()
-        if not self._interrupted:
-            self._end_at(min(now + SILENCE, self._end))
+        end = min(now + SILENCE, self._end)
+        if not self._interrupted and self._scope is not None and abs(end - (self._scope.when() or 0.0)) > PRECISION:
+            self._end_at(end)
         return now
 
     def _end_at(self, time: float) -> None:

@@ -106,6 +106,7 @@ class Executor:
         self._events = events
         self._clock = clock
         self._contention = Contention()
+        self._log = log.bind()  # an unbound logger is built again for each line
 
     async def execute(self, plan: Plan) -> tuple[Write, ...]:
         """Perform the actions in order and return the writes. Raise an `ExecutionError` on the first failure."""
@@ -193,7 +194,7 @@ class Executor:
             if isinstance(action, Patch) and action.if_permitted and isinstance(error, ForbiddenError):
                 return
             raise ActionError(describe(action, error)) from error
-        log.debug("wrote", action=type(action).__name__, write=outcome, seconds=self._clock.monotonic() - started)
+        self._log.debug("wrote", action=type(action).__name__, write=outcome, seconds=self._clock.monotonic() - started)
         if outcome.write is not None:
             writes.append(outcome.write)
         if outcome.did_something:

@@ -102,6 +102,21 @@ def test_irreducible_object_is_ignored() -> None:
     assert event.type == watch.UNUSABLE
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"type":"ADDED","object":{"metadata":{"name":"a"}}}',
+        b'{"type":"ADDED","object":{"metadata":{"name":"a"}},"more":{}}',
+        b'{"object":{"metadata":{"name":"a"}},"type":"ADDED"}',
+        b' { "type": "ADDED", "object": {"metadata": {"name": "a"}} }',
+    ],
+    ids=["usual", "additional member", "different order", "spaces"],
+)
+def test_form_of_an_event_line_does_not_matter(text: bytes) -> None:
+    event = DECODER.event(text)
+    assert (event.type, event.object["name"]) == ("ADDED", "a")
+
+
 def test_truncated_event_line_is_a_connection_error() -> None:
     for end in range(1, 60):
         with pytest.raises(ConnectionFailedError):
