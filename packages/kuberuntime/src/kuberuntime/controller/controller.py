@@ -54,7 +54,8 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
 
     One namespace uses at most all workers except one, so that other namespaces do not wait. If `quiet` is set, an
     executed plan is logged at level debug instead of info. `written` is called with the writes of each plan, even if
-    the plan fails later. If an error prevents a plan, the actions that `failed` returns are performed.
+    the plan fails later. If an error prevents a plan, the actions that `failed` returns are performed. After a plan
+    without actions, changes within `rest` seconds cause only one reconciliation of the key.
     """
 
     workers: int = 5
@@ -63,6 +64,7 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
     quiet: bool = False
     written: Callable[[ObjectKey, Sequence[Write]], None] = note_nothing
     failed: Callable[[ObjectKey], Actions] = report_nothing
+    rest: float = 0.0
 
 
 DEFAULTS: Final = ControllerOptions()
@@ -150,6 +152,8 @@ class Controller:
         finally:
             self._expectations.expect(key, writes)
             self._options.written(key, writes)
+        if self._options.rest and not plan.actions:
+            self._queue.rest(key, self._options.rest)
         report = self._log.info if plan.actions and not self._options.quiet else self._log.debug
         report(
             "reconciled",

@@ -109,6 +109,8 @@ class WorkQueue(Generic[K]):
         """The number of keys in progress for each tenant."""
         self._failures: dict[K, int] = {}
         self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._resting: dict[K, bool] = {}
+        """The keys whose additions are delayed, and whether they were added."""
         self._closed = False
         self._idle = asyncio.Event()
         self._idle.set()
@@ -118,7 +120,23 @@ class WorkQueue(Generic[K]):
         return len(self._dirty)
 
     def add(self, key: K) -> None:
-        """Enqueue `key` for the next free worker."""
+        """Enqueue `key` for the next free worker, or when its rest is over."""
+        if key in self._resting:
+            self._resting[key] = True
+        else:
+            self._add(key)
+
+    def rest(self, key: K, seconds: float) -> None:
+        """Delay additions of `key` for some seconds, so that several changes cause one reconciliation."""
+        if key not in self._resting and not self._closed:
+            self._resting[key] = False
+            asyncio.get_running_loop().call_later(seconds, self._awake, key)
+
+    def _awake(self, key: K) -> None:
+        if self._resting.pop(key):
+            self._add(key)
+
+    def _add(self, key: K) -> None:
         if self._closed or key in self._dirty:
             return
         self._dirty.add(key)
@@ -129,7 +147,7 @@ class WorkQueue(Generic[K]):
     def add_after(self, key: K, delay: float) -> None:
         """Enqueue `key` in `delay` seconds. If `key` has several delays, the shortest delay applies."""
         if delay <= 0:
-            self.add(key)
+            self._add(key)
             return
         loop = asyncio.get_running_loop()
         timer = self._timers.get(key)
@@ -228,7 +246,7 @@ class WorkQueue(Generic[K]):
 
     def _due(self, key: K) -> None:
         del self._timers[key]
-        self.add(key)
+        self._add(key)
 
 
 async def run_workers(

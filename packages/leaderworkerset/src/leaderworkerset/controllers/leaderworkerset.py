@@ -76,6 +76,9 @@ A group soon becomes ready, which changes the status again.
 REACTION: Final = 1.0
 """The maximum delay of a status in seconds until the leader of a group with a lost worker is terminating."""
 
+REST: Final = 0.05
+"""The seconds in which several changes cause one reconciliation, because most of them only change counts."""
+
 TICK: Final = 0.001
 """The minimum delay in seconds. Shorter delays are skipped, because timers can fire early."""
 
@@ -347,6 +350,5 @@ def specify(gang: Gang, capabilities: Mapping[str, Any]) -> ControllerSpec:
 
     further = (*gang_caches(gang), *(() if capabilities.get(names.MOVES) is None else maintenancenodes.CACHES))
     caches = (*indexes.CACHES, indexes.DEPLOYMENT_CACHE, *further)
-    return ControllerSpec(
-        name=NAME, caches=caches, build=build, writes=(*permissions.LEADERWORKERSET, *gang_permissions(gang))
-    )
+    writes = (*permissions.LEADERWORKERSET, *gang_permissions(gang))
+    return ControllerSpec(name=NAME, caches=caches, build=build, writes=writes, rest=REST)

@@ -46,12 +46,16 @@ Build: TypeAlias = Callable[[Caches, Client, Clock], Driver]
 
 
 class ControllerSpec(Struct, frozen=True, kw_only=True):
-    """A controller. `writes` contains its permissions in addition to the permissions for its caches."""
+    """A controller. `writes` contains its permissions in addition to the permissions for its caches.
+
+    After a plan without actions, changes within `rest` seconds cause only one reconciliation of the key.
+    """
 
     name: str
     caches: tuple[Cache, ...]
     build: Build
     writes: tuple[Permission, ...]
+    rest: float = 0.0
 
     @property
     def permissions(self) -> tuple[Permission, ...]:

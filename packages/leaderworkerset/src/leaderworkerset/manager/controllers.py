@@ -151,7 +151,9 @@ def _build(
     spec: ControllerSpec, driver: Driver, executor: Executor, instruments: Instruments, backoff: Backoff
 ) -> Controller:
     observer = instruments.controller(spec.name)
-    options = ControllerOptions(observer=observer, backoff=backoff, written=driver.written, failed=driver.failed)
+    options = ControllerOptions(
+        observer=observer, backoff=backoff, written=driver.written, failed=driver.failed, rest=spec.rest
+    )
     return Controller(spec.name, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 

@@ -88,7 +88,11 @@ class Rig:
 
 @asynccontextmanager
 async def rig(
-    *, workers: int = 2, quiet: bool = False, failed: Callable[[ObjectKey], Actions] = report_nothing
+    *,
+    workers: int = 2,
+    quiet: bool = False,
+    rest: float = 0.0,
+    failed: Callable[[ObjectKey], Actions] = report_nothing,
 ) -> AsyncIterator[Rig]:
     server = SmallServer()
     informer = Informer(Client(server), PODS)
@@ -100,7 +104,7 @@ async def rig(
         plan=doubler.plan,
         executor=Executor(Client(server), NoEvents(), VirtualClock()),
         options=ControllerOptions(
-            workers=workers, quiet=quiet, written=lambda _, writes: written.extend(writes), failed=failed
+            workers=workers, quiet=quiet, rest=rest, written=lambda _, writes: written.extend(writes), failed=failed
         ),
     )
     manager = Manager(informers=[informer], runnables=[controller])
@@ -147,6 +151,18 @@ def test_performed_plan_is_logged(quiet: bool, level: str) -> None:
     (line,) = [one for one in logs if one["event"] == "reconciled" and one["actions"]]
     assert (line["log_level"], line["key"]) == (level, "default/a")
     assert line["writes"] == ["wrote pods/a-twin"]
+
+
+async def test_changes_after_an_empty_plan_cause_one_reconciliation() -> None:
+    async with rig(rest=0.05) as r:
+        r.server.put("a")
+        await asyncio.sleep(1)
+        before = r.doubler.looks["a"]
+        for number in range(4):
+            r.server.put("a", spec={"priority": number})
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(1)
+        assert r.doubler.looks["a"] == before + 2  # the first change, and the others after the rest
 
 
 async def test_lagging_cache_does_not_cause_a_second_create() -> None:

@@ -59,6 +59,32 @@ async def test_add_does_not_wait_for_a_delay() -> None:
     assert now() == 0
 
 
+async def test_additions_during_a_rest_return_the_key_once() -> None:
+    queue = WorkQueue[str]()
+    queue.rest("a", 10)
+    for _ in range(3):
+        queue.add("a")
+        await asyncio.sleep(1)
+    await queue.get()
+    assert (now(), len(queue)) == (10, 0)
+
+
+async def test_rest_without_additions_returns_no_key() -> None:
+    queue = WorkQueue[str]()
+    queue.rest("a", 10)
+    await asyncio.sleep(11)
+    queue.add("b")
+    assert (await queue.get(), len(queue)) == ("b", 0)
+
+
+async def test_timer_ends_during_a_rest() -> None:
+    queue = WorkQueue[str]()
+    queue.rest("a", 10)
+    queue.add_after("a", 3)
+    await queue.get()
+    assert now() == 3
+
+
 async def test_failures_back_off_until_the_key_is_forgotten() -> None:
     queue = WorkQueue[str](Backoff(base=0.005, limit=1000))
     assert [queue.add_rate_limited("a") for _ in range(4)] == [0.005, 0.01, 0.02, 0.04]
