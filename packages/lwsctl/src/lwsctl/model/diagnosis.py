@@ -82,7 +82,8 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     """The suffix of the verdict if a start takes long, such as `for 4m (last time: 6m)`."""
 
     def __str__(self) -> str:
-        parts = [f"{self.target} is {WORDS[self.verdict]} {self.duration}".rstrip(), self.code, self.sentence]
+        state = f"{self.target} is {WORDS[self.verdict]} {self.duration}".rstrip()
+        parts = [state + (self.code and f" ({self.code})"), self.sentence]
         steps = [f"  next: {step}" for step in self.steps]
         return "\n".join([": ".join(filter(None, parts)), *(f"  {line}" for line in self.evidence), *steps])
 

@@ -84,7 +84,7 @@ async def test_explain_names_groups_that_occupy_topology_domains(space: LiveScen
     await space.until(shows(lambda state: sum(bool(meta.spec(pod).get("nodeName")) for pod in state.pods.values()), 4))
     told = await named(space, "LWS-E041")
     assert "no domain of zone is free" in told.sentence
-    assert all(f"z{zone}: web/" in told.sentence for zone in range(4)), told.sentence
+    assert all(f"z{zone} by web/" in told.sentence for zone in range(4)), told.sentence
 
 
 async def test_explain_names_an_unknown_scheduler(space: LiveScenario) -> None:

@@ -325,7 +325,9 @@ async def test_disaggregated_set_is_followed_but_not_steered(space: LiveScenario
     assert await set_follower.follow(60) == "split: rollout complete, 2 groups ready"
     with pytest.raises(UsageError, match=r"`lws get split -o view` to show its rollout"):
         await set_follower.document()
-    with pytest.raises(CommandError, match=r"split is a DisaggregatedSet .*; its LeaderWorkerSets: split-0-.*decode"):
+    with pytest.raises(
+        CommandError, match=r"split is a DisaggregatedSet .* specify one of its LeaderWorkerSets \(split-0-.*decode"
+    ):
         await undo(session, "split")
     part = next(name for name in space.state.leaderworkersets if name.endswith("decode"))
     with pytest.raises(CommandError, match=f"^{part} belongs to DisaggregatedSet split"):
