@@ -22,17 +22,16 @@ from lwsctl.dashboard.livemodel import LiveModel
 from lwsctl.dashboard.logstream import LONGEST_LINE
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells
-from lwsctl.diagnosis import rankusage
 from lwsctl.diagnosis.diagnose import diagnose
-from lwsctl.diagnosis.rankusage import RankLoad
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
+from lwsctl.model.usage import measured_rank
 from lwsctl.observation import podsecrets
 from lwsctl.observation.diagnosisinput import observe_view
 from lwsctl.observation.evidence import with_evidence
 from lwsctl.observation.lists import Lists
 from lwsctl.observation.podlogs import PodLogOptions, read
-from lwsctl.views import changes, devices
+from lwsctl.views import changes, devices, rankusage
 from lwsctl.views.events.eventhistory import History
 from lwsctl.views.selection import Selection
 from lwsctl.views.wording import counted
@@ -99,9 +98,9 @@ async def _use(model: LiveModel, view: View, rank: Rank) -> Safe | None:
     with suppress(KubeError, TimeoutError):
         async with timeouts.within(PATIENCE):
             metrics = await model.client.find(POD_METRICS, key)
-    row = RankLoad(view, rank, rankusage.by_pod([metrics]).get(key) if metrics else None)
-    names = rankusage.measured([row])
-    facts = [(rankusage.TITLES[name], text) for name, text in zip(names, rankusage.cells(row, names, now), strict=True)]
+    rank = measured_rank(rank, metrics)
+    names = rankusage.resources([rank])
+    facts = [(rankusage.TITLES[name], text) for name, text in zip(names, rankusage.cells(rank, names, now), strict=True)]
     facts += [("devices", " ".join(own))] if (own := devices.of_pod(rank.object)) else []
     entries = [tag("div", tag("dt", title), tag("dd", text)) for title, text in facts]
     return tag("dl", entries, class_="where") if entries else None

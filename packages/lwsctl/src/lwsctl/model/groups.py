@@ -3,6 +3,7 @@
 The input is the pods of a group. The output is immutable values. Pure.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 from typing import Final
@@ -11,6 +12,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import Quantity
 from kuberuntime.objects.terminations import ContainerFailure
 from kuberuntime.texts import errorboundary
 from kuberuntime.texts.masking import masked
@@ -52,6 +54,13 @@ class Readiness(StrEnum):
     PROBLEM = "problem"
 
 
+class Usage(Struct, frozen=True):
+    """The measured usage of a resource, and its limit, or its request if no limit is set."""
+
+    amount: Quantity
+    limit: Quantity | None = None
+
+
 class Rank(Struct, frozen=True, kw_only=True):
     """A rank in a group. If it has no pod, `state` is `Missing` and `why` describes what the rank waits for."""
 
@@ -72,6 +81,8 @@ class Rank(Struct, frozen=True, kw_only=True):
     startup: Startup | None = None
     """The start of the rank if it was never ready and is within its time limit."""
     object: JSONObject | None = None
+    usage: Mapping[str, Usage] | None = None
+    """The usage of each resource, or None if the pod has no metrics or they were not read."""
 
     @property
     def place(self) -> str:

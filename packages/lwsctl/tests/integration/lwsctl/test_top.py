@@ -11,12 +11,12 @@ from tests.integration.lws.metricsapi import serving
 from tests.integration.lwsctl.test_commands import session_of
 
 from kuberuntime.objects import meta
-from lwsctl.cli.commands.get import usage_of
+from lwsctl.cli.commands.get import with_usage
 from lwsctl.cli.commands.inspect import top
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.sets.shown import GetRequest, observe, read
 from lwsctl.observation.lists import Lists
-from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
+from lwsctl.views import rankusage
 from lwsctl.views.selection import Selection
 
 pytestmark = pytest.mark.slow
@@ -28,27 +28,29 @@ async def test_top_shows_the_usage_of_each_rank(space: LiveScenario, running: Ru
     session = session_of(space)
 
     async def lines() -> list[str]:
-        views = (await read(session, WANTED)).views
-        return top.table(await top.measured(session, WANTED, views), datetime.now(UTC))
+        cluster = await read(session, WANTED)
+        return top.table(await top.measured(session, WANTED, cluster), datetime.now(UTC))
 
-    async def usage() -> RankColumns:
+    async def cells() -> list[list[str]]:
         _, cluster = await observe(session, WANTED)
-        return await usage_of(Lists(session.client), cluster.views, space.namespace)
+        (view,) = await with_usage(Lists(session.client), [*cluster.views], space.namespace)
+        resources = rankusage.resources(view.ranks)
+        return sorted(rankusage.cells(rank, resources, datetime.now(UTC)) for rank in view.ranks)
 
     await space.bring_up(lws(replicas=1, size=2))
     if not isinstance(running.cluster, KubernetesCluster):
         shown = await lines()
         assert [line.split()[0] for line in shown] == ["RANK", "web/0/0", "web/0/1", "2"]
         assert "-" not in shown[1].split()
-        assert (await usage()).titles == ["CPU", "memory"]
+        assert [len(row) for row in await cells()] == [2, 2]
         return
     with pytest.raises(
         CommandError, match=r"the cluster does not provide pod metrics \(metrics.k8s.io\); install metrics-server"
     ):
         await lines()
-    assert await usage() == NO_COLUMNS
+    assert await cells() == [[], []]
     async with serving(space.client) as api:
         api.load = lambda pod: 1250 if meta.name(pod) == "web-0" else 10
         shown = await lines()
-        assert sorted(map(list, (await usage()).cells.values())) == [["0.01", "1Mi"], ["1.25", "1Mi"]]
+        assert await cells() == [["0.01", "1Mi"], ["1.25", "1Mi"]]
     assert [line.split()[-2:] for line in shown[1:]] == [["1.25", "1Mi"], ["0.01", "1Mi"], ["1.26", "2Mi"]]

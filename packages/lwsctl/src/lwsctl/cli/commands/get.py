@@ -28,11 +28,10 @@ from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.lists import Lists
 from lwsctl.observation.podlogs import silent_lines
-from lwsctl.views import changes
+from lwsctl.views import changes, rankusage
 from lwsctl.views.changes import ViewSubject
 from lwsctl.views.document import document, without_managed_fields
 from lwsctl.views.health.crashes import is_failing
-from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
 from lwsctl.views.reasons import behind
 
 FORMATS = OutputFormat("wide", "view", "view-yaml", "json", "yaml", "name")
@@ -97,8 +96,8 @@ async def show(target: Target, request: GetRequest) -> None:
         shows_groups = request.form in TABLES and not request.table.is_brief(len(views))
         quoted = await quotations(session.client, views) if shows_groups else []
         show_lines = print_states if request.form in TABLES else print_text
-        usage = await usage_of(lists, views, request.namespace(session)) if request.form == "wide" else NO_COLUMNS
-        show_lines(*render(views, request, cluster.sets, terminal.columns(sys.stdout), usage), *quoted)
+        views = await with_usage(lists, views, request.namespace(session)) if request.form == "wide" else views
+        show_lines(*render(views, request, cluster.sets, terminal.columns(sys.stdout)), *quoted)
         if request.form in TABLES:
             if not shows_groups:
                 print_text(
@@ -110,15 +109,14 @@ async def show(target: Target, request: GetRequest) -> None:
         await print_if_empty(session, cluster, request)
 
 
-async def usage_of(lists: Lists, views: Sequence[View], namespace: str) -> RankColumns:
-    """Return the usage of ranks. Return no columns if pod metrics are not served or the user has no permission."""
-    from lwsctl.diagnosis import rankusage
+async def with_usage(lists: Lists, views: list[View], namespace: str) -> list[View]:
+    """Return the views with their usage, unless pod metrics are not served or the user has no permission."""
+    from lwsctl.model import usage
 
     try:
-        metrics = await lists.all(rankusage.metrics_of(namespace))
+        return usage.with_usage(views, await lists.all(rankusage.metrics_of(namespace)))
     except APIError:
-        return NO_COLUMNS
-    return rankusage.columns(views, rankusage.by_pod(metrics), SystemClock().now())
+        return views
 
 
 async def show_objects(target: Target, request: GetRequest, form: str) -> None:
@@ -301,7 +299,6 @@ def render(
     request: GetRequest,
     sets: Sequence[SetView] = (),
     columns: int | None = None,
-    usage: RankColumns = NO_COLUMNS,
 ) -> list[str]:
     """Return the lines in the selected format.
 
@@ -314,6 +311,7 @@ def render(
         whole_sets = (f"disaggregatedset.disaggregatedset.x-k8s.io/{whole.name}" for whole in sets)
         return [*dict.fromkeys([*whole_sets, *(name for view in views for name in names_of(view, request))])]
     now = SystemClock().now()
+    usage = rankusage.resources(rank for view in views for rank in view.ranks)
     below = tables.tables(views, now, replace(request.table, usage=usage))
     if columns is not None and form is None and not request.shows_ranks and max(map(len, below), default=0) > columns:
         below = livetable.lines(views, now, livetable.Size(columns), with_namespace=request.everywhere)[1:]

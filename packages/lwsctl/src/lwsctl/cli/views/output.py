@@ -10,8 +10,7 @@ from leaderworkerset.api.groupname import GroupEnd
 from lwsctl.cli.views.terminal import escaped
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views import devices, groupprogress, recreations, wording
-from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
+from lwsctl.views import devices, groupprogress, rankusage, recreations, wording
 from lwsctl.views.wording import age
 
 SET_HEADER = ("NAME", "READY", "DESIRED", "UP-TO-DATE", "AGE")
@@ -74,9 +73,9 @@ def set_row(view: View, now: datetime) -> tuple[str, ...]:
 
 
 def groups(
-    listed_groups: Iterable[Group], now: datetime, *, wide: bool = False, usage: RankColumns = NO_COLUMNS
+    listed_groups: Iterable[Group], now: datetime, *, wide: bool = False, usage: Sequence[str] = ()
 ) -> list[str]:
-    """Return one line per rank, with a WHY column if a rank has a reason. A wide table includes the usage."""
+    """Return one line per rank, with a WHY column if a rank has a reason. A wide table includes the resources in `usage`."""
     ranks = [(group, rank) for group in listed_groups for rank in group.ranks]
     header, rows = GROUP_HEADER, [rank_row(rank, now) for _, rank in ranks]
     if wide:
@@ -86,8 +85,8 @@ def groups(
         own = [",".join(devices.of_pod(rank.object)) for _, rank in ranks]
         if any(own):
             header, rows = (*header, "DEVICES"), [(*row, names or "-") for row, names in zip(rows, own, strict=True)]
-        header = (*header, *(title.upper() for title in usage.titles))
-        rows = [(*row, *usage.of(rank)) for row, (_, rank) in zip(rows, ranks, strict=True)]
+        header = (*header, *(rankusage.TITLES[name].upper() for name in usage))
+        rows = [(*row, *rankusage.cells(rank, usage, now)) for row, (_, rank) in zip(rows, ranks, strict=True)]
     return table(header, rows, whys=[wording.reason(rank) for _, rank in ranks])
 
 

@@ -14,7 +14,6 @@ from lwsctl.cli.views import output
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, GroupRow, group_rows
-from lwsctl.views.rankcolumns import NO_COLUMNS, RankColumns
 from lwsctl.views.reasons import brief, is_settled
 from lwsctl.views.wording import age, counted
 
@@ -28,14 +27,14 @@ class TableOptions(Struct, frozen=True, kw_only=True):
     """Table options for nodes and addresses, for namespaces, and for a row per rank regardless of their number.
 
     With `is_chosen`, the user named the LeaderWorkerSets, and they are shown with their groups even if there are
-    many. A wide table has the columns of `usage`.
+    many. A wide table has a column for each resource in `usage`.
     """
 
     wide: bool = False
     everywhere: bool = False
     every_rank: bool = False
     is_chosen: bool = False
-    usage: RankColumns = NO_COLUMNS
+    usage: Sequence[str] = ()
 
     def is_brief(self, sets: int) -> bool:
         """Return whether there are so many sets that each set is shown in a single row."""

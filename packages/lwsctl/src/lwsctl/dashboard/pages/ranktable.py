@@ -8,10 +8,10 @@ from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, tag
 from lwsctl.dashboard.pages import cells
 from lwsctl.dashboard.pages.page import PageFacts
-from lwsctl.diagnosis import rankusage
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views import devices, wording
+from lwsctl.model.usage import with_usage
+from lwsctl.views import devices, rankusage, wording
 
 HEADER: Final = ("Place", "Pod", "State", "Ready", "Restarts", "Node", "Revision", "Why")
 COLUMNS: Final = "rank-columns"
@@ -28,13 +28,14 @@ def frame(name: str, rendering: Rendering) -> Safe:
 
 def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Fragment]]:
     """Return the fragments. The columns for usage and GPUs exist only if a rank has a value."""
-    usage = rankusage.columns([view], rankusage.by_pod(facts.get(POD_METRICS)), now)
+    (view,) = with_usage([view], facts.get(POD_METRICS))
+    usage = rankusage.resources(view.ranks)
     ranks = [(group, rank) for group in view.groups for rank in group.ranks]
     own = [" ".join(devices.of_pod(rank.object)) for _, rank in ranks]
     has_devices = any(own)
-    header = [*HEADER, *usage.titles, *(["Devices"] if has_devices else [])]
+    header = [*HEADER, *(rankusage.TITLES[name] for name in usage), *(["Devices"] if has_devices else [])]
     rows = [
-        _row(group, rank, *usage.of(rank), *([uuids or "-"] if has_devices else []))
+        _row(group, rank, *rankusage.cells(rank, usage, now), *([uuids or "-"] if has_devices else []))
         for (group, rank), uuids in zip(ranks, own, strict=True)
     ]
     return {COLUMNS: [cells.columns(header, "rank-column-names")], ROWS: rows}

@@ -18,11 +18,10 @@ from lwsctl.dashboard.pages import cells, ranktable, setheader, timeline
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.topologypage import domain_key
 from lwsctl.dashboard.picture import Picture
-from lwsctl.diagnosis import rankusage
 from lwsctl.diagnosis.document import lines
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views import groupprogress, recreations
+from lwsctl.views import groupprogress, rankusage, recreations
 from lwsctl.views.grouprows import FEW_GROUPS
 from lwsctl.views.reasons import first_problem, summary, telling
 from lwsctl.views.wording import counted

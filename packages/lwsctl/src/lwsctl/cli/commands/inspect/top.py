@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 import click
 
@@ -15,10 +15,12 @@ from lwsctl.cli.sets.shown import GetRequest, cut, read
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import output
 from lwsctl.cli.views.terminal import print_text
-from lwsctl.diagnosis import rankusage
-from lwsctl.diagnosis.rankusage import RankLoad
+from lwsctl.model.cluster import Cluster
+from lwsctl.model.groups import Rank
 from lwsctl.model.leaderworkerset import View
+from lwsctl.model.usage import with_usage
 from lwsctl.observation.lists import Lists
+from lwsctl.views import rankusage
 
 SORTS: Final = {
     "cpu": rankusage.CPU,
@@ -27,6 +29,9 @@ SORTS: Final = {
     "gpu-memory": rankusage.GPU_MEMORY,
 }
 MISSING_API: Final = "the cluster does not provide pod metrics (metrics.k8s.io); install metrics-server"
+
+Row: TypeAlias = tuple[View, Rank]
+"""A rank and its LeaderWorkerSet."""
 
 
 @click.command("top")
@@ -49,60 +54,62 @@ def command(
         raise UsageError("names cannot be combined with --all-namespaces or --selector")
 
     async def act(session: Session) -> None:
-        views = (await read(session, request)).views
-        rows = await measured(session, request, views)
+        cluster = await read(session, request)
+        rows = await measured(session, request, cluster)
         if sort:
-            rows.sort(key=lambda row: row.amount(SORTS[sort]), reverse=True)
+            rows.sort(key=lambda row: rankusage.amount(row[1], SORTS[sort]), reverse=True)
         if form:
-            value = [record(row) for row in rows]
+            value = [record(view, rank) for view, rank in rows]
             click.echo(output.as_json(value) if form == "json" else output.as_yaml(value), nl=form == "json")
             return
         print_text(*table(rows, SystemClock().now(), everywhere=everywhere))
         if not rows:
             namespace = "" if everywhere else session.namespace
             print_text(
-                "No ranks found." if views else await targets.nothing_found(session, namespace, selector),
+                "No ranks found." if cluster.views else await targets.nothing_found(session, namespace, selector),
                 err=True,
             )
 
     target.run(act)
 
 
-async def measured(session: Session, request: GetRequest, views: Sequence[View]) -> list[RankLoad]:
-    """Return the usage of the requested ranks."""
+async def measured(session: Session, request: GetRequest, cluster: Cluster) -> list[Row]:
+    """Return the requested ranks that have a pod, with their usage."""
     try:
         metrics = await Lists(session.client).all(rankusage.metrics_of(request.namespace(session)))
     except NotFoundError as error:
         raise CommandError(MISSING_API) from error
-    return rankusage.loads(cut(views, request), rankusage.by_pod(metrics))
+    views = with_usage(cut(cluster.views, request), metrics)
+    return [(view, rank) for view in views for rank in view.ranks if rank.object is not None]
 
 
-def table(rows: Sequence[RankLoad], now: datetime, *, everywhere: bool = False) -> list[str]:
+def table(rows: Sequence[Row], now: datetime, *, everywhere: bool = False) -> list[str]:
     """Return a line for each rank, and a total if there are several ranks.
 
     GPUs are shown only if they are measured.
     """
     if not rows:
         return []
-    names = rankusage.measured(rows) or (rankusage.CPU, rankusage.MEMORY)
+    ranks = [rank for _, rank in rows]
+    names = rankusage.resources(ranks) or (rankusage.CPU, rankusage.MEMORY)
     header = ["RANK", "NODE", *(rankusage.TITLES[name].upper() for name in names)]
     lines = [
-        [f"{row.view.name}/{row.rank.place}", row.rank.node or "-", *rankusage.cells(row, names, now)] for row in rows
+        [f"{view.name}/{rank.place}", rank.node or "-", *rankusage.cells(rank, names, now)] for view, rank in rows
     ]
     if len(rows) > 1:
-        lines.append([f"{len(rows)} ranks", "", *rankusage.sums(rows, names)])
-    spaces = [row.view.namespace for row in rows] + [""] * (len(lines) - len(rows))
+        lines.append([f"{len(rows)} ranks", "", *rankusage.sums(ranks, names)])
+    spaces = [view.namespace for view, _ in rows] + [""] * (len(lines) - len(rows))
     return output.table(header, lines, namespaces=spaces if everywhere else ())
 
 
-def record(row: RankLoad) -> dict[str, object]:
-    """Return the row as an object. `used` contains quantities by resource, or null if the rank is not measured."""
+def record(view: View, rank: Rank) -> dict[str, object]:
+    """Return the usage of a rank as an object. `used` is null if the rank is not measured."""
     return {
-        "namespace": row.view.namespace,
-        "leaderWorkerSet": row.view.name,
-        "group": row.rank.group,
-        "rank": row.rank.index,
-        "pod": row.rank.pod,
-        "node": row.rank.node,
-        "used": None if row.used is None else {name: str(value) for name, value in sorted(row.used.items())},
+        "namespace": view.namespace,
+        "leaderWorkerSet": view.name,
+        "group": rank.group,
+        "rank": rank.index,
+        "pod": rank.pod,
+        "node": rank.node,
+        "used": None if rank.usage is None else {name: str(usage.amount) for name, usage in sorted(rank.usage.items())},
     }

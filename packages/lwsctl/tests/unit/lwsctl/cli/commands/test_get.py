@@ -12,12 +12,11 @@ from testkit.virtualtime import run
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from lwsctl.cli import targets
-from lwsctl.cli.commands.get import LineWatcher, ObjectWatcher, quotations, render, usage_of
+from lwsctl.cli.commands.get import LineWatcher, ObjectWatcher, quotations, render, with_usage
 from lwsctl.cli.sets.shown import QUOTED, GetRequest, cut
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.lists import Lists
-from lwsctl.views.rankcolumns import NO_COLUMNS
 
 WANTED = GetRequest((), None, everywhere=False, selector="", managed_fields=False)
 
@@ -154,15 +153,14 @@ def test_table_wider_than_the_terminal_folds_its_reasons() -> None:
 @pytest.mark.parametrize("refused", [failure(404, "NotFound"), failure(403, "Forbidden"), answer(503, b"no endpoints")])
 def test_usage_is_omitted_without_a_metrics_api(refused: Response) -> None:
     lists = Lists(Client(ScriptedTransport(refused)))
-    assert run(usage_of(lists, [failed_set(0)], "prod")) == NO_COLUMNS
+    assert run(with_usage(lists, [failed_set(0)], "prod")) == [failed_set(0)]
 
 
 def test_wide_table_shows_the_measured_usage() -> None:
     metrics = {"metadata": {"name": "web0-0", "namespace": "prod"}, "containers": [{"usage": {"cpu": "250m"}}]}
     transport = ScriptedTransport(answer(200, {"metadata": {}, "items": [metrics]}))
-    views = [failed_set(0)]
-    usage = run(usage_of(Lists(Client(transport)), views, "prod"))
-    lines = render(views, replace(WANTED, form="wide"), usage=usage)
+    views = run(with_usage(Lists(Client(transport)), [failed_set(0)], "prod"))
+    lines = render(views, replace(WANTED, form="wide"))
     assert lines[3].split()[-2:] == ["CPU", "MEMORY"]
     assert lines[4].split()[-2:] == ["0.25", "-"]
 

@@ -4,13 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.quantity import parse
 from lwsctl.cli.views import output
 from lwsctl.model import groups
 from lwsctl.model import leaderworkerset as sets
 from lwsctl.views import wording
 from lwsctl.views.document import document as build
-from lwsctl.views.rankcolumns import RankColumns
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 
@@ -68,10 +67,9 @@ def test_wide_table_shows_devices_when_pods_have_any() -> None:
 
 
 def test_wide_table_shows_the_usage_of_measured_ranks() -> None:
-    pods = [{"metadata": {"name": f"web-0-{index}", "namespace": "prod"}} for index in range(2)]
-    group = groups.Group(index=0, ranks=(rank(0, object=pods[0]), rank(1, object=pods[1]), rank(2)))
-    usage = RankColumns(["CPU", "GPU memory"], {ObjectKey("prod", "web-0-0"): ["0.50", "3Gi"]})
-    header, *lines = output.groups([group], NOW, wide=True, usage=usage)
+    used = {"cpu": groups.Usage(parse("500m")), "nvidia.com/gpu-memory": groups.Usage(parse("3Gi"))}
+    group = groups.Group(index=0, ranks=(rank(0, usage=used), rank(1, object={}), rank(2)))
+    header, *lines = output.groups([group], NOW, wide=True, usage=["cpu", "nvidia.com/gpu-memory"])
     assert header.endswith("REVISION   CPU    GPU MEMORY")
     assert [line.split()[-2:] for line in lines] == [["0.50", "3Gi"], ["-", "-"], ["-", "-"]]
 
