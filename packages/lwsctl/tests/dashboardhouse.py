@@ -82,7 +82,7 @@ class ServedDashboard:
     @property
     def states(self) -> dict[str, str]:
         """Return the state of each pod in the latest snapshot."""
-        views = self.model.picture.views
+        views = self.model.snapshot.views
         return {rank.pod: rank.state for view in views for group in view.groups for rank in group.ranks}
 
     async def shows(self, **states: str) -> None:

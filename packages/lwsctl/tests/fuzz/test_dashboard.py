@@ -87,7 +87,7 @@ def test_malformed_requests_get_no_data_and_change_nothing(seed: int) -> None:
         random = Random(seed)
         async with open_house(actions=True) as house:
             await house.put_set(MARK, replicas=1, size=1)
-            await until(lambda: house.model.picture.views, "the set")
+            await until(lambda: house.model.snapshot.views, "the set")
             application = house.dashboard.application()
             application.freeze()
             for _ in range(REQUESTS):
@@ -109,7 +109,7 @@ def test_well_formed_requests_get_an_answer() -> None:
     async def scenario() -> None:
         async with open_house(actions=True) as house:
             await house.put_set(MARK, replicas=1, size=1)
-            await until(lambda: house.model.picture.views, "the set")
+            await until(lambda: house.model.snapshot.views, "the set")
             application = house.dashboard.application()
             application.freeze()
             secrets = house.dashboard.secrets

@@ -331,7 +331,7 @@ def test_every_page_shows_hostile_texts(tmp_path: Path) -> None:
     async def scenario(random: Random, _: Path) -> None:
         async with open_house(seconds=600) as house:
             await fill(house, random)
-            await until(lambda: len(house.model.picture.views) > 0, "the set")
+            await until(lambda: len(house.model.snapshot.views) > 0, "the set")
             application = house.dashboard.application()
             application.freeze()
             own = {
@@ -352,7 +352,7 @@ def test_every_page_shows_hostile_texts(tmp_path: Path) -> None:
                     "\t",
                 }
                 assert not harmful, (page, harmful)
-            assert house.model.picture.trouble == ""
+            assert house.model.snapshot.trouble == ""
 
     seeded(scenario, 2, tmp_path)
 

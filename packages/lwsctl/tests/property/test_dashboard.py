@@ -13,7 +13,7 @@ from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Rendering, difference
 from lwsctl.dashboard.pages import nowpage, setpage
 from lwsctl.dashboard.pages.page import PageFacts
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.groups import Rank, rank_of
 from lwsctl.model.leaderworkerset import View, view
 from lwsctl.observation.conditionwatch import KnownRanks
@@ -44,16 +44,16 @@ class LargeSet:
         return view(self.lws, self.pods, describe)
 
 
-def picture(found: View) -> Picture:
-    return Picture(namespace="", now=builders.NOW, views=[found])
+def snapshot(found: View) -> Snapshot:
+    return Snapshot(namespace="", now=builders.NOW, views=[found])
 
 
-def changed(groups: int) -> tuple[Picture, Rendering]:
+def changed(groups: int) -> tuple[Snapshot, Rendering]:
     """Return the snapshot after a change, and the page before the change."""
     large, ranks = LargeSet(groups), KnownRanks()
-    before = setpage.render(picture(large.view(ranks.next())), ADDRESS, PageFacts())
+    before = setpage.render(snapshot(large.view(ranks.next())), ADDRESS, PageFacts())
     large.change()
-    return picture(large.view(ranks.next())), before
+    return snapshot(large.view(ranks.next())), before
 
 
 def test_a_view_reads_only_the_pods_that_changed() -> None:
@@ -90,7 +90,7 @@ def test_a_page_that_is_rendered_again_is_the_same() -> None:
 
 def test_a_further_group_of_eight_adds_few_bytes_to_the_page() -> None:
     def size(groups: int) -> int:
-        rows = setpage.render(picture(LargeSet(groups).view(rank_of)), ADDRESS, PageFacts())["rows"]
+        rows = setpage.render(snapshot(LargeSet(groups).view(rank_of)), ADDRESS, PageFacts())["rows"]
         return len("".join(piece.html for piece in rows).encode())
 
     assert size(40) - size(20) <= 20 * 420
@@ -100,9 +100,9 @@ def test_the_bytes_of_a_change_do_not_grow_with_the_set() -> None:
     def size(groups: int, address: Address) -> int:
         large, ranks = LargeSet(groups), KnownRanks()
         render = (setpage if address.kind is PageKind.SET else nowpage).render
-        before = render(picture(large.view(ranks.next())), address, PageFacts())
+        before = render(snapshot(large.view(ranks.next())), address, PageFacts())
         large.change()
-        after = render(picture(large.view(ranks.next())), address, PageFacts(before=before))
+        after = render(snapshot(large.view(ranks.next())), address, PageFacts(before=before))
         return len(msgspec.json.encode(difference(before, after)))
 
     for address in (ADDRESS, Address(kind=PageKind.NOW)):

@@ -154,7 +154,7 @@ def test_cards_and_surveys_name_the_error_of_the_record(name: str) -> None:
             async with live(model), model.looking():
                 for _ in range(SECONDS):
                     await asyncio.sleep(1)
-                    (item,) = model.picture.ordered
+                    (item,) = model.snapshot.ordered
                     cards.append(item.diagnosis)
 
     simulate(scenario, Settings(managers=(SLOW,), others=SLOW, script=prints(program)))

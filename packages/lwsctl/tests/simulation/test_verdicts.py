@@ -103,7 +103,7 @@ def test_dashboard_is_calm_while_programs_fail() -> None:
         async with live(model), model.looking():
             end = world.clock.monotonic() + 240
             while world.clock.monotonic() < end:
-                items = model.picture.ordered
+                items = model.snapshot.ordered
                 told = {item.name: f"{item.diagnosis.verdict} {item.diagnosis.code}" for item in items}
                 shown.append((world.clock.monotonic(), tuple(told), told))
                 await model.changed()

@@ -1,6 +1,6 @@
 """Determines the actions that apply to the current state of an object, and the groups that they stop. Pure.
 
-The input is a set of the picture. The output is the verbs that its page offers, and the sentence in the confirmation
+The input is a set of the snapshot. The output is the verbs that its page offers, and the sentence in the confirmation
 dialog.
 """
 
@@ -11,7 +11,7 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api import groupname
 from lwsctl.dashboard.actions import Verb
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
@@ -52,14 +52,14 @@ def roles(whole: SetView) -> Mapping[str, int]:
     return {role.name: role.desired // slices for role in whole.roles}
 
 
-def ends(action: Mapping[str, object], picture: Picture) -> str:
+def ends(action: Mapping[str, object], snapshot: Snapshot) -> str:
     """Return a description of the groups that an action stops, or an empty string if it stops no group."""
     key = ObjectKey(str(action.get("namespace")), str(action.get("name")))
     verb = action.get("verb")
     if verb == Verb.SCALE_ROLE:
-        whole = picture.find_whole(key)
+        whole = snapshot.find_whole(key)
         return "" if whole is None else _fewer(action, roles(whole).get(str(action.get("role")), 0))
-    view = picture.find(key)
+    view = snapshot.find(key)
     if view is None:
         return ""
     match verb:

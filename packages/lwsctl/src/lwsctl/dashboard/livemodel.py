@@ -1,6 +1,6 @@
 """Maintains the shared model of a server, with one watch per kind for all open pages.
 
-It watches sets and pods, and creates a picture 100 ms after a change. Further changes are combined, at most twice per
+It watches sets and pods, and creates a snapshot 100 ms after a change. Further changes are combined, at most twice per
 second. Unhealthy sets are diagnosed at most every two seconds, while a browser shows a page.
 """
 
@@ -22,8 +22,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.texts import errorboundary
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from lwsctl.dashboard.picture import Picture, place_of
 from lwsctl.dashboard.setorder import SetOrder, arrange
+from lwsctl.dashboard.snapshot import Snapshot, place_of
 from lwsctl.diagnosis.document import BLOCKS, ordered
 from lwsctl.diagnosis.facts import is_as_desired
 from lwsctl.diagnosis.observed import Commands
@@ -84,7 +84,7 @@ class LiveModel:
         self._lookers = 0
         self._order = SetOrder()
         self._patience = PATIENCE
-        self.picture = Picture(namespace=namespace, now=self.clock.now(), commands=commands)
+        self.snapshot = Snapshot(namespace=namespace, now=self.clock.now(), commands=commands)
 
     @property
     def followed(self) -> tuple[Relistable, ...]:
@@ -114,16 +114,16 @@ class LiveModel:
     def paint(self) -> None:
         """Create a new snapshot. If this fails, keep the previous snapshot, and report since when it is outdated."""
         try:
-            self.picture = self._painted()
+            self.snapshot = self._painted()
         except Exception as error:  # stored objects may contain any value
             log.warning("the state could not be rendered", error=repr(error), exc_info=error)
             trouble = f"the state is outdated, because it cannot be rendered: {errorboundary.describe(error)}"
-            self.picture = replace(self.picture, trouble=trouble, answered=self.picture.now)
+            self.snapshot = replace(self.snapshot, trouble=trouble, answered=self.snapshot.now)
         self.announce()
 
-    def _painted(self) -> Picture:
+    def _painted(self) -> Snapshot:
         views = self.everything.views()
-        picture = Picture(
+        snapshot = Snapshot(
             namespace=self.namespace,
             now=self.clock.now(),
             views=views,
@@ -135,11 +135,11 @@ class LiveModel:
             order=self._order,
             commands=self.commands,
         )
-        if not self._order.may_change(picture.now):
-            return picture
-        items = [(place_of(item), item.diagnosis) for item in picture.ordered]
-        self._order = arrange(self._order, items, picture.now)
-        return replace(picture, order=self._order)
+        if not self._order.may_change(snapshot.now):
+            return snapshot
+        items = [(place_of(item), item.diagnosis) for item in snapshot.ordered]
+        self._order = arrange(self._order, items, snapshot.now)
+        return replace(snapshot, order=self._order)
 
     def announce(self) -> None:
         """Notify the waiting tasks about a new snapshot."""
@@ -169,7 +169,7 @@ class LiveModel:
             self._changed.clear()
             began = self.clock.monotonic()
             self.paint()
-            self._stale.set()  # last, because diagnosing a large set would delay the picture
+            self._stale.set()  # last, because diagnosing a large set would delay the snapshot
             took = self.clock.monotonic() - began
             await asyncio.sleep(max(SHORTEST_PAUSE, min(3 * took, LONGEST_PAUSE)))
 
@@ -186,7 +186,7 @@ class LiveModel:
 
     async def diagnose(self) -> None:
         """Diagnose all unhealthy sets, reading each list once, and create a new snapshot."""
-        views, sets = self.picture.views, self.picture.sets
+        views, sets = self.snapshot.views, self.snapshot.sets
         lists = Lists(self.client)
         now = self.clock.now()
         ill = [view for view in views if not is_as_desired(view, Selection(view.name), now)]

@@ -24,7 +24,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import GroupName, place_of
 from lwsctl.dashboard.livemodel import LiveModel
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.disaggregatedset import Owners, placed
 from lwsctl.model.groups import Rank, rank_of
 from lwsctl.observation.logfollower import LogFollower, Streams
@@ -92,11 +92,11 @@ class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
     ranks: RankChoice = LEADERS
     tail: int = TAIL
 
-    def owners(self, picture: Picture) -> Owners:
+    def owners(self, snapshot: Snapshot) -> Owners:
         """Return the LeaderWorkerSet names that rank paths contain."""
         if not self.of_whole:
             return {self.key: ()}
-        return {view.key: names for view, names in picture.members(self.key, of_whole=True)}
+        return {view.key: names for view, names in snapshot.members(self.key, of_whole=True)}
 
     def covers(self, pod: JSONObject, owners: Owners) -> bool:
         """Return whether a pod is selected."""
@@ -112,14 +112,14 @@ class KnownOwners:
     def __init__(self, model: LiveModel, request: LogRequest) -> None:
         self._model = model
         self._request = request
-        self._picture = model.picture
-        self._owners = request.owners(model.picture)
+        self._snapshot = model.snapshot
+        self._owners = request.owners(model.snapshot)
 
     def read(self) -> Owners:
         """Return the names in the current snapshot."""
-        if self._model.picture is not self._picture:
-            self._picture = self._model.picture
-            self._owners = self._request.owners(self._picture)
+        if self._model.snapshot is not self._snapshot:
+            self._snapshot = self._model.snapshot
+            self._owners = self._request.owners(self._snapshot)
         return self._owners
 
 
@@ -142,7 +142,7 @@ class SharedPods(msgspec.Struct, frozen=True):
         """Return the set."""
         if not self.request.of_whole:
             return self.model.everything.sets.store.get(self.request.key)
-        whole = self.model.picture.find_whole(self.request.key)
+        whole = self.model.snapshot.find_whole(self.request.key)
         return None if whole is None else whole.object
 
 

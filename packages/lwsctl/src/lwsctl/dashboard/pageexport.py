@@ -12,33 +12,33 @@ from lwsctl.dashboard.fragments import Rendering
 from lwsctl.dashboard.markup import Safe
 from lwsctl.dashboard.pages import cells, htmldocument, ranktable
 from lwsctl.dashboard.pages.page import PageFacts
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.dashboard.subscriptions import page_of
 
 
-def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
+def exported(snapshot: Snapshot, address: Address, facts: PageFacts) -> str:
     """Return the document. For a set, it contains the plain table of ranks below the grid."""
     page = page_of(address)
     where = f" of {address.key}" if address.key.name else ""
-    note = f"The state{where} at {picture.now:%Y-%m-%d %H:%M:%S} UTC, saved by `lws dashboard`."
-    rendering = errorboundary.attempt(partial(page.render, picture, address, facts), partial(_failed, picture))
-    ranks = errorboundary.attempt(partial(_ranks, picture, address), lambda _: None)
+    note = f"The state{where} at {snapshot.now:%Y-%m-%d %H:%M:%S} UTC, saved by `lws dashboard`."
+    rendering = errorboundary.attempt(partial(page.render, snapshot, address, facts), partial(_failed, snapshot))
+    ranks = errorboundary.attempt(partial(_ranks, snapshot, address), lambda _: None)
     return htmldocument.standalone(page, address, rendering, staticfiles.files()["style.css"], note, ranks)
 
 
-def text(picture: Picture, address: Address, facts: PageFacts) -> str:
+def text(snapshot: Snapshot, address: Address, facts: PageFacts) -> str:
     """Return the lines of a page as text in which control characters are visible."""
     page = page_of(address)
-    lines = errorboundary.attempt(lambda: [*page.text(picture, address, facts)], lambda error: [f"this page {error}"])
+    lines = errorboundary.attempt(lambda: [*page.text(snapshot, address, facts)], lambda error: [f"this page {error}"])
     return "".join(f"{untrustedtext.visible_lines(line)}\n" for line in lines)
 
 
-def _failed(picture: Picture, error: str) -> Rendering:
-    return {"trouble": cells.trouble(replace(picture, trouble=f"this page {error}"))}
+def _failed(snapshot: Snapshot, error: str) -> Rendering:
+    return {"trouble": cells.trouble(replace(snapshot, trouble=f"this page {error}"))}
 
 
-def _ranks(picture: Picture, address: Address) -> Safe | None:
-    view = picture.find(address.key) if address.kind is PageKind.SET else None
+def _ranks(snapshot: Snapshot, address: Address) -> Safe | None:
+    view = snapshot.find(address.key) if address.kind is PageKind.SET else None
     if view is None:
         return None
-    return ranktable.frame(view.name, ranktable.render(view, PageFacts(), picture.now))
+    return ranktable.frame(view.name, ranktable.render(view, PageFacts(), snapshot.now))

@@ -1,6 +1,6 @@
 """Searches sets, groups, ranks, nodes and causes that contain all words of a query. Pure.
 
-The input is the picture and the text. The output is results by kind, at most `MOST` of each, and the number of other
+The input is the snapshot and the text. The output is results by kind, at most `MOST` of each, and the number of other
 results. The search also finds ranks by pod, node and state, and sets by cause.
 """
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.markup import Safe, joined, tag
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.catalogue import BY_CODE
 from lwsctl.model.disaggregatedset import SetView, Shown
 from lwsctl.model.groups import Group, Rank
@@ -55,24 +55,24 @@ class Hits(Struct, frozen=True):
     more: int = 0
 
 
-def search(picture: Picture, text: str) -> list[Hits]:
+def search(snapshot: Snapshot, text: str) -> list[Hits]:
     """Return the results by kind, or no results if the query is empty."""
     words = text[:LONGEST].lower().split()
     if not words:
         return []
     kinds = {
-        "Sets": _sets(picture),
-        "Groups": _groups(picture),
-        "Ranks": _ranks(picture),
-        "Nodes": _nodes(picture),
+        "Sets": _sets(snapshot),
+        "Groups": _groups(snapshot),
+        "Ranks": _ranks(snapshot),
+        "Nodes": _nodes(snapshot),
         "Causes": _causes(),
     }
     return list(filter(None, (_best(kind, hits, words) for kind, hits in kinds.items())))
 
 
-def fragment(picture: Picture, text: str) -> Safe:
+def fragment(snapshot: Snapshot, text: str) -> Safe:
     """Return the results as list items. If there are no results, return the kinds of objects that can be searched."""
-    kinds = search(picture, text)
+    kinds = search(snapshot, text)
     if not kinds:
         words = f"No results for {text[:LONGEST]!r}. " if text.strip() else ""
         return tag("li", words, HINT, class_="hint")
@@ -91,8 +91,8 @@ def _best(kind: str, hits: Iterator[Hit], words: Sequence[str]) -> Hits | None:
     return Hits(kind, best[:MOST], max(len(best) - MOST, 0)) if best else None
 
 
-def _sets(picture: Picture) -> Iterator[Hit]:
-    for item in picture.ordered:
+def _sets(snapshot: Snapshot) -> Iterator[Hit]:
+    for item in snapshot.ordered:
         yield _set(item, PageKind.WHOLE if isinstance(item, SetView) else PageKind.SET)
         if isinstance(item, SetView):
             yield from (_set(part, PageKind.SET) for part in item.parts)
@@ -104,14 +104,14 @@ def _set(item: Shown, kind: PageKind) -> Hit:
     return Hit(item.name, detail, Address(kind=kind, key=item.key).path(), diagnosis.sentence)
 
 
-def _groups(picture: Picture) -> Iterator[Hit]:
-    for view, group in _all_groups(picture):
+def _groups(snapshot: Snapshot) -> Iterator[Hit]:
+    for view, group in _all_groups(snapshot):
         title = f"{view.name}/{group.name}"
         yield Hit(title, f"{view.namespace} · group · {group.readiness.value}", _place(view, f"{group.name}/0"))
 
 
-def _ranks(picture: Picture) -> Iterator[Hit]:
-    for view, group in _all_groups(picture):
+def _ranks(snapshot: Snapshot) -> Iterator[Hit]:
+    for view, group in _all_groups(snapshot):
         yield from (_rank(view, rank) for rank in group.ranks)
 
 
@@ -120,10 +120,10 @@ def _rank(view: View, rank: Rank) -> Hit:
     return Hit(f"{view.name}/{rank.place}", detail, _place(view, rank.place), f"{rank.pod} {rank.readiness.value}")
 
 
-def _nodes(picture: Picture) -> Iterator[Hit]:
+def _nodes(snapshot: Snapshot) -> Iterator[Hit]:
     """Yield the nodes on which ranks run. The topology page contains all other nodes."""
     ranks: dict[str, int] = {}
-    for _, group in _all_groups(picture):
+    for _, group in _all_groups(snapshot):
         for rank in group.ranks:
             ranks[rank.node] = ranks.get(rank.node, 0) + 1
     for name, count in ranks.items():
@@ -138,8 +138,8 @@ def _causes() -> Iterator[Hit]:
         yield Hit(cause.code, cause.title, href)
 
 
-def _all_groups(picture: Picture) -> Iterator[tuple[View, Group]]:
-    return ((view, group) for view in picture.views for group in view.groups)
+def _all_groups(snapshot: Snapshot) -> Iterator[tuple[View, Group]]:
+    return ((view, group) for view in snapshot.views for group in view.groups)
 
 
 def _place(view: View, place: str) -> str:

@@ -100,7 +100,9 @@ async def _use(model: LiveModel, view: View, rank: Rank) -> Safe | None:
             metrics = await model.client.find(POD_METRICS, key)
     rank = measured_rank(rank, metrics)
     names = rankusage.resources([rank])
-    facts = [(rankusage.TITLES[name], text) for name, text in zip(names, rankusage.cells(rank, names, now), strict=True)]
+    facts = [
+        (rankusage.TITLES[name], text) for name, text in zip(names, rankusage.cells(rank, names, now), strict=True)
+    ]
     facts += [("devices", " ".join(own))] if (own := devices.of_pod(rank.object)) else []
     entries = [tag("div", tag("dt", title), tag("dd", text)) for title, text in facts]
     return tag("dl", entries, class_="where") if entries else None
@@ -113,7 +115,7 @@ async def _explained(model: LiveModel, lists: Lists, view: View, selection: Sele
     except (KubeError, TimeoutError, ExceptionGroup):
         return tag("p", "The reason could not be read")
     diagnosis = diagnose(replace(observed, commands=model.commands), selection)
-    of_set = model.picture.judged(view).diagnosis
+    of_set = model.snapshot.judged(view).diagnosis
     if diagnosis.code == of_set.code:
         is_same = diagnosis.sentence == of_set.sentence
         words = "The cause of the whole set" if is_same else cells.sentence(diagnosis.sentence)
@@ -129,7 +131,7 @@ async def _events(lists: Lists, model: LiveModel, view: View, selection: Selecti
     except (KubeError, TimeoutError):
         return tag("p", "Events could not be read")
     others = [
-        other.name for other in model.picture.views if other.namespace == view.namespace and other.name != view.name
+        other.name for other in model.snapshot.views if other.namespace == view.namespace and other.name != view.name
     ]
     return _listed(History(view.object, view.pods, others).read(events, selection)[-EVENTS:])
 

@@ -111,14 +111,14 @@ class Subscriptions:
         """
         async with asyncio.TaskGroup() as tasks:
             while True:
-                picture = self._model.picture
+                snapshot = self._model.snapshot
                 for address, opened in self._opened.items():
                     is_due = opened.streams and self._is_due(address, opened)
                     if is_due:
                         tasks.create_task(self._renew(address, opened))
                     if opened.streams and (not is_due or page_of(address).shows_first(address)):
                         self._show(address, opened)
-                if self._model.picture is picture:  # otherwise, another one was opened in the meantime
+                if self._model.snapshot is snapshot:  # otherwise, another one was opened in the meantime
                     await self._model.changed()
 
     async def _current(self, address: Address, *, waits: bool = True) -> OpenPage:
@@ -153,15 +153,15 @@ class Subscriptions:
         self._show(address, opened)
 
     def _show(self, address: Address, opened: OpenPage) -> None:
-        picture = self._model.picture
+        snapshot = self._model.snapshot
         try:
             facts = replace(opened.facts, before=opened.channel.shown)
-            rendering = page_of(address).render(picture, address, facts)
-            opened.made_at = picture.now
+            rendering = page_of(address).render(snapshot, address, facts)
+            opened.made_at = snapshot.now
         except Exception as error:  # stored objects may contain any value, and other pages continue
             log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
             trouble = f"this page is outdated, because it cannot be rendered: {errorboundary.describe(error)}"
-            notice = cells.trouble(replace(picture, trouble=trouble, answered=opened.made_at))
+            notice = cells.trouble(replace(snapshot, trouble=trouble, answered=opened.made_at))
             rendering = {**opened.channel.shown, "trouble": notice}
         opened.channel.show(rendering)
 
@@ -181,7 +181,7 @@ class Subscriptions:
             return None
         keys = [address.key]
         if address.of_whole:
-            keys = [view.key for view, _ in self._model.picture.members(address.key, of_whole=True)]
+            keys = [view.key for view, _ in self._model.snapshot.members(address.key, of_whole=True)]
         try:
             async with timeouts.within(PATIENCE):
                 return [episode for key in keys for episode in await self._model.read_episodes(key)]

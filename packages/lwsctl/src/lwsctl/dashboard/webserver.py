@@ -182,7 +182,7 @@ class Dashboard(msgspec.Struct):
             case "static", [version, name]:
                 return responses.static(version, name)
             case "search", []:
-                return responses.html(pagesearch.fragment(self.model.picture, request.query.get("q", "")))
+                return responses.html(pagesearch.fragment(self.model.snapshot, request.query.get("q", "")))
             case _:
                 return None
 
@@ -208,11 +208,13 @@ class Dashboard(msgspec.Struct):
         match page_address.form:
             case PageForm.TEXT:
                 return web.Response(
-                    text=pageexport.text(self.model.picture, page_address, await self.subscriptions.facts(page_address))
+                    text=pageexport.text(
+                        self.model.snapshot, page_address, await self.subscriptions.facts(page_address)
+                    )
                 )
             case PageForm.FILE:
                 saved = responses.html(
-                    pageexport.exported(self.model.picture, page_address, await self.subscriptions.facts(page_address))
+                    pageexport.exported(self.model.snapshot, page_address, await self.subscriptions.facts(page_address))
                 )
                 saved.headers["Content-Disposition"] = "attachment"
                 return saved
@@ -241,7 +243,7 @@ class Dashboard(msgspec.Struct):
         """Return whether the object of a page exists. Recorded failures may exist after their set is deleted."""
         match page_address.kind:
             case PageKind.SET | PageKind.WHOLE | PageKind.ROLLOUT | PageKind.LOGS:
-                find = self.model.picture.find_whole if page_address.of_whole else self.model.picture.find
+                find = self.model.snapshot.find_whole if page_address.of_whole else self.model.snapshot.find
                 return find(page_address.key) is not None
             case PageKind.CAUSE:
                 return page_address.episode in BY_CODE
@@ -321,7 +323,7 @@ class Dashboard(msgspec.Struct):
         return self.about.user if self.door is None else request[VISITOR].user
 
     async def _first_error(self, request: web.Request, kind: str, key: ObjectKey) -> web.StreamResponse:
-        owners = self.model.picture.members(key, of_whole=kind == "disaggregated")
+        owners = self.model.snapshot.members(key, of_whole=kind == "disaggregated")
         ranks = logstream.parse(request.query.getall("rank", []))
         if not owners or ranks is None:
             return responses.missing()
@@ -329,7 +331,7 @@ class Dashboard(msgspec.Struct):
         return web.json_response(None if first is None else msgspec.to_builtins(first))
 
     async def _pane(self, key: ObjectKey, group: str, rank: str) -> web.StreamResponse:
-        view, number = self.model.picture.find(key), decimals.natural(rank)
+        view, number = self.model.snapshot.find(key), decimals.natural(rank)
         if view is None or number is None:
             return responses.missing()
         panel = await rankdetails.pane(self.model, view, Selection(view.name, name_of(group), number))
@@ -360,7 +362,7 @@ class Dashboard(msgspec.Struct):
             "command": command,
             "done": is_done,
             "text": text,
-            "ends": availableactions.ends(action, self.model.picture),
+            "ends": availableactions.ends(action, self.model.snapshot),
         }
         return web.json_response(answer)
 

@@ -99,7 +99,7 @@ async def _export(target: Target, request: DashboardRequest, name: str) -> None:
             address, namespace = Address(kind=kind, key=ObjectKey(session.namespace, name)), session.namespace
         model = LiveModel(session.client, namespace, commands_of(session), read_episodes=recordings.of_sets(session))
         async with live(model, session.keepalive):
-            click.echo(exported(model.picture, address, await Subscriptions(model).facts(address)))
+            click.echo(exported(model.snapshot, address, await Subscriptions(model).facts(address)))
 
 
 async def _serve(target: Target, request: DashboardRequest) -> None:

@@ -8,7 +8,7 @@ from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells
 from lwsctl.dashboard.pages.page import Page, PageFacts
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.catalogue import BY_CODE
 from lwsctl.diagnosis.finding import Cause
 from lwsctl.model.diagnosis import PERSONS
@@ -24,17 +24,17 @@ def frame(_: Address, rendering: Rendering) -> Safe:
     return joined(region("header", "head", rendering), table)
 
 
-def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments, or a message if the code is unknown."""
     cause = BY_CODE.get(address.episode)
     return {
-        "trouble": cells.trouble(picture),
+        "trouble": cells.trouble(snapshot),
         "head": [Fragment("title", tag("div", _explained(address.episode, cause), id="title"))],
-        "rows": [_row(item) for item in _affected(picture, address.episode)],
+        "rows": [_row(item) for item in _affected(snapshot, address.episode)],
     }
 
 
-def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
+def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
     cause = BY_CODE.get(address.episode)
     if cause is None:
@@ -43,7 +43,7 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     yield f"{cause.code} {cause.title}"
     yield cause.meaning
     yield f"{cause.remedy} Note: {PERSONS[cause.person]}." if cause.person else cause.remedy
-    yield f"{counted(len(_affected(picture, cause.code)), 'set')} with this cause"
+    yield f"{counted(len(_affected(snapshot, cause.code)), 'set')} with this cause"
 
 
 def _explained(code: str, cause: Cause | None) -> list[Safe | None]:
@@ -59,8 +59,8 @@ def _explained(code: str, cause: Cause | None) -> list[Safe | None]:
     ]
 
 
-def _affected(picture: Picture, code: str) -> list[View]:
-    items = map(picture.judged, picture.views)
+def _affected(snapshot: Snapshot, code: str) -> list[View]:
+    items = map(snapshot.judged, snapshot.views)
     return [item for item in items if item.diagnosis.code == code]
 
 

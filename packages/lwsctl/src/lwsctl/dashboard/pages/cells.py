@@ -12,7 +12,7 @@ from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRE
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering
 from lwsctl.dashboard.markup import Attribute, Content, Safe, joined, tag
-from lwsctl.dashboard.picture import Picture, place_of
+from lwsctl.dashboard.snapshot import Snapshot, place_of
 from lwsctl.diagnosis.document import headline, state
 from lwsctl.diagnosis.logerrors import INDENT
 from lwsctl.model.diagnosis import Diagnosis
@@ -100,9 +100,9 @@ def _drawn(amounts: Iterable[tuple[Readiness, int]], total: int, **attributes: A
     return tag("svg", rects, class_="meter", viewBox="0 0 100 1", preserveAspectRatio="none", **attributes)
 
 
-def since(picture: Picture, item: Shown) -> Safe | None:
+def since(snapshot: Snapshot, item: Shown) -> Safe | None:
     """Return the time since which a set is in its state, or None if unknown. The browser shows the age."""
-    seen = picture.order.since.get(place_of(item))
+    seen = snapshot.order.since.get(place_of(item))
     text = (
         timestamps.render(item.diagnosis.since)
         if item.diagnosis.since
@@ -182,26 +182,28 @@ def announcement(diagnosis: Diagnosis) -> str:
     return "" if diagnosis.verdict in CALM else headline(diagnosis)
 
 
-def trouble(picture: Picture) -> list[Fragment]:
+def trouble(snapshot: Snapshot) -> list[Fragment]:
     """Return a note that the snapshot may be outdated, if this is the case."""
-    if not picture.trouble:
+    if not snapshot.trouble:
         return []
-    answered = picture.answered
+    answered = snapshot.answered
     since = tag("time", f"{answered:%H:%M:%S} UTC", datetime=answered.isoformat()) if answered else None
     note = joined("; last response at ", since) if since else None
     return [
-        Fragment("trouble-text", tag("p", "⚠ ", picture.trouble, note, id="trouble-text"), announcement=picture.trouble)
+        Fragment(
+            "trouble-text", tag("p", "⚠ ", snapshot.trouble, note, id="trouble-text"), announcement=snapshot.trouble
+        )
     ]
 
 
-def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
+def absent(snapshot: Snapshot, address: Address, *regions: str) -> Rendering:
     """Return the page fragments for a set that does not exist."""
     kind = "DisaggregatedSet" if address.of_whole else "LeaderWorkerSet"
     words = f"{kind} {address.key.name} does not exist in namespace {address.key.namespace}"
-    keys = [*(view.key for view in picture.views), *(whole.key for whole in picture.sets)]
+    keys = [*(view.key for view in snapshot.views), *(whole.key for whole in snapshot.sets)]
     others = sorted(key.name for key in keys if key.namespace == address.key.namespace)
     near = get_close_matches(address.key.name, others, n=1)
-    lws = f"{picture.commands.lws} -n {address.key.namespace}"
+    lws = f"{snapshot.commands.lws} -n {address.key.namespace}"
     steps = [f"{lws} get", f"{lws} history {address.key.name}"]
     records = link(PageKind.HISTORY, address.key, "Recorded failures, if any")
     head = tag(
@@ -213,7 +215,7 @@ def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
         id="title",
         class_="empty",
     )
-    rendering = {"trouble": trouble(picture), "head": [Fragment("title", head)]}
+    rendering = {"trouble": trouble(snapshot), "head": [Fragment("title", head)]}
     return rendering | {region: [] for region in regions}
 
 

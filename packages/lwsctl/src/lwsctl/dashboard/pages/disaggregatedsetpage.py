@@ -9,7 +9,7 @@ from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, setheader, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.document import headline, lines
 from lwsctl.model.leaderworkerset import View
 from lwsctl.model.verdict import AS_DESIRED
@@ -25,24 +25,24 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     )
 
 
-def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments, or a message if the set does not exist."""
-    whole = picture.find_whole(address.key)
+    whole = snapshot.find_whole(address.key)
     if whole is None:
-        return cells.absent(picture, address, "cause", "rows", "scale-role")
+        return cells.absent(snapshot, address, "cause", "rows", "scale-role")
     has_slices = len({part.slice for part in whole.parts}) > 1
     return {
-        "trouble": cells.trouble(picture),
-        "head": [setheader.piece(picture, whole, data_actions=availableactions.of_whole(whole))],
+        "trouble": cells.trouble(snapshot),
+        "head": [setheader.piece(snapshot, whole, data_actions=availableactions.of_whole(whole))],
         "cause": [cells.cause_piece("cause-text", whole.diagnosis)],
-        "rows": [_row(picture, part, has_slices=has_slices) for part in whole.parts],
+        "rows": [_row(snapshot, part, has_slices=has_slices) for part in whole.parts],
         "scale-role": [_role(name, groups) for name, groups in availableactions.roles(whole).items()],
     }
 
 
-def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
+def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
-    whole = picture.find_whole(address.key)
+    whole = snapshot.find_whole(address.key)
     if whole is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
@@ -56,7 +56,7 @@ def _role(name: str, groups: int) -> Fragment:
     return cells.part(f"role/{name}", "option", name, value=name, data_groups=groups)
 
 
-def _row(picture: Picture, part: View, *, has_slices: bool) -> Fragment:
+def _row(snapshot: Snapshot, part: View, *, has_slices: bool) -> Fragment:
     """Return a LeaderWorkerSet of the set, with its state, its properties, and the tabs for its pages."""
     key = f"p/{part.name}"
     state = cells.part(
@@ -64,7 +64,7 @@ def _row(picture: Picture, part: View, *, has_slices: bool) -> Fragment:
         "p",
         cells.verdict(part.diagnosis),
         " ",
-        cells.since(picture, part),
+        cells.since(snapshot, part),
         tag("span", cells.meter([part]), f" {part.ready} of {counted(part.desired, 'group')} ready", class_="groups"),
         class_="state",
     )

@@ -8,7 +8,7 @@ from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, revisionchart, rolloutpage, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.disaggregatedset import RoleCount, SetView, placed
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
@@ -21,23 +21,23 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     return joined(setheader.frame(address, rendering), region("div", "cause", rendering), roles)
 
 
-def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments, or a message if the set does not exist."""
-    whole = picture.find_whole(address.key)
+    whole = snapshot.find_whole(address.key)
     if whole is None:
-        return cells.absent(picture, address, "cause", "rows")
+        return cells.absent(snapshot, address, "cause", "rows")
     newest = _newest(whole)
     return {
-        "trouble": cells.trouble(picture),
-        "head": [setheader.piece(picture, whole)],
+        "trouble": cells.trouble(snapshot),
+        "head": [setheader.piece(snapshot, whole)],
         "cause": [cells.cause_piece("cause-text", whole.diagnosis)],
         "rows": [_row(role, _parts(whole, role), newest) for role in whole.roles],
     }
 
 
-def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
+def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
-    whole = picture.find_whole(address.key)
+    whole = snapshot.find_whole(address.key)
     if whole is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return

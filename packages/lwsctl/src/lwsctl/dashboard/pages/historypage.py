@@ -13,7 +13,7 @@ from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.disaggregatedset import Owners, placed
 from lwsctl.views import episodewording
 from lwsctl.views.wording import counted
@@ -58,20 +58,20 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     )
 
 
-def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
+def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     """Return the fragments, or a message if the episode no longer exists."""
-    rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(picture), "head": [_title(address)], "rows": []}
+    rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(snapshot), "head": [_title(address)], "rows": []}
     if not address.episode:
         note = [] if facts.episodes else [_note(_none(facts))]
-        names = {view.key: own for view, own in picture.members(address.key, of_whole=address.of_whole)}
+        names = {view.key: own for view, own in snapshot.members(address.key, of_whole=address.of_whole)}
         return rendering | {"circumstances": note, "rows": [_row(record, names) for record in _equal(_newest(facts))]}
     if address.other:
-        return rendering | {"pair": list(_pair(picture, address, facts))}
+        return rendering | {"pair": list(_pair(snapshot, address, facts))}
     record = _find(address.episode, facts)
     if record is None:
         missing = [_note(_absent(address, facts))]
         return rendering | {"circumstances": missing, "episode-logs": [], "episode-events": []}
-    words = [*_words(picture, record), _choices(record, facts)]
+    words = [*_words(snapshot, record), _choices(record, facts)]
     logs = (
         _log(number, title, lines)
         for number, (title, lines) in enumerate(episodewording.logs(_first_rank_first(record)))
@@ -84,20 +84,20 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     }
 
 
-def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
+def text(snapshot: Snapshot, address: Address, facts: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
     if not address.episode:
         records = _newest(facts)
-        yield from (f"{record.place}: {episodewording.sentence(record, picture.now)}" for record in records)
+        yield from (f"{record.place}: {episodewording.sentence(record, snapshot.now)}" for record in records)
         yield from [] if records else [_none(facts)]
         return
     for episode in filter(None, (address.episode, address.other)):
         record = _find(episode, facts)
-        yield from [_absent(address, facts, episode)] if record is None else _lines(picture, record)
+        yield from [_absent(address, facts, episode)] if record is None else _lines(snapshot, record)
 
 
-def _lines(picture: Picture, record: Episode) -> Iterator[str]:
-    yield f"{record.place}: {episodewording.sentence(record, picture.now)}"
+def _lines(snapshot: Snapshot, record: Episode) -> Iterator[str]:
+    yield f"{record.place}: {episodewording.sentence(record, snapshot.now)}"
     yield from episodewording.circumstances(record)
     for title, lines in episodewording.logs(record):
         yield from ("", title, *(f"  {line}" for line in lines))
@@ -111,9 +111,9 @@ def _find(episode: str, facts: PageFacts) -> Episode | None:
     return next((record for record in facts.episodes or () if f"{record.group}/{record.number}" == episode), None)
 
 
-def _words(picture: Picture, record: Episode) -> list[Safe]:
+def _words(snapshot: Snapshot, record: Episode) -> list[Safe]:
     return [
-        tag("p", cells.sentence(episodewording.sentence(record, picture.now))),
+        tag("p", cells.sentence(episodewording.sentence(record, snapshot.now))),
         tag("pre", "\n".join(episodewording.circumstances(record))),
     ]
 
@@ -140,22 +140,22 @@ def _shape(line: str) -> str:
     return NUMBER.sub("#", line)
 
 
-def _pair(picture: Picture, address: Address, facts: PageFacts) -> Iterator[Fragment]:
+def _pair(snapshot: Snapshot, address: Address, facts: PageFacts) -> Iterator[Fragment]:
     """Yield the differences between two episodes, in two columns."""
     left, right = _find(address.episode, facts), _find(address.other, facts)
     for side, episode, record, other in (("left", address.episode, left, right), ("right", address.other, right, left)):
         title, key = tag("h2", _shown(episode)), f"pair/{side}"
         content = (
-            [tag("p", _absent(address, facts, episode))] if record is None else _differences(picture, record, other)
+            [tag("p", _absent(address, facts, episode))] if record is None else _differences(snapshot, record, other)
         )
         yield Fragment(key, tag("section", title, content, id=key))
 
 
-def _differences(picture: Picture, record: Episode, other: Episode | None) -> list[Safe]:
+def _differences(snapshot: Snapshot, record: Episode, other: Episode | None) -> list[Safe]:
     known = set(episodewording.circumstances(other)) | set(_ends(other)) if other else set()
     lines = [line for line in (*episodewording.circumstances(record), *_ends(record)) if line not in known]
     content = [
-        tag("p", cells.sentence(episodewording.sentence(record, picture.now))),
+        tag("p", cells.sentence(episodewording.sentence(record, snapshot.now))),
         tag("ul", [tag("li", line) for line in lines]),
     ]
     others = {} if other is None else {key: set(map(_shape, run)) for key, _, run in _logs(other)}

@@ -8,7 +8,7 @@ from lwsctl.dashboard.fragments import Rendering
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.disaggregatedset import placed
 from lwsctl.views import changes
 
@@ -55,21 +55,21 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     )
 
 
-def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments."""
-    item = picture.at(address.key, of_whole=address.of_whole)
+    item = snapshot.at(address.key, of_whole=address.of_whole)
     if item is None:
-        return cells.absent(picture, address)
-    owners = picture.members(address.key, of_whole=address.of_whole)
+        return cells.absent(snapshot, address)
+    owners = snapshot.members(address.key, of_whole=address.of_whole)
     failed = next((placed(rank, names) for own, names in owners if (rank := cells.failed_rank(own))), None)
     roles = " ".join(dict.fromkeys(names[-1] for _, names in owners if names))
-    head = setheader.piece(picture, item, data_failed=failed, data_roles=roles or None)
-    return {"trouble": cells.trouble(picture), "head": [head]}
+    head = setheader.piece(snapshot, item, data_failed=failed, data_roles=roles or None)
+    return {"trouble": cells.trouble(snapshot), "head": [head]}
 
 
-def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
+def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield a line for each rank. The page itself saves the log lines."""
-    for view, names in picture.members(address.key, of_whole=address.of_whole):
+    for view, names in snapshot.members(address.key, of_whole=address.of_whole):
         yield from (f"{placed(rank.place, names)} {rank.pod}: {changes.describe(rank)}" for rank in view.ranks)
 
 

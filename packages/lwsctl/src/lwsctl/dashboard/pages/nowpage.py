@@ -16,8 +16,8 @@ from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
-from lwsctl.dashboard.picture import Picture, place_of
 from lwsctl.dashboard.setorder import Tier
+from lwsctl.dashboard.snapshot import Snapshot, place_of
 from lwsctl.diagnosis.document import headline
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import SetView, Shown
@@ -74,42 +74,42 @@ def reads(_: Address) -> Sequence[Query]:
     return [Query(NODES), Query(PODS)]
 
 
-def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
+def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     """Return the fragments."""
-    items = picture.ordered
-    tiers = {tier: [item for item in items if _tier(picture, item) is tier] for tier in Tier}
+    items = snapshot.ordered
+    tiers = {tier: [item for item in items if _tier(snapshot, item) is tier] for tier in Tier}
     rendering: dict[str, list[Fragment]] = {
-        "trouble": cells.trouble(picture),
+        "trouble": cells.trouble(snapshot),
         "filters": list(_filters(address, tiers)),
-        "totals": [_totals(picture, facts)] if items else [],
-        "empty": [] if items else [_empty(picture)],
+        "totals": [_totals(snapshot, facts)] if items else [],
+        "empty": [] if items else [_empty(snapshot)],
     }
     if address.form is PageForm.TABLE:
         return rendering | {"sets": [row for item in items for row in _rows(item)]}
-    names_namespace = not picture.namespace and len({view.namespace for view in picture.views}) > 1
+    names_namespace = not snapshot.namespace and len({view.namespace for view in snapshot.views}) > 1
     parts = {
-        tier.name.lower(): [_line(picture, item, names_namespace=names_namespace) for item in own]
+        tier.name.lower(): [_line(snapshot, item, names_namespace=names_namespace) for item in own]
         for tier, own in tiers.items()
         if _shows(address, tier) and tier is not Tier.PROBLEMS
     }
     if _shows(address, Tier.PROBLEMS):
-        problems = _causes(picture, tiers[Tier.PROBLEMS], names_namespace=names_namespace)
+        problems = _causes(snapshot, tiers[Tier.PROBLEMS], names_namespace=names_namespace)
         parts[Tier.PROBLEMS.name.lower()] = list(problems)
     return rendering | parts
 
 
-def text(picture: Picture, _address: Address, _: PageFacts) -> Iterator[str]:
+def text(snapshot: Snapshot, _address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
-    items = picture.ordered
-    yield _summary(picture, items)
+    items = snapshot.ordered
+    yield _summary(snapshot, items)
     for item in items:
         yield f"{item.namespace}/{headline(item.diagnosis)}"
         if isinstance(item, SetView):
             yield from (f"  {headline(part.diagnosis)}" for part in item.parts)
 
 
-def _tier(picture: Picture, item: Shown) -> Tier:
-    return picture.order.tier(place_of(item), item.diagnosis)
+def _tier(snapshot: Snapshot, item: Shown) -> Tier:
+    return snapshot.order.tier(place_of(item), item.diagnosis)
 
 
 def _shows(address: Address, tier: Tier) -> bool:
@@ -137,15 +137,15 @@ def _filters(address: Address, tiers: dict[Tier, list[Shown]]) -> Iterator[Fragm
         yield Fragment(f"filter/{state}", link, parts=(amount,))
 
 
-def _totals(picture: Picture, facts: PageFacts) -> Fragment:
-    sums = totals.of_all(picture.views, facts)
+def _totals(snapshot: Snapshot, facts: PageFacts) -> Fragment:
+    sums = totals.of_all(snapshot.views, facts)
     parts = {name: cells.part(f"totals/{name}", "dd", words) for name, words in sums.items()}
     entries = [tag("div", tag("dt", name), part.html) for name, part in parts.items()]
     return Fragment("totals-list", tag("dl", entries, id="totals-list", class_="facts"), parts=tuple(parts.values()))
 
 
-def _summary(picture: Picture, items: Sequence[Shown]) -> str:
-    where = f"namespace {picture.namespace}" if picture.namespace else "all namespaces"
+def _summary(snapshot: Snapshot, items: Sequence[Shown]) -> str:
+    where = f"namespace {snapshot.namespace}" if snapshot.namespace else "all namespaces"
     if not items:
         return f"{where}: no LeaderWorkerSets"
     wholes = [item for item in items if isinstance(item, SetView)]
@@ -162,10 +162,10 @@ def _verdicts(kind: str, items: Sequence[Shown]) -> str:
     return f"{counted(len(items), kind)}: {', '.join(words)}" if items else ""
 
 
-def _empty(picture: Picture) -> Fragment:
+def _empty(snapshot: Snapshot) -> Fragment:
     """Return the next steps if there are no sets."""
-    where = f"namespace {picture.namespace}" if picture.namespace else "any namespace"
-    step = cells.command(f"{picture.commands.lws} apply -f FILE.yaml")
+    where = f"namespace {snapshot.namespace}" if snapshot.namespace else "any namespace"
+    step = cells.command(f"{snapshot.commands.lws} apply -f FILE.yaml")
     html = tag(
         "div",
         tag("h2", f"No LeaderWorkerSets in {where}"),
@@ -176,20 +176,20 @@ def _empty(picture: Picture) -> Fragment:
     return Fragment("nothing", html)
 
 
-def _causes(picture: Picture, items: Sequence[Shown], *, names_namespace: bool) -> Iterator[Fragment]:
+def _causes(snapshot: Snapshot, items: Sequence[Shown], *, names_namespace: bool) -> Iterator[Fragment]:
     """Yield the problems by cause, in the order of their first set."""
     first = {item.diagnosis.code: at for at, item in reversed(list(enumerate(items)))}
     ranked = sorted(enumerate(items), key=lambda pair: (first[pair[1].diagnosis.code], pair[0]))
     for code, own in groupby(ranked, lambda pair: pair[1].diagnosis.code):
-        yield _cause(picture, code, [item for _, item in own], names_namespace=names_namespace)
+        yield _cause(snapshot, code, [item for _, item in own], names_namespace=names_namespace)
 
 
-def _cause(picture: Picture, code: str, items: Sequence[Shown], *, names_namespace: bool) -> Fragment:
+def _cause(snapshot: Snapshot, code: str, items: Sequence[Shown], *, names_namespace: bool) -> Fragment:
     key, diagnosis = f"cause/{code}", items[0].diagnosis
     shapes = {_without_name(item.diagnosis) for item in items}
     common = cells.sentence(shapes.pop()) if len(items) > 1 and len(shapes) == 1 else ""
     lines = [
-        _line(picture, item, _subject(item.diagnosis) if common else None, names_namespace=names_namespace)
+        _line(snapshot, item, _subject(item.diagnosis) if common else None, names_namespace=names_namespace)
         for item in items
     ]
     name = cells.sentence(diagnosis.title or diagnosis.sentence, diagnosis.target)
@@ -230,13 +230,13 @@ def _subject(diagnosis: Diagnosis) -> str:
     return "" if diagnosis.subject is None or diagnosis.subject.name == diagnosis.target else str(diagnosis.subject)
 
 
-def _line(picture: Picture, item: Shown, words: str | None = None, *, names_namespace: bool) -> Fragment:
+def _line(snapshot: Snapshot, item: Shown, words: str | None = None, *, names_namespace: bool) -> Fragment:
     """Return the row of a set with its state, name, age of the state, groups, accelerators, image, and cause."""
     view, diagnosis, kind = item, item.diagnosis, PageKind.SET if isinstance(item, View) else PageKind.WHOLE
     key = f"{'s' if kind is PageKind.SET else 'w'}/{view.namespace}/{view.name}"
     views = item.leaderworkersets
     state = cells.part(
-        f"{key}/state", "span", cells.verdict(diagnosis), " ", cells.since(picture, item), class_="state"
+        f"{key}/state", "span", cells.verdict(diagnosis), " ", cells.since(snapshot, item), class_="state"
     )
     ready = ready_or_complete(diagnosis.verdict, view.ready, view.desired)
     numbers = f" {ready:,}/{view.desired:,}"
@@ -261,7 +261,7 @@ def _line(picture: Picture, item: Shown, words: str | None = None, *, names_name
     return Fragment(
         key,
         html,
-        announcement="" if _tier(picture, item) is Tier.PROBLEMS else cells.announcement(diagnosis),
+        announcement="" if _tier(snapshot, item) is Tier.PROBLEMS else cells.announcement(diagnosis),
         parts=(state, groups, why),
     )
 

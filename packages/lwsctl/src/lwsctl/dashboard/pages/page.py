@@ -12,7 +12,7 @@ from leaderworkerset.api.episode import Episode
 from lwsctl.dashboard.address import Address
 from lwsctl.dashboard.fragments import Rendering
 from lwsctl.dashboard.markup import Safe
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 
 BETWEEN_READINGS: Final = 2.0
 """The time in seconds for which the lists of a page are reused before they are reread."""
@@ -47,8 +47,8 @@ class Page(Struct, frozen=True, kw_only=True):
 
     title: Callable[[Address], str]
     frame: Callable[[Address, Rendering], Safe]
-    render: Callable[[Picture, Address, PageFacts], Rendering]
-    text: Callable[[Picture, Address, PageFacts], Iterator[str]]
+    render: Callable[[Snapshot, Address, PageFacts], Rendering]
+    text: Callable[[Snapshot, Address, PageFacts], Iterator[str]]
     reads: Callable[[Address], Sequence[Query]] = lambda _: ()
     reads_episodes: bool = False
     reads_every: float = BETWEEN_READINGS

@@ -29,7 +29,7 @@ from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, revisionchart, setheader, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.revisionchart import Course
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout import applyforecast, revisionhistory, rolloutprogress
@@ -102,18 +102,18 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     )
 
 
-def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
+def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     """Return the fragments, or a message if the set does not exist."""
-    view = _find(picture, address, facts)
+    view = _find(snapshot, address, facts)
     if view is None:
-        return cells.absent(picture, address, "progress", "cause", "change", "steps", "rows")
-    progress, plan = rolloutprogress.progress(view, picture.now), _foresee(view)
+        return cells.absent(snapshot, address, "progress", "cause", "change", "steps", "rows")
+    progress, plan = rolloutprogress.progress(view, snapshot.now), _foresee(view)
     course, steps = revisionchart.course(view.newest_groups, len(view.groups)), _steps_of_groups(view, progress)
     change = _last_change(view, facts)
     actions = availableactions.of_set(view, has_past=previous_entry(_entries(view, facts)) is not None)
     return {
-        "trouble": cells.trouble(picture),
-        "head": [setheader.piece(picture, view, data_actions=actions)],
+        "trouble": cells.trouble(snapshot),
+        "head": [setheader.piece(snapshot, view, data_actions=actions)],
         "progress": [
             _title(course, progress, change),
             drawing("rollout-picture", steps, course),
@@ -126,20 +126,20 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     }
 
 
-def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
+def text(snapshot: Snapshot, address: Address, facts: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
-    view = _find(picture, address, facts)
+    view = _find(snapshot, address, facts)
     if view is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
-    progress = rolloutprogress.progress(view, picture.now)
+    progress = rolloutprogress.progress(view, snapshot.now)
     yield f"{rolloutprogress.bar(progress)} {rolloutprogress.line(progress)}"
     yield from [progress.reason] if progress.reason else []
 
 
-def _find(picture: Picture, address: Address, facts: PageFacts) -> View | None:
+def _find(snapshot: Snapshot, address: Address, facts: PageFacts) -> View | None:
     """Return the LeaderWorkerSet of the page with its leader workload. Return None if it does not exist."""
-    view = picture.find(address.key)
+    view = snapshot.find(address.key)
     if view is None:
         return None
     workloads = facts.get(DEPLOYMENTS if groupname.is_hash_set(view.object) else STATEFULSETS)

@@ -4,7 +4,7 @@ from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Attribute, Safe, joined, tag
 from lwsctl.dashboard.pages import cells, totals
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.disaggregatedset import SetView, Shown
 from lwsctl.model.leaderworkerset import View
 from lwsctl.model.verdict import ready_or_complete
@@ -20,7 +20,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     return joined(region("header", "head", rendering), cells.tabs(address.key, address.kind, home))
 
 
-def piece(picture: Picture, item: Shown, **attributes: Attribute) -> Fragment:
+def piece(snapshot: Snapshot, item: Shown, **attributes: Attribute) -> Fragment:
     """Return the name, and the state as a part that is updated separately. `attributes` are data for scripts."""
     ready = ready_or_complete(item.diagnosis.verdict, item.ready, item.desired)
     words = f"{ready} of {counted(item.desired, 'group')} {'complete' if ready > item.ready else 'ready'}"
@@ -30,11 +30,11 @@ def piece(picture: Picture, item: Shown, **attributes: Attribute) -> Fragment:
         "p",
         cells.verdict(item.diagnosis),
         " ",
-        cells.since(picture, item),
+        cells.since(snapshot, item),
         tag("span", cells.meter(item.leaderworkersets), f" {words}{updated}", class_="groups"),
         class_="state",
     )
-    html = tag("div", _name(picture, item), state.html, id="title", **attributes)
+    html = tag("div", _name(snapshot, item), state.html, id="title", **attributes)
     return Fragment("title", html, parts=(state,))
 
 
@@ -54,8 +54,8 @@ def facts(view: View) -> Fragment:
     return Fragment("facts-list", tag("dl", items, id="facts-list", class_="facts"))
 
 
-def _name(picture: Picture, item: Shown) -> Safe:
-    owner = picture.owners.get(item.key)
+def _name(snapshot: Snapshot, item: Shown) -> Safe:
+    owner = snapshot.owners.get(item.key)
     if isinstance(item, SetView):
         kind = joined(" ", tag("small", "DisaggregatedSet"))
     elif owner is None:

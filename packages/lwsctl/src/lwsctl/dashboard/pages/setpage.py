@@ -17,7 +17,7 @@ from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages import cells, ranktable, setheader, timeline
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.topologypage import domain_key
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.document import lines
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
@@ -99,21 +99,21 @@ def reads(address: Address) -> Sequence[Query]:
     return [*timeline.reads(address.key), *nodes]
 
 
-def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
+def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     """Return the fragments, or a message if the set does not exist."""
-    view = picture.find(address.key)
+    view = snapshot.find(address.key)
     if view is None:
-        return cells.absent(picture, address, "facts", "cause", "ills", "columns", "rows", "timeline")
+        return cells.absent(snapshot, address, "facts", "cause", "ills", "columns", "rows", "timeline")
     rendering: dict[str, list[Fragment]] = {
-        "trouble": cells.trouble(picture),
-        "head": [_head(picture, view)],
-        "facts": [setheader.facts(view), *_advances(view, picture.now)],
+        "trouble": cells.trouble(snapshot),
+        "head": [_head(snapshot, view)],
+        "facts": [setheader.facts(view), *_advances(view, snapshot.now)],
         "cause": [cells.cause_piece("cause-text", view.diagnosis)],
     }
     if address.form is PageForm.TABLE:
-        return rendering | ranktable.render(view, facts, picture.now)
-    columns, rows = _grid(picture, view, address.arrangement, facts)
-    past = _past(picture, view, facts)
+        return rendering | ranktable.render(view, facts, snapshot.now)
+    columns, rows = _grid(snapshot, view, address.arrangement, facts)
+    past = _past(snapshot, view, facts)
     return rendering | {
         "ills": list(_ills(view)),
         "columns": [cells.columns(columns)],
@@ -122,24 +122,24 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     }
 
 
-def _past(picture: Picture, view: View, facts: PageFacts) -> Fragment:
+def _past(snapshot: Snapshot, view: View, facts: PageFacts) -> Fragment:
     """Return the timeline. It is rebuilt only after events are reread."""
     source = (facts.objects, facts.episodes, facts.is_read)
     before = facts.before.get("timeline")
     if before and before[0].source == source:
         return before[0]
-    return replace(timeline.piece(picture, view, facts), source=source)
+    return replace(timeline.piece(snapshot, view, facts), source=source)
 
 
-def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
+def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
-    view = picture.find(address.key)
+    view = snapshot.find(address.key)
     if view is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
     yield from lines(view.diagnosis)
     yield ""
-    yield from (summary(view, group, picture.now) for group in view.groups)
+    yield from (summary(view, group, snapshot.now) for group in view.groups)
 
 
 def _advances(view: View, now: datetime) -> Iterator[Fragment]:
@@ -152,13 +152,13 @@ def _advances(view: View, now: datetime) -> Iterator[Fragment]:
             yield cells.part(f"advance/{group.name}", "p", words, " ", drawn, class_="advance")
 
 
-def _head(picture: Picture, view: View) -> Fragment:
+def _head(snapshot: Snapshot, view: View) -> Fragment:
     own = {
         "data_failed": cells.failed_rank(view),
         "data_groups": view.desired,
         "data_actions": availableactions.of_set(view),
     }
-    return setheader.piece(picture, view, **own)
+    return setheader.piece(snapshot, view, **own)
 
 
 def _ills(view: View) -> Iterator[Fragment]:
@@ -172,12 +172,12 @@ def _ills(view: View) -> Iterator[Fragment]:
         yield from [cells.part("ill/more", "li", f"and {counted(more, 'group')} more")] if more > 0 else []
 
 
-def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Fragment]]:
+def _grid(snapshot: Snapshot, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Fragment]]:
     match way:
         case Arrangement.GROUP:
             width = max((len(group.ranks) for group in view.groups), default=0)
             pieces = {piece.key: piece for piece in facts.before.get("rows", ())}
-            rows = [_group_row(picture, group, pieces, edge=edge) for group, edge in _edged(view.groups)]
+            rows = [_group_row(snapshot, group, pieces, edge=edge) for group, edge in _edged(view.groups)]
             rows += [cells.row("more", f"and {view.more} more", "without pods")] if view.more else []
             return ["group", *map(str, range(width)), "why"], rows
         case Arrangement.NODE:
@@ -199,9 +199,9 @@ def _edged(groups: Sequence[Group]) -> Iterator[tuple[Group, bool]]:
         last = group.revision or last
 
 
-def _group_row(picture: Picture, group: Group, pieces: Mapping[str, Fragment], *, edge: bool) -> Fragment:
+def _group_row(snapshot: Snapshot, group: Group, pieces: Mapping[str, Fragment], *, edge: bool) -> Fragment:
     key = f"g/{group.name}"
-    recreation = recreations.sentence(group.recreations, picture.now) if group.recreations else ""
+    recreation = recreations.sentence(group.recreations, snapshot.now) if group.recreations else ""
     source = (group, recreation, edge)
     if key in pieces and pieces[key].source == source:
         return pieces[key]

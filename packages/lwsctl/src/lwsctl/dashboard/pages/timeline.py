@@ -31,7 +31,7 @@ from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment
 from lwsctl.dashboard.markup import Safe, joined, tag
 from lwsctl.dashboard.pages.page import PageFacts
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views.events.eventhistory import History
 from lwsctl.views.wording import counted
@@ -75,10 +75,10 @@ class Moment(Struct, frozen=True):
     href: str = ""
 
 
-def piece(picture: Picture, view: View, facts: PageFacts) -> Fragment:
+def piece(snapshot: Snapshot, view: View, facts: PageFacts) -> Fragment:
     """Return the collapsed chart and list."""
-    end = picture.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    last_hour = [moment for moment in moments(picture, view, facts) if end - HOUR <= moment.time < end]
+    end = snapshot.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    last_hour = [moment for moment in moments(snapshot, view, facts) if end - HOUR <= moment.time < end]
     unread = None if facts.knows(CORE_EVENTS) else tag("p", UNREAD if facts.is_read else READING)
     title = tag("summary", counted(len(last_hour), "event"))
     listed = tag(
@@ -88,9 +88,9 @@ def piece(picture: Picture, view: View, facts: PageFacts) -> Fragment:
     return Fragment("timeline-text", html)
 
 
-def moments(picture: Picture, view: View, facts: PageFacts) -> list[Moment]:
+def moments(snapshot: Snapshot, view: View, facts: PageFacts) -> list[Moment]:
     """Return the known items of a set, starting with the oldest."""
-    others = [other.name for other in picture.views if other.namespace == view.namespace and other.name != view.name]
+    others = [other.name for other in snapshot.views if other.namespace == view.namespace and other.name != view.name]
     history = History(view.object, view.pods, others)
     are_recorded = facts.episodes is not None
     happened = [

@@ -22,7 +22,7 @@ from lwsctl.dashboard.markup import Content, Safe, joined, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.templates import group_pods
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis import nodeamounts
 from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout import relocation
@@ -127,40 +127,40 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     )
 
 
-def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
+def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     """Return the fragments."""
-    nodes = _nodes(picture, facts)
-    rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(picture), "summary": [_summary_piece(nodes)]}
+    nodes = _nodes(snapshot, facts)
+    rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(snapshot), "summary": [_summary_piece(nodes)]}
     if address.form is PageForm.TABLE:
         names = nodeamounts.names(nodes.listed)
         rows = [_row(nodes, node, names) for node in nodes.listed]
         return rendering | {"columns": [cells.columns(["Node", "Domain", "Status", *names])], "nodes": rows}
-    colors = {view.key: at % COLORS + 1 for at, view in enumerate(sorted(picture.views, key=lambda view: view.key))}
-    view = next((view for view in picture.views if str(view.key) == address.other), None)
-    fitting = None if view is None or nodes.pods is None else _fit(picture, view, nodes)
+    colors = {view.key: at % COLORS + 1 for at, view in enumerate(sorted(snapshot.views, key=lambda view: view.key))}
+    view = next((view for view in snapshot.views if str(view.key) == address.other), None)
+    fitting = None if view is None or nodes.pods is None else _fit(snapshot, view, nodes)
     if view is not None:
         colors = {view.key: 0}
     return rendering | {
-        "sets": list(_options(picture, address)),
+        "sets": list(_options(snapshot, address)),
         "fit": [_fit_words(fitting)] if fitting is not None else [],
         "legend": list(_legend(colors, nodes, is_chosen=view is not None)),
         "racks": [_rack(nodes, name, colors, fitting) for name in nodes.domains],
     }
 
 
-def text(picture: Picture, _: Address, facts: PageFacts) -> Iterator[str]:
+def text(snapshot: Snapshot, _: Address, facts: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
-    nodes = _nodes(picture, facts)
+    nodes = _nodes(snapshot, facts)
     yield "; ".join(f"{name}: {words}" for name, words in _summary(nodes).items())
     for node in nodes.listed:
         free = ", ".join(f"{name} {_share(nodes, node, name)}" for name in nodeamounts.names([node]))
         yield f"{meta.name(node)} ({_domain(node, nodes.key)}): {nodeamounts.status(node)}; {free}"
 
 
-def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
+def _nodes(snapshot: Snapshot, facts: PageFacts) -> Nodes:
     nodes = sorted(facts.get(NODES), key=meta.name)
     pods = nodeamounts.by_node(facts.get(PODS)) if facts.knows(PODS) else None
-    key = domain_key(picture.views, nodes)
+    key = domain_key(snapshot.views, nodes)
     domains: dict[str, list[JSONObject]] = {}
     for node in nodes:
         domains.setdefault(_domain(node, key), []).append(node)
@@ -216,10 +216,10 @@ def _squares(node: JSONObject, pods: Iterable[JSONObject]) -> Squares:
     return Squares(number or nodeamounts.allocatable(node).get(CPU, ZERO).ceil(), amounts, are_cpus)
 
 
-def _options(picture: Picture, address: Address) -> Iterator[Fragment]:
+def _options(snapshot: Snapshot, address: Address) -> Iterator[Fragment]:
     """Yield the sets that can be selected."""
     yield cells.part("option/", "option", "Choose a set", value="")
-    for view in sorted(picture.views, key=lambda view: view.key):
+    for view in sorted(snapshot.views, key=lambda view: view.key):
         key = str(view.key)
         yield cells.part(f"option/{key}", "option", key, value=key, selected=key == address.other)
 
@@ -310,12 +310,12 @@ def _share(nodes: Nodes, node: JSONObject, name: str) -> str:
     return words if total is None else f"{words} free"
 
 
-def _fit(picture: Picture, view: View, nodes: Nodes) -> Fit:
+def _fit(snapshot: Snapshot, view: View, nodes: Nodes) -> Fit:
     """Return where additional groups of a set fit, based on requests, taints and exclusive topology."""
     requests = {meta.name(node): nodes.held(node) for node in nodes.listed}
     used = {node: {name: amount.nanos for name, amount in amounts.items()} for node, amounts in requests.items()}
     group, key = group_pods(view), meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
-    own = (other for other in picture.views if other.namespace == view.namespace)
+    own = (other for other in snapshot.views if other.namespace == view.namespace)
     occupied = {rank.node for other in own for part in other.groups for rank in part.ranks}
 
     def number(listed: Sequence[JSONObject]) -> int:

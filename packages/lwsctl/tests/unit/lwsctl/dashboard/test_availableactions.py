@@ -2,7 +2,7 @@
 
 import pytest
 from tests import builders
-from tests.unit.lwsctl.dashboard.test_pages import picture
+from tests.unit.lwsctl.dashboard.test_pages import snapshot
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -56,6 +56,6 @@ def test_group_offers_to_recover_only_when_it_is_exhausted() -> None:
 def test_action_names_what_it_ends(action: dict[str, object], words: str) -> None:
     lws = builders.leaderworkerset_object(replicas=4, size=1)
     place = {"namespace": lws["metadata"]["namespace"], "name": lws["metadata"]["name"]}
-    found = availableactions.ends(place | action, picture(view(lws, [])))
+    found = availableactions.ends(place | action, snapshot(view(lws, [])))
     assert found.startswith(words)
     assert bool(found) is bool(words)

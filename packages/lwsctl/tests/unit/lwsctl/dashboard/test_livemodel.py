@@ -34,12 +34,12 @@ async def test_the_picture_is_current_after_an_outage(minutes: int) -> None:
         async with live(model), asyncio.timeout(minutes * 60 + TIMEOUT / 4):
             transport.is_down = True
             async with model.looking():
-                await model.until(lambda: model.picture.trouble or None)
-            assert "the API server does not respond" in model.picture.trouble
+                await model.until(lambda: model.snapshot.trouble or None)
+            assert "the API server does not respond" in model.snapshot.trouble
             await asyncio.sleep(minutes * 60)
             transport.is_down = False
             await client.create(LEADERWORKERSETS, lws("later"))
-            await model.until(lambda: (model.picture.views and not model.picture.trouble) or None)
+            await model.until(lambda: (model.snapshot.views and not model.snapshot.trouble) or None)
 
 
 async def test_patience_grows_until_a_slow_server_answers() -> None:
@@ -48,9 +48,9 @@ async def test_patience_grows_until_a_slow_server_answers() -> None:
         model = LiveModel(Client(transport), "", Commands())
         async with live(model), model.looking(), asyncio.timeout(600):
             transport.seconds = 1.5 * PATIENCE
-            await model.until(lambda: model.picture.trouble or None)
-            assert f"no response within {PATIENCE:g} s" in model.picture.trouble
-            await model.until(lambda: model.picture.trouble == "" or None)
+            await model.until(lambda: model.snapshot.trouble or None)
+            assert f"no response within {PATIENCE:g} s" in model.snapshot.trouble
+            await model.until(lambda: model.snapshot.trouble == "" or None)
 
 
 async def test_without_visitors_nothing_is_read() -> None:
@@ -59,7 +59,7 @@ async def test_without_visitors_nothing_is_read() -> None:
         async with live(model):
             transport.is_down = True
             await asyncio.sleep(AGAIN * 3)
-            assert model.picture.trouble == ""
+            assert model.snapshot.trouble == ""
 
 
 async def test_a_change_is_diagnosed_as_soon_as_it_is_shown() -> None:
@@ -72,7 +72,7 @@ async def test_a_change_is_diagnosed_as_soon_as_it_is_shown() -> None:
             await asyncio.sleep(AGAIN * 1.7)  # no diagnosis is due
             await house.crash("web-1")
             await asyncio.sleep(1)
-            (diagnosis,) = model.picture.diagnoses.values()
+            (diagnosis,) = model.snapshot.diagnoses.values()
             assert diagnosis.code == "LWS-E071"
 
 
@@ -90,17 +90,17 @@ async def test_failed_picture_is_marked_as_out_of_date() -> None:
         await client.create(LEADERWORKERSETS, lws("web"))
         async with live(model), model.looking():
             hub, address = Subscriptions(model), Address(kind=PageKind.NOW)
-            good, everything = model.picture, model.everything
+            good, everything = model.snapshot, model.everything
             model.everything = BrokenSets()  # type: ignore[assignment]  # any error of a view
             model.paint()
-            assert model.picture.views == good.views
-            assert model.picture.answered == good.now
+            assert model.snapshot.views == good.views
+            assert model.snapshot.answered == good.now
             shown = str((await hub.channel(address)).shown)
             assert "the state is outdated, because it cannot be rendered: RecursionError" in shown
             assert f"{good.now:%H:%M:%S}" in shown
             model.everything = everything
             model.paint()
-            assert model.picture.trouble == ""
+            assert model.snapshot.trouble == ""
 
 
 async def test_failed_page_is_marked_as_out_of_date() -> None:
@@ -111,7 +111,7 @@ async def test_failed_page_is_marked_as_out_of_date() -> None:
         async with live(model), model.looking():
             hub, address = Subscriptions(model), Address(kind=PageKind.NOW)
             before = (await hub.channel(address)).shown
-            model.picture = replace(model.picture, views=[7])
+            model.snapshot = replace(model.snapshot, views=[7])
             after = (await hub.channel(address)).shown
             assert after["progressing"] == before["progressing"] != []
             assert "this page is outdated, because it cannot be rendered: AttributeError" in after["trouble"][0].html

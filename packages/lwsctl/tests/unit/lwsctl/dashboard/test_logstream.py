@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 from tests import builders
-from tests.unit.lwsctl.dashboard.test_pages import picture
+from tests.unit.lwsctl.dashboard.test_pages import snapshot
 from tests.unit.lwsctl.model.test_disaggregatedset import part, seen
 
 from kuberuntime.objects.meta import ObjectKey
@@ -43,7 +43,7 @@ def test_ranks_of_logs_are_chosen_by_patterns(texts: list[str], places: list[str
     assert ranks is not None
     request = LogRequest(key=ObjectKey("default", "web"), ranks=ranks)
     pods = {"0/0": leaders[0], "0/1": workers[0], "1/0": leaders[1], "1/1": workers[1]}
-    assert [place for place, pod in pods.items() if request.covers(pod, request.owners(picture()))] == places
+    assert [place for place, pod in pods.items() if request.covers(pod, request.owners(snapshot()))] == places
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_ranks_of_a_disaggregated_set_are_chosen_by_role(text: str, places: list
     ranks = parse([text])
     assert ranks is not None
     request = LogRequest(key=whole.key, of_whole=True, ranks=ranks)
-    owners = request.owners(picture(*(one for one in whole.parts), sets=[whole]))
+    owners = request.owners(snapshot(*(one for one in whole.parts), sets=[whole]))
     lines = LineQueue(lambda: owners)
     pods = [rank.object or {} for one in whole.parts for group in one.groups for rank in group.ranks]
     for pod in filter(lambda pod: request.covers(pod, owners), pods):

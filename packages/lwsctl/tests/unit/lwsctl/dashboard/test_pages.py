@@ -21,7 +21,7 @@ from lwsctl.dashboard.address import Address, Arrangement, NoSuchPageError, Page
 from lwsctl.dashboard.fragments import Fragment, Rendering
 from lwsctl.dashboard.pages import cells, ranktable, totals
 from lwsctl.dashboard.pages.page import PageFacts
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.dashboard.staticfiles import files
 from lwsctl.dashboard.subscriptions import PAGES, page_of
 from lwsctl.diagnosis.catalogue import BY_CODE
@@ -54,12 +54,12 @@ def web(*, ready: bool = True, groups: int = 2, size: int = 2, **fields: Any) ->
     return view(lws, [*leaders, *workers])
 
 
-def picture(*views: View, **fields: Any) -> Picture:
-    return Picture(namespace="default", now=builders.NOW, views=views, **fields)
+def snapshot(*views: View, **fields: Any) -> Snapshot:
+    return Snapshot(namespace="default", now=builders.NOW, views=views, **fields)
 
 
 def rendered(
-    found: Picture, kind: PageKind, *, facts: dict[Resource, list[JSONObject]] | None = None, **to: Any
+    found: Snapshot, kind: PageKind, *, facts: dict[Resource, list[JSONObject]] | None = None, **to: Any
 ) -> Rendering:
     address = Address(kind=kind, key=to.pop("key", KEY), **to)
     return PAGES[kind].render(found, address, PageFacts(facts or {}))
@@ -71,7 +71,7 @@ def html(shown: Rendering, region: str) -> str:
 
 def test_most_urgent_set_comes_first_with_its_cause() -> None:
     healthy, stuck = web(metadata={"name": "fine"}), web(ready=False)
-    shown = rendered(picture(healthy, stuck, diagnoses={KEY: STUCK}), PageKind.NOW)
+    shown = rendered(snapshot(healthy, stuck, diagnoses={KEY: STUCK}), PageKind.NOW)
     (cause,) = shown["problems"]
     assert (cause.key, [part.key for part in cause.parts[1:]]) == ("cause/LWS-E036", ["s/default/web"])
     assert [piece.key for piece in shown["healthy"]] == ["s/default/fine"]
@@ -83,16 +83,16 @@ def test_most_urgent_set_comes_first_with_its_cause() -> None:
 def test_sets_with_one_cause_are_one_entry() -> None:
     views = [web(ready=False, metadata={"name": f"w{number}"}) for number in range(6)]
     diagnoses = {view.key: replace(STUCK, target=view.name, title="insufficient cpu") for view in views}
-    (cause,) = rendered(picture(*views, diagnoses=diagnoses), PageKind.NOW)["problems"]
+    (cause,) = rendered(snapshot(*views, diagnoses=diagnoses), PageKind.NOW)["problems"]
     assert "<strong>Insufficient cpu</strong>" in cause.html
     assert cause.announcement == "6 sets: LWS-E036: Insufficient cpu"
     assert "<details>" in cause.html, "many sets are listed after a click"
-    (alone,) = rendered(picture(views[0], diagnoses=diagnoses), PageKind.NOW)["problems"]
+    (alone,) = rendered(snapshot(views[0], diagnoses=diagnoses), PageKind.NOW)["problems"]
     assert "<details open>" in alone.html
 
 
 def test_filter_shows_only_sets_in_its_state() -> None:
-    found = picture(web(metadata={"name": "fine"}), web(ready=False), diagnoses={KEY: STUCK})
+    found = snapshot(web(metadata={"name": "fine"}), web(ready=False), diagnoses={KEY: STUCK})
     tiles = [re.sub("<[^>]*>", "", piece.html) for piece in rendered(found, PageKind.NOW)["filters"]]
     assert tiles == ["2 Sets", "1 Problem", "1 Healthy"]
     shown = rendered(found, PageKind.NOW, state=StateFilter.HEALTHY)
@@ -104,19 +104,19 @@ def test_line_of_a_set_has_its_image_and_accelerators() -> None:
     found = web(groups=2, size=4)
     container = {"name": "main", "image": "a.example.com/ml/vllm:v0.11", "resources": {"limits": {"nvidia.com/gpu": 8}}}
     found.object["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}
-    line = html(rendered(picture(found), PageKind.NOW), "healthy")
+    line = html(rendered(snapshot(found), PageKind.NOW), "healthy")
     assert ">64 GPUs<" in line
     assert ">vllm:v0.11<" in line
     assert " 2/2<" in line
 
 
 def test_healthy_set_ignores_an_earlier_diagnosis() -> None:
-    view = picture(web(), diagnoses={KEY: STUCK}).judged(web())
+    view = snapshot(web(), diagnoses={KEY: STUCK}).judged(web())
     assert view.diagnosis.verdict is Verdict.HEALTHY
 
 
 def test_set_without_a_diagnosis_is_in_progress() -> None:
-    told = picture(web(ready=False)).judged(web(ready=False)).diagnosis
+    told = snapshot(web(ready=False)).judged(web(ready=False)).diagnosis
     assert (told.verdict, told.sentence) == (Verdict.PROGRESSING, "web-0 is Init:0/0 (and 3 more ranks)")
     assert cells.announcement(told) == ""
 
@@ -140,7 +140,7 @@ def test_pod_terminated_on_request_is_not_a_problem(code: int, condition: Readin
 
 def test_steps_with_commands_have_a_copy_button() -> None:
     stuck = replace(STUCK, steps=("ask who owns <node>", "lws -n default logs web"))
-    html = rendered(picture(web(ready=False), diagnoses={KEY: stuck}), PageKind.NOW)["problems"][0].html
+    html = rendered(snapshot(web(ready=False), diagnoses={KEY: stuck}), PageKind.NOW)["problems"][0].html
     assert html.count("data-copy=") == 1
     assert 'data-copy="lws -n default logs web"' in html
     assert "Ask who owns &lt;node&gt;" in html
@@ -148,7 +148,7 @@ def test_steps_with_commands_have_a_copy_button() -> None:
 
 def test_quoted_lines_of_evidence_are_one_block() -> None:
     quoting = replace(STUCK, evidence=("web-0 failed", "the last lines of web-0:", "  step 1", "  <error>"))
-    shown = html(rendered(picture(web(ready=False), diagnoses={KEY: quoting}), PageKind.SET), "cause")
+    shown = html(rendered(snapshot(web(ready=False), diagnoses={KEY: quoting}), PageKind.SET), "cause")
     assert "<li>web-0 failed</li><li>The last lines of web-0:</li>" in shown
     assert '<li><pre tabindex="0">step 1\n&lt;error&gt;</pre></li>' in shown
 
@@ -168,11 +168,11 @@ def test_totals_count_accelerators_of_groups_that_are_not_ready() -> None:
         own["spec"]["nodeName"] = "a"
     found = view(ill.object, ill.pods)
     assert totals.accelerators([found]) == totals.Accelerators(32, 0, 16)
-    assert "32, 16 idle" in html(rendered(picture(found), PageKind.SET), "facts")
+    assert "32, 16 idle" in html(rendered(snapshot(found), PageKind.SET), "facts")
 
 
 def test_cause_page_explains_it_and_lists_its_sets() -> None:
-    found = picture(web(ready=False), diagnoses={KEY: STUCK})
+    found = snapshot(web(ready=False), diagnoses={KEY: STUCK})
     shown = rendered(found, PageKind.CAUSE, episode="LWS-E036")
     assert cells.sentence(BY_CODE["LWS-E036"].title) in html(shown, "head")
     assert [piece.key for piece in shown["rows"]] == ["r/default/web"]
@@ -181,7 +181,7 @@ def test_cause_page_explains_it_and_lists_its_sets() -> None:
 def test_matrix_marks_where_the_revision_changes() -> None:
     lws = builders.leaderworkerset_object(replicas=3, size=1)
     pods = [builders.leader_pod(lws, index, key=key) for index, key in enumerate(("a", "a", "b"))]
-    rows = rendered(picture(view(lws, pods)), PageKind.SET)["rows"]
+    rows = rendered(snapshot(view(lws, pods)), PageKind.SET)["rows"]
     assert ["edge" in piece.html for piece in rows] == [False, False, True]
 
 
@@ -198,7 +198,7 @@ def test_matrix_lists_groups_with_a_problem_above_it() -> None:
     for own in pods:
         state = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}
         own["status"] = {"phase": "Running", "containerStatuses": [{"name": "main", "ready": False, "state": state}]}
-    shown = rendered(picture(view(lws, pods)), PageKind.SET)
+    shown = rendered(snapshot(view(lws, pods)), PageKind.SET)
     assert [piece.key for piece in shown["ills"]] == [*(f"ill/{group}" for group in range(6)), "ill/more"]
     assert 'data-rank="0/0"' in shown["ills"][0].html
     assert [piece.key for piece in shown["rows"]] == [f"g/{group}" for group in range(9)], "the order is kept"
@@ -207,12 +207,12 @@ def test_matrix_lists_groups_with_a_problem_above_it() -> None:
 
 def test_the_table_of_ranks_shows_use_only_if_measured() -> None:
     found = web(groups=1)
-    plain = rendered(picture(found), PageKind.SET, form=PageForm.TABLE)
+    plain = rendered(snapshot(found), PageKind.SET, form=PageForm.TABLE)
     assert html(plain, "rank-columns").count("<th") == len(ranktable.HEADER)
     usage = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "500m", "nvidia.com/gpu-memory": "3Gi"}
     measured = {"metadata": {"name": "web-0", "namespace": "default"}, "containers": [{"name": "a", "usage": usage}]}
     found.pods[0]["metadata"]["annotations"][devices.DEVICES] = '{"a": ["GPU-7"]}'
-    shown = rendered(picture(found), PageKind.SET, form=PageForm.TABLE, facts={POD_METRICS: [measured]})
+    shown = rendered(snapshot(found), PageKind.SET, form=PageForm.TABLE, facts={POD_METRICS: [measured]})
     assert html(shown, "rank-columns").endswith(
         '>GPU</th><th scope="col">GPU memory</th><th scope="col">Devices</th></tr>'
     )
@@ -226,19 +226,19 @@ def test_the_table_of_ranks_shows_use_only_if_measured() -> None:
 @pytest.mark.parametrize("form", [PageForm.PAGE, PageForm.TABLE])
 def test_empty_pages_have_all_regions_and_a_text(kind: PageKind, form: PageForm) -> None:
     page, address = PAGES[kind], Address(kind=kind, key=KEY, form=form)
-    shown = page.render(picture(), address, PageFacts())
+    shown = page.render(snapshot(), address, PageFacts())
     framed = page.frame(address, shown)
     assert [
         region for region in shown if region != "trouble" and f'id="{region}"' not in framed and shown[region]
     ] == []
     assert page.title(address)
-    text = "\n".join(page.text(picture(), address, PageFacts()))
+    text = "\n".join(page.text(snapshot(), address, PageFacts()))
     assert text or kind is PageKind.LOGS
 
 
 @pytest.mark.parametrize("kind", list(PageKind))
 def test_every_page_reports_that_it_may_be_outdated(kind: PageKind) -> None:
-    shown = rendered(picture(web(), trouble="no answer"), kind)
+    shown = rendered(snapshot(web(), trouble="no answer"), kind)
     assert "no answer" in html(shown, "trouble")
 
 
@@ -253,7 +253,7 @@ def flat(pieces: Iterable[Fragment]) -> Iterator[Fragment]:
 @pytest.mark.parametrize("form", [PageForm.PAGE, PageForm.TABLE])
 def test_keys_are_unique_and_ids_of_their_elements(kind: PageKind, form: PageForm) -> None:
     whole = seen(part("prefill", 2), part("decode", 1, ready=0))
-    found = picture(web(), *(one for one in whole.parts), sets=[whole])
+    found = snapshot(web(), *(one for one in whole.parts), sets=[whole])
     for key in (KEY, ObjectKey("default", "split")):
         facts = {NODES: [of("a", GPUS)], PODS: [pod("x", "a", cpu="1")]}
         shown = rendered(found, kind, key=key, form=form, facts=facts)
@@ -266,7 +266,7 @@ def test_keys_are_unique_and_ids_of_their_elements(kind: PageKind, form: PageFor
 
 def test_disaggregated_set_is_one_item_with_its_parts() -> None:
     whole = seen(part("prefill", 2), part("decode", 1, ready=0))
-    found = picture(*(one for one in whole.parts), sets=[whole])
+    found = snapshot(*(one for one in whole.parts), sets=[whole])
     text = [*PAGES[PageKind.NOW].text(found, Address(kind=PageKind.NOW), PageFacts())]
     assert text[0].endswith("2 LeaderWorkerSets: 2 progressing; 1 DisaggregatedSet: 1 progressing")
     (item,) = rendered(found, PageKind.NOW)["progressing"]
@@ -283,7 +283,7 @@ def test_rollout_of_a_disaggregated_set_has_a_row_per_role() -> None:
     for one in parts:
         one.object["metadata"]["creationTimestamp"] = f"2026-01-0{1 if '-old-' in one.name else 2}T00:00:00Z"
     whole = seen(*(replace(one, created=one.object["metadata"]["creationTimestamp"]) for one in parts))
-    found = picture(*(one for one in whole.parts), sets=[whole])
+    found = snapshot(*(one for one in whole.parts), sets=[whole])
     address = parse("disaggregated/default/split/rollout", {})
     shown = page_of(address).render(found, address, PageFacts())
     assert [piece.key for piece in shown["rows"]] == ["r/prefill", "r/decode"]
@@ -304,7 +304,7 @@ def test_rollout_of_a_disaggregated_set_has_a_row_per_role() -> None:
 
 def test_logs_of_a_disaggregated_set_offer_its_roles() -> None:
     whole = seen(part("prefill", 1), part("decode", 1))
-    found = picture(*(one for one in whole.parts), sets=[whole])
+    found = snapshot(*(one for one in whole.parts), sets=[whole])
     address = parse("disaggregated/default/split/logs", {})
     shown = page_of(address).render(found, address, PageFacts())
     assert 'data-roles="decode prefill"' in html(shown, "head")
@@ -317,7 +317,7 @@ def test_logs_of_a_disaggregated_set_offer_its_roles() -> None:
 
 def test_history_of_a_disaggregated_set_joins_roles() -> None:
     whole = seen(part("prefill", 1), part("decode", 1))
-    found = picture(*(one for one in whole.parts), sets=[whole])
+    found = snapshot(*(one for one in whole.parts), sets=[whole])
     records = [
         replace(FULL, namespace="default", lws=f"split-0-new-{role}", number=number)
         for role, number in (("prefill", 2), ("decode", 2), ("prefill", 1))
@@ -334,7 +334,7 @@ def test_history_of_a_disaggregated_set_joins_roles() -> None:
 
 def test_a_healthy_disaggregated_set_counts_all_roles() -> None:
     whole = seen(*(replace(part(name, count), up_to_date=count) for name, count in (("prefill", 2), ("decode", 1))))
-    found = picture(*(one for one in whole.parts), sets=[whole]).judged_whole(whole)
+    found = snapshot(*(one for one in whole.parts), sets=[whole]).judged_whole(whole)
     assert {one.diagnosis.verdict for one in found.parts} == {Verdict.HEALTHY}
     assert (found.diagnosis.target, found.diagnosis.verdict) == ("split", Verdict.HEALTHY)
     assert found.diagnosis.sentence == "complete"
@@ -359,7 +359,7 @@ def test_a_rollout_shows_done_and_remaining_steps() -> None:
         "spec": {"replicas": 3, "updateStrategy": {"rollingUpdate": {"partition": 2}}},
         "status": {"observedGeneration": 1},
     }
-    found = picture(view(lws, [*old, new]))
+    found = snapshot(view(lws, [*old, new]))
     shown = rendered(found, PageKind.ROLLOUT, facts={STATEFULSETS: [statefulset]})
     steps = [piece.html.partition("<td>")[2].partition("<")[0] for piece in shown["rows"]]
     assert steps == ["○ pending", "○ pending", "◐ starting"]
@@ -376,7 +376,7 @@ def test_topology_shows_usage_and_where_a_group_fits() -> None:
     asking = web(size=2)
     container = {"name": "main", "image": "a", "resources": {"requests": {"cpu": "500m"}}}
     asking.object["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [container]}}
-    shown = rendered(picture(asking), PageKind.TOPOLOGY, facts={NODES: racks, PODS: [ours, others]})
+    shown = rendered(snapshot(asking), PageKind.TOPOLOGY, facts={NODES: racks, PODS: [ours, others]})
     facts = re.findall("<dd>(.*?)</dd>", html(shown, "summary"))
     assert facts == ["2, 2 ready", "2 by topology.kubernetes.io/rack", "16 / 16"]
     assert [piece.key for piece in shown["racks"]] == ["rack/r1", "rack/r2"]
@@ -388,7 +388,7 @@ def test_topology_shows_a_square_for_each_accelerator() -> None:
     ours = pod("web-0", "a", **{"nvidia.com/gpu": "3"})
     ours["metadata"] |= {"namespace": "default", "labels": {labels.NAME: "web"}}
     other["spec"]["containers"][0]["resources"] = {"requests": {"nvidia.com/gpu": "2"}}
-    shown = rendered(picture(web()), PageKind.TOPOLOGY, facts={NODES: [node], PODS: [ours, other]})
+    shown = rendered(snapshot(web()), PageKind.TOPOLOGY, facts={NODES: [node], PODS: [ours, other]})
     (rack,) = shown["racks"]
     squares = (
         '<rect class="s1" x="0" width="3" height="1"></rect><rect class="others" x="3" width="2" height="1"></rect>'
@@ -401,7 +401,7 @@ def test_topology_counts_free_devices_by_node() -> None:
     nodes = [of("a", GPUS), of("b", GPUS)]
     over = pod("x", "a")
     over["spec"]["containers"][0]["resources"] = {"requests": {"nvidia.com/gpu": "16"}}
-    shown = rendered(picture(), PageKind.TOPOLOGY, facts={NODES: nodes, PODS: [over]})
+    shown = rendered(snapshot(), PageKind.TOPOLOGY, facts={NODES: nodes, PODS: [over]})
     assert "<dt>GPUs free</dt><dd>8 / 16</dd>" in html(shown, "summary"), "a failed device does not hide free ones"
 
 
@@ -410,7 +410,7 @@ def test_topology_omits_nothing() -> None:
     for index, node in enumerate(nodes):
         node["metadata"]["labels"] = {"topology.kubernetes.io/rack": f"r{index:02}"}
     views = [asking({"cpu": f"{number}m"}, size=1) for number in range(300)]
-    shown = rendered(picture(*views), PageKind.TOPOLOGY, facts={NODES: nodes, PODS: []})
+    shown = rendered(snapshot(*views), PageKind.TOPOLOGY, facts={NODES: nodes, PODS: []})
     assert len(shown["racks"]) == 70
     assert len(shown["sets"]) == 301
 
@@ -418,7 +418,7 @@ def test_topology_omits_nothing() -> None:
 def fits_of(found: View, nodes: list[JSONObject], pods: list[JSONObject] | None = None) -> list[str]:
     """Return the number of groups that would fit, in total and in each domain."""
     facts = {NODES: nodes, PODS: pods or []}
-    shown = rendered(picture(found), PageKind.TOPOLOGY, facts=facts, other=str(found.key))
+    shown = rendered(snapshot(found), PageKind.TOPOLOGY, facts=facts, other=str(found.key))
     words = re.sub("<[^>]*>", "", html(shown, "fit"))
     return [words, *re.findall(">(Fits [0-9]+)<", html(shown, "racks"))]
 
@@ -437,9 +437,9 @@ def test_topology_shows_zones_next_to_racks() -> None:
     node = of("a", GPUS)
     node["metadata"]["labels"] = {"topology.kubernetes.io/rack": "r1", "topology.kubernetes.io/zone": "z1"}
     facts = {NODES: [node], PODS: []}
-    (rack,) = rendered(picture(), PageKind.TOPOLOGY, facts=facts)["racks"]
+    (rack,) = rendered(snapshot(), PageKind.TOPOLOGY, facts=facts)["racks"]
     assert rack.key == "rack/z1 / r1"
-    (row,) = rendered(picture(), PageKind.TOPOLOGY, facts=facts, form=PageForm.TABLE)["nodes"]
+    (row,) = rendered(snapshot(), PageKind.TOPOLOGY, facts=facts, form=PageForm.TABLE)["nodes"]
     assert "<td>z1 / r1</td>" in row.html
 
 
@@ -470,7 +470,7 @@ def test_topology_gives_exclusive_groups_their_own_domain() -> None:
 
 def test_topology_cost_does_not_multiply_by_sets() -> None:
     def cost(sets: int, pods: int) -> int:
-        found = picture(*(web(metadata={"name": f"w{index}"}) for index in range(sets)))
+        found = snapshot(*(web(metadata={"name": f"w{index}"}) for index in range(sets)))
         facts = {NODES: [of("a", GPUS)], PODS: [pod(f"p{index}", "a", cpu="1m") for index in range(pods)]}
         return work.lines(lambda: rendered(found, PageKind.TOPOLOGY, facts=facts))
 
@@ -478,7 +478,7 @@ def test_topology_cost_does_not_multiply_by_sets() -> None:
 
 
 def test_topology_reports_unknown_usage_without_pods() -> None:
-    shown = rendered(picture(web()), PageKind.TOPOLOGY, facts={NODES: [of("a", GPUS)]})
+    shown = rendered(snapshot(web()), PageKind.TOPOLOGY, facts={NODES: [of("a", GPUS)]})
     assert "Free amounts are unknown" in html(shown, "summary")
     assert shown["fit"] == []
 
@@ -508,7 +508,7 @@ def test_ranks_are_grouped_by_racks_of_their_nodes() -> None:
     pods = [builders.leader_pod(lws, index) for index in range(2)]
     pods[0]["spec"]["nodeName"] = "a"
     nodes = [of("a", GPUS) | {"metadata": {"name": "a", "labels": {"topology.kubernetes.io/rack": "r1"}}}]
-    found = picture(view(lws, pods))
+    found = snapshot(view(lws, pods))
     shown = rendered(found, PageKind.SET, facts={NODES: nodes}, arrangement=Arrangement.RACK)
     assert [piece.key for piece in shown["rows"]] == ["g/r1", "g/without a label topology.kubernetes.io/rack"]
     unknown = rendered(found, PageKind.SET, arrangement=Arrangement.RACK)
@@ -518,7 +518,7 @@ def test_ranks_are_grouped_by_racks_of_their_nodes() -> None:
 def test_equal_failures_are_one_row() -> None:
     records = [replace(FULL, number=number, failure=f"CUDA out of memory at step {number}") for number in range(1, 9)]
     address = Address(kind=PageKind.HISTORY, key=KEY)
-    shown = PAGES[PageKind.HISTORY].render(picture(), address, PageFacts(episodes=[*records, BARE]))
+    shown = PAGES[PageKind.HISTORY].render(snapshot(), address, PageFacts(episodes=[*records, BARE]))
     assert [piece.key for piece in shown["rows"]] == ["e/1/1", "e/0/8"]
     row = shown["rows"][1].html
     assert "<strong>8 × CUDA out of memory at step 8</strong>" in row  # noqa: RUF001
@@ -528,14 +528,14 @@ def test_equal_failures_are_one_row() -> None:
 def test_recorded_failures_are_listed_with_the_newest_first() -> None:
     facts = PageFacts(episodes=[FULL, BARE])
     address = Address(kind=PageKind.HISTORY, key=KEY)
-    shown = PAGES[PageKind.HISTORY].render(picture(), address, facts)
+    shown = PAGES[PageKind.HISTORY].render(snapshot(), address, facts)
     assert [piece.key for piece in shown["rows"]] == ["e/1/1", "e/0/3"]
     assert 'href="sets/prod/web/history/0/3"' in shown["rows"][1].html
     one = replace(address, episode="0/3")
-    whole = "".join(html(PAGES[PageKind.HISTORY].render(picture(), one, facts), region) for region in REGIONS)
+    whole = "".join(html(PAGES[PageKind.HISTORY].render(snapshot(), one, facts), region) for region in REGIONS)
     for words in ("1, failed first", "Error, 143", "run 2 of 2), the last 9 lines", "⚠ Warning", "spec.x: 1 -&gt; 2"):
         assert words in whole
-    text = list(PAGES[PageKind.HISTORY].text(picture(), one, facts))
+    text = list(PAGES[PageKind.HISTORY].text(snapshot(), one, facts))
     assert text[-10:] == ["Log of rank 1 (web-0-1, app, run 2 of 2), the last 9 lines:", *(f"  {n}" for n in range(9))]
 
 
@@ -550,8 +550,8 @@ def test_recorded_failures_are_listed_with_the_newest_first() -> None:
 )
 def test_missing_failure_record_gives_the_reason(facts: PageFacts, episode: str, said: str) -> None:
     address = Address(kind=PageKind.HISTORY, key=KEY, episode=episode)
-    assert said in html(PAGES[PageKind.HISTORY].render(picture(), address, facts), "circumstances")
-    assert said in "\n".join(PAGES[PageKind.HISTORY].text(picture(), address, facts))
+    assert said in html(PAGES[PageKind.HISTORY].render(snapshot(), address, facts), "circumstances")
+    assert said in "\n".join(PAGES[PageKind.HISTORY].text(snapshot(), address, facts))
 
 
 @pytest.mark.parametrize("path", ["sets/a/b/history/0/1", "sets/a/b/history"])

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests import builders
 from tests.unit.lwsctl.cli.views.test_episodetable import BARE, FULL
-from tests.unit.lwsctl.dashboard.test_pages import html, picture, web
+from tests.unit.lwsctl.dashboard.test_pages import html, snapshot, web
 
 from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -51,7 +51,7 @@ EVENTS = [
 
 def test_timeline_sorts_the_last_hour_into_lanes() -> None:
     failed = replace(FULL, time=timestamps.render(builders.NOW - timedelta(minutes=22)))
-    shown, facts = picture(web()), PageFacts({CORE_EVENTS: EVENTS}, [failed])
+    shown, facts = snapshot(web()), PageFacts({CORE_EVENTS: EVENTS}, [failed])
     found = timeline.moments(shown, shown.views[0], facts)
     assert [moment.lane for moment in found] == [
         Lane.ROLLOUTS,
@@ -69,7 +69,7 @@ def test_timeline_sorts_the_last_hour_into_lanes() -> None:
 
 
 def test_timeline_without_records_shows_warnings_of_the_set() -> None:
-    shown = picture(web())
+    shown = snapshot(web())
     found = timeline.moments(shown, shown.views[0], PageFacts({CORE_EVENTS: EVENTS}))
     assert [moment.words for moment in found if moment.lane is Lane.FAILURES] == [
         "FailedCreate: leaderworkerset/web: quota"
@@ -83,7 +83,7 @@ def test_timeline_reads_no_events_of_others() -> None:
 
 
 def test_timeline_changes_once_a_minute_without_events() -> None:
-    shown, facts = picture(web()), PageFacts({CORE_EVENTS: EVENTS})
+    shown, facts = snapshot(web()), PageFacts({CORE_EVENTS: EVENTS})
     start = builders.NOW.replace(second=1)
     pieces = [
         timeline.piece(replace(shown, now=start + timedelta(seconds=seconds)), shown.views[0], facts).html
@@ -94,7 +94,7 @@ def test_timeline_changes_once_a_minute_without_events() -> None:
 
 
 def test_timeline_reports_events_that_were_not_read() -> None:
-    shown = picture(web())
+    shown = snapshot(web())
     assert "Events could not be read" in timeline.piece(shown, shown.views[0], PageFacts()).html
 
 
@@ -102,15 +102,15 @@ def test_two_recorded_failures_are_shown_side_by_side() -> None:
     facts = PageFacts(episodes=[FULL, BARE])
     path = "sets/prod/web/history/1/1"
     address = parse(path, {"with": "0/3"})
-    shown = PAGES[PageKind.HISTORY].render(picture(), address, facts)
+    shown = PAGES[PageKind.HISTORY].render(snapshot(), address, facts)
     left, right = (piece.html for piece in shown["pair"])
     assert "<h2>1#1</h2>" in left
     assert "<h2>0#3</h2>" in right
     assert "rank 1 app: 3 Error, 143" in right
     assert "failure 1#1 next to 0#3" in html(shown, "head")
-    text = list(PAGES[PageKind.HISTORY].text(picture(), address, facts))
+    text = list(PAGES[PageKind.HISTORY].text(snapshot(), address, facts))
     assert sum(line.startswith(("web/1#1:", "web/0#3:")) for line in text) == 2
-    gone = PAGES[PageKind.HISTORY].render(picture(), parse(path, {"with": "7/7"}), facts)
+    gone = PAGES[PageKind.HISTORY].render(snapshot(), parse(path, {"with": "7/7"}), facts)
     assert "web/7#7 does not exist" in gone["pair"][1].html
 
 
@@ -122,7 +122,7 @@ def test_two_recorded_failures_show_only_what_differs() -> None:
     left = replace(FULL, number=1, ranks=log("step 1", "KeyError"))
     right = replace(FULL, number=2, ranks=log("step 7", "CUDA error"))
     address = parse("sets/prod/web/history/0/1", {"with": "0/2"})
-    shown = PAGES[PageKind.HISTORY].render(picture(), address, PageFacts(episodes=[left, right]))
+    shown = PAGES[PageKind.HISTORY].render(snapshot(), address, PageFacts(episodes=[left, right]))
     for piece, line in zip(shown["pair"], ("KeyError", "CUDA error"), strict=True):
         assert f'<pre tabindex="0">{line}</pre>' in piece.html
         for words in ("step", "spec.x", "rank 0 app"):
@@ -131,7 +131,7 @@ def test_two_recorded_failures_show_only_what_differs() -> None:
 
 def test_episode_links_to_others_for_comparison() -> None:
     address = Address(kind=PageKind.HISTORY, key=PROD, episode="0/3")
-    shown = PAGES[PageKind.HISTORY].render(picture(), address, PageFacts(episodes=[FULL, BARE]))
+    shown = PAGES[PageKind.HISTORY].render(snapshot(), address, PageFacts(episodes=[FULL, BARE]))
     assert 'Compare with: <a href="sets/prod/web/history/0/3?with=1/1">1#1</a>' in html(shown, "circumstances")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests import builders
-from tests.unit.lwsctl.dashboard.test_pages import html, picture, rendered
+from tests.unit.lwsctl.dashboard.test_pages import html, rendered, snapshot
 
 from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject
@@ -82,7 +82,7 @@ def test_finished_course_ends_with_all_groups(groups: int, apart: int) -> None:
 def test_rollout_page_offers_what_applies(paused: bool) -> None:
     marks: dict[str, Any] = {"annotations": {labels.PAUSED_PARTITION: "0"}} if paused else {}
     lws = builders.leaderworkerset_object(metadata=marks)
-    found = picture(view(lws, []))
+    found = snapshot(view(lws, []))
     old = builders.leaderworkerset_object(image="app:0")
     revisions = [builders.revision(old, number=1), builders.revision(lws, number=2)]
     for kind, expected in (
@@ -101,7 +101,7 @@ def test_last_change_omits_values_of_variables() -> None:
         worker = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
         worker["spec"]["containers"][0]["env"] = [{"name": "TOKEN", "value": value}]
     revisions = [builders.revision(old, number=1), builders.revision(new, number=2)]
-    found = picture(view(new, []))
+    found = snapshot(view(new, []))
     shown = html(rendered(found, PageKind.ROLLOUT, facts={CONTROLLER_REVISIONS: revisions}), "change")
     assert "Revision 1 → 2" in shown
     title = html(rendered(found, PageKind.ROLLOUT, facts={CONTROLLER_REVISIONS: revisions}), "progress")

@@ -70,7 +70,7 @@ async def test_pages_show_sets_groups_and_the_cause() -> None:
             await house.model.diagnose()
             page = await house.text(session)
             assert page.index("broken") < page.index(">web<"), "problems come first"
-            assert "LWS-E071" in page, house.model.picture.diagnoses
+            assert "LWS-E071" in page, house.model.snapshot.diagnoses
             assert "2 of 2 groups ready" in page
             grid = await house.text(session, "sets/default/broken")
             assert 'title="0/0 CrashLoopBackOff' in grid
@@ -196,7 +196,7 @@ async def test_unreadable_answer_is_not_a_server_problem() -> None:
         await house.shows(web_0="CrashLoopBackOff")
         house.transport.odd = CORE_EVENTS
         await house.model.diagnose()
-        assert house.model.picture.trouble == ""
+        assert house.model.snapshot.trouble == ""
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ async def test_free_accelerators_are_shown_with_their_shares() -> None:
             subresource="status",
             manager="test",
         )
-        await until(lambda: house.model.picture.views, "the set")
+        await until(lambda: house.model.snapshot.views, "the set")
         assert '<dd id="totals/GPUs">0 / 12</dd>' in await house.text(session)
         await house.dashboard.subscriptions.facts(Address(kind=PageKind.NOW))
         assert '<dd id="totals/GPUs free">8</dd>' in await house.text(session)
@@ -478,22 +478,22 @@ async def test_hostile_objects_do_not_affect_sets_of_others(seed: int) -> None:
         await house.crash("web-0-1", message=f"out of luck {seed}")
         await house.shows(web_0="Running", web_0_1="CrashLoopBackOff")
         await house.model.diagnose()
-        assert house.model.picture.trouble == ""
+        assert house.model.snapshot.trouble == ""
         for path in ("sets/default/web", "sets/default/web?as=text", "sets/default/web?as=table"):
             assert f"out of luck {seed}" in await house.text(session, path)
         now = await house.text(session)
         assert "out of luck" in now
-        for view in house.model.picture.views:
+        for view in house.model.snapshot.views:
             await house.text(session, f"sets/{view.namespace}/{view.name}")
 
 
 async def test_deleted_set_disappears() -> None:
     async with open_house() as house, house.browser() as session:
         await house.put_set("web", replicas=1, size=1)
-        await until(lambda: house.model.picture.views, "the set")
+        await until(lambda: house.model.snapshot.views, "the set")
         assert "s/default/web" in await house.text(session)
         await house.client.delete(LEADERWORKERSETS, ObjectKey("default", "web"))
         await house.client.delete(PODS, ObjectKey("default", "web-0"))
-        await until(lambda: not house.model.picture.views, "its end")
+        await until(lambda: not house.model.snapshot.views, "its end")
         assert "s/default/web" not in await house.text(session)
         assert (await house.client.list(NAMESPACES)).items

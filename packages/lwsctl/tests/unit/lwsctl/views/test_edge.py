@@ -18,7 +18,7 @@ from lwsctl.dashboard import pageexport
 from lwsctl.dashboard.address import Address, PageForm, PageKind
 from lwsctl.dashboard.pages import nowpage, setpage
 from lwsctl.dashboard.pages.page import PageFacts
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.groups import UNREADABLE
@@ -75,11 +75,11 @@ def test_every_view_of_an_unreadable_object_names_the_error(make: Any) -> None:
         "explain": str(diagnose(Observed(view=explained, now=builders.NOW), selection)),
         "document": str(document([explained, healthy])),
     }
-    picture = Picture(namespace="", now=builders.NOW, views=[explained, healthy])
+    snapshot = Snapshot(namespace="", now=builders.NOW, views=[explained, healthy])
     pages = [(nowpage, PageKind.NOW, form) for form in PageForm] + [(setpage, PageKind.SET, form) for form in PageForm]
     for page, kind, form in pages:
         address = Address(kind=kind, key=found.key, form=form)
-        texts[f"{kind} {form}"] = str(page.render(picture, address, PageFacts()))
+        texts[f"{kind} {form}"] = str(page.render(snapshot, address, PageFacts()))
     assert [name for name, text in texts.items() if "cannot be shown" not in text and name != "document"] == []
     assert [
         name for name in ("get", "get of many", f"{PageKind.NOW} {PageForm.PAGE}") if "fine" not in texts[name]
@@ -87,10 +87,10 @@ def test_every_view_of_an_unreadable_object_names_the_error(make: Any) -> None:
 
 
 def test_failed_page_is_exported_with_its_error() -> None:
-    picture = Picture(namespace="", now=builders.NOW, views=[7])  # type: ignore[list-item]  # no view
+    snapshot = Snapshot(namespace="", now=builders.NOW, views=[7])  # type: ignore[list-item]  # no view
     address = Address(kind=PageKind.NOW)
-    assert "this page cannot be shown: AttributeError" in pageexport.exported(picture, address, PageFacts())
-    assert pageexport.text(picture, address, PageFacts()).startswith("this page cannot be shown: AttributeError")
+    assert "this page cannot be shown: AttributeError" in pageexport.exported(snapshot, address, PageFacts())
+    assert pageexport.text(snapshot, address, PageFacts()).startswith("this page cannot be shown: AttributeError")
 
 
 def test_diagnosis_that_fails_is_not_known() -> None:

@@ -14,7 +14,7 @@ from lwsctl.cli.views import output
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.pages import setpage
 from lwsctl.dashboard.pages.page import PageFacts
-from lwsctl.dashboard.picture import Picture
+from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.leaderworkerset import View, view
@@ -136,9 +136,9 @@ def test_wait_for_completion_reports_what_is_missing() -> None:
 
 def test_set_page_has_a_bar_for_each_group_with_progress() -> None:
     def facts(found: View) -> str:
-        picture = Picture(namespace="default", now=NOW, views=(found,))
+        snapshot = Snapshot(namespace="default", now=NOW, views=(found,))
         address = Address(kind=PageKind.SET, key=ObjectKey("default", "web"))
-        return "".join(str(piece.html) for piece in setpage.PAGE.render(picture, address, PageFacts())["facts"])
+        return "".join(str(piece.html) for piece in setpage.PAGE.render(snapshot, address, PageFacts())["facts"])
 
     said = facts(shown(PROGRESS=progressannotations.render(SAID)))
     assert "step 120 of 480 (25 %)" in said

@@ -93,9 +93,7 @@ def table(rows: Sequence[Row], now: datetime, *, everywhere: bool = False) -> li
     ranks = [rank for _, rank in rows]
     names = rankusage.resources(ranks) or (rankusage.CPU, rankusage.MEMORY)
     header = ["RANK", "NODE", *(rankusage.TITLES[name].upper() for name in names)]
-    lines = [
-        [f"{view.name}/{rank.place}", rank.node or "-", *rankusage.cells(rank, names, now)] for view, rank in rows
-    ]
+    lines = [[f"{view.name}/{rank.place}", rank.node or "-", *rankusage.cells(rank, names, now)] for view, rank in rows]
     if len(rows) > 1:
         lines.append([f"{len(rows)} ranks", "", *rankusage.sums(ranks, names)])
     spaces = [view.namespace for view, _ in rows] + [""] * (len(lines) - len(rows))

@@ -17,7 +17,7 @@ from lwsctl.model.disaggregatedset import SetView, Shown
 from lwsctl.model.leaderworkerset import View
 
 
-class Picture(Cluster, frozen=True, kw_only=True):
+class Snapshot(Cluster, frozen=True, kw_only=True):
     """All sets in a namespace at a point in time. Each set is diagnosed when a page first requires it.
 
     `trouble` is the reason why it may be out of date, and `answered` the time of the last answer of the API server. `commands`
