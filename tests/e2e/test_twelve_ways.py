@@ -11,7 +11,7 @@ from tests.e2e.terminals import terminal
 from tests.explanations.ways import ASKS_LEADER, WAYS, Way
 
 from lwsctl.diagnosis.catalogue import BY_CODE
-from lwsctl.model.verdict import WORDS
+from lwsctl.model.health import WORDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 

@@ -27,7 +27,7 @@ from lwsctl.dashboard.livemodel import LiveModel, live
 from lwsctl.diagnosis.logerrors import NO_LINES
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.verdict import CALM, NEEDS_USER, Verdict
+from lwsctl.model.health import CALM, NEEDS_USER, Verdict
 from lwsctl.observation.evidence import with_evidence
 
 SECONDS: Final = 60

@@ -22,8 +22,8 @@ from localkube.kubelet.processes.simulatedrunner import Program, Script
 from lwsctl.dashboard.livemodel import LiveModel, live
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import view
-from lwsctl.model.verdict import Verdict
 from lwsctl.observation import diagnosisinput
 from lwsctl.observation.lists import Lists
 from lwsctl.views.selection import Selection

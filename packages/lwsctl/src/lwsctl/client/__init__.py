@@ -31,8 +31,8 @@ from lwsctl.client.manifest import Container, Manifest
 from lwsctl.client.syncclient import Client
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.groups import Group, Rank
+from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.verdict import Verdict
 from lwsctl.observation.conditionwatch import WaitTimeoutError
 from lwsctl.observation.podlogs import LogError
 

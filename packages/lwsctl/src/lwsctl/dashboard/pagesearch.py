@@ -16,8 +16,8 @@ from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.catalogue import BY_CODE
 from lwsctl.model.disaggregatedset import SetView, Shown
 from lwsctl.model.groups import Group, Rank
+from lwsctl.model.health import WORDS
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.verdict import WORDS
 
 MOST: Final = 6
 """The maximum number of results of each kind."""

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct, field
 
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.verdict import AS_DESIRED, CALM, Verdict
+from lwsctl.model.health import AS_DESIRED, CALM, Verdict
 
 BETWEEN: Final = timedelta(seconds=10)
 """The minimum time between changes of the order."""

@@ -45,7 +45,7 @@ from lwsctl.diagnosis.causes.components import (
 )
 from lwsctl.diagnosis.causes.kubelets import evictedpods, probekills
 from lwsctl.diagnosis.finding import Cause
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 CATALOGUE: Final[tuple[Cause, ...]] = (
     # No controller reconciles the object.

@@ -22,8 +22,8 @@ from lwsctl.diagnosis.finding import Cause, Finding
 from lwsctl.diagnosis.observed import KUBECTL, Observed
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.health import AS_DESIRED, CALM, NEEDS_USER, URGENCY, Verdict, judge
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.verdict import AS_DESIRED, CALM, NEEDS_USER, URGENCY, Verdict, judge
 from lwsctl.views import outcome
 from lwsctl.views.selection import Selection, narrow
 from lwsctl.views.wording import counted, duration, updated_groups

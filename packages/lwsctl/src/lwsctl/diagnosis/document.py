@@ -8,7 +8,7 @@ from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.diagnosis.diagnose import worst
 from lwsctl.model.diagnosis import Diagnosis, Subject
-from lwsctl.model.verdict import AS_DESIRED, URGENCY, WORDS
+from lwsctl.model.health import AS_DESIRED, URGENCY, WORDS
 from lwsctl.views.wording import counted, listed
 
 VERSION: Final = "lws/v1"
@@ -18,7 +18,7 @@ VERSION: Final = "lws/v1"
 def headline(diagnosis: Diagnosis) -> str:
     """Return the target, verdict, code and sentence of a diagnosis in one line.
 
-    >>> from lwsctl.model.verdict import Verdict
+    >>> from lwsctl.model.health import Verdict
     >>> headline(Diagnosis(target="web", verdict=Verdict.STUCK, sentence="no node has enough cpu", code="LWS-E036"))
     'web is stuck (LWS-E036): no node has enough cpu'
     """

@@ -7,8 +7,8 @@ from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.decisions.admissionchecks import unreadable_leaderworkerset
 from lwsctl.diagnosis import groupmoves
 from lwsctl.diagnosis.causes import hangs, scaledworkers
+from lwsctl.model.health import AS_DESIRED, HealthFacts, Verdict, judge
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.verdict import AS_DESIRED, HealthFacts, Verdict, judge
 from lwsctl.views import outcome
 from lwsctl.views.selection import Selection
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import FailedContainer, Person, RecordedRun, Subject
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 
 class Finding(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.model.verdict import WORDS, Verdict
+from lwsctl.model.health import WORDS, Verdict
 
 
 class Subject(Struct, frozen=True, kw_only=True):

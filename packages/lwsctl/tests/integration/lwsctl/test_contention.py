@@ -19,7 +19,7 @@ from kuberuntime.plan import at
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.diagnosis.causes import contention
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 FAST = 0.02
 """The interval in seconds at which the other writer checks the field."""

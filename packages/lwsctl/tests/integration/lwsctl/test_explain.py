@@ -37,7 +37,7 @@ from lwsctl.diagnosis.causes.managers import SILENCE
 from lwsctl.diagnosis.diagnose import worst
 from lwsctl.diagnosis.document import headline, overview
 from lwsctl.diagnosis.observed import LIMIT_RANGES, RESOURCE_QUOTAS
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.observation.lists import Lists
 
 

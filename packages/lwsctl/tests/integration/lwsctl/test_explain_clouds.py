@@ -8,7 +8,7 @@ from tests.integration.clusters.space import LiveScenario
 from tests.integration.lwsctl.explanations import asking, named, typed, unschedulable
 
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 GPUS: Final = {"nvidia_com__gpu": "8"}
 

@@ -25,7 +25,7 @@ from lwsctl.cli.sets.diagnoses import explain, survey
 from lwsctl.cli.targets import parse
 from lwsctl.diagnosis.diagnose import worst
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.verdict import AS_DESIRED, CALM, Verdict
+from lwsctl.model.health import AS_DESIRED, CALM, Verdict
 from lwsctl.observation.lists import Lists
 
 EXTERNAL: Final = {"scaling": {"mode": "External"}}

@@ -5,7 +5,7 @@ from tests.integration.kueue.test_run_leaderworkerset import queued, run_leader_
 from tests.integration.lwsctl.explanations import diagnosis, named
 from tests.kueue.reconciler import Kueue
 
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 
 async def test_explain_names_the_queue_when_a_group_waits_for_quota(space: LiveScenario, kueue: Kueue) -> None:

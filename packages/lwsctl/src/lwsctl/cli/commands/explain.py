@@ -26,7 +26,7 @@ from lwsctl.cli.views.terminal import print_states, print_text
 from lwsctl.diagnosis.diagnose import worst
 from lwsctl.diagnosis.document import document, headline, lines, overview
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.verdict import AS_DESIRED, Verdict
+from lwsctl.model.health import AS_DESIRED, Verdict
 from lwsctl.observation.evidence import ReadEpisodes
 from lwsctl.views.selection import Selection
 

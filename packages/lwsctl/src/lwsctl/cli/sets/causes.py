@@ -18,7 +18,7 @@ from lwsctl.cli.errors import CommandError
 from lwsctl.cli.sets import diagnoses
 from lwsctl.diagnosis.document import headline
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.verdict import AS_DESIRED, NEEDS_USER
+from lwsctl.model.health import AS_DESIRED, NEEDS_USER
 
 if TYPE_CHECKING:
     from kuberuntime.cache.informer import Change  # its imports are only needed for watches

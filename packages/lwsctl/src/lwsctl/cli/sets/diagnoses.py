@@ -20,8 +20,8 @@ from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.cluster import Cluster, cluster_of
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import SetView, Shown
+from lwsctl.model.health import NEEDS_USER, WORDS
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.verdict import NEEDS_USER, WORDS
 from lwsctl.observation import diagnosisinput, setdiagnoses
 from lwsctl.observation.evidence import ReadEpisodes, with_evidence
 from lwsctl.observation.lists import Lists

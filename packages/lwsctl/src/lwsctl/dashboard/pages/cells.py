@@ -18,8 +18,8 @@ from lwsctl.diagnosis.logerrors import INDENT
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import Shown
 from lwsctl.model.groups import Rank, Readiness
+from lwsctl.model.health import AS_DESIRED, CALM, Verdict
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.verdict import AS_DESIRED, CALM, Verdict
 from lwsctl.views import changes, reasons
 
 GLYPHS: Final[Mapping[Readiness, str]] = {

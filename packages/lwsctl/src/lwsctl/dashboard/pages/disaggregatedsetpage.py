@@ -11,8 +11,8 @@ from lwsctl.dashboard.pages import cells, setheader, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.document import headline, lines
+from lwsctl.model.health import AS_DESIRED
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.verdict import AS_DESIRED
 from lwsctl.views.wording import counted
 
 

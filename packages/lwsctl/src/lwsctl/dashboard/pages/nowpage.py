@@ -21,8 +21,8 @@ from lwsctl.dashboard.snapshot import Snapshot, place_of
 from lwsctl.diagnosis.document import headline
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import SetView, Shown
+from lwsctl.model.health import AS_DESIRED, URGENCY, WORDS, ready_or_complete
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.verdict import AS_DESIRED, URGENCY, WORDS, ready_or_complete
 from lwsctl.views.wording import counted
 
 READ_EVERY: Final = 30.0

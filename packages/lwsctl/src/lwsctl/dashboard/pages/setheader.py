@@ -6,8 +6,8 @@ from lwsctl.dashboard.markup import Attribute, Safe, joined, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.disaggregatedset import SetView, Shown
+from lwsctl.model.health import ready_or_complete
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.verdict import ready_or_complete
 from lwsctl.views.wording import counted, listed
 
 MOST_REVISIONS = 3

@@ -21,7 +21,7 @@ from lwsctl.diagnosis.patterns import StageMessage
 from lwsctl.diagnosis.ranks import is_placed
 from lwsctl.model.diagnosis import FailedContainer, Person
 from lwsctl.model.groups import Group, Rank
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views import recreations
 from lwsctl.views.wording import counted, duration
 

@@ -9,8 +9,8 @@ from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Subject
 from lwsctl.model.groups import Group
+from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.verdict import Verdict
 from lwsctl.views import devices, groupprogress, recreations
 from lwsctl.views.wording import duration
 

@@ -22,7 +22,7 @@ from lwsctl.diagnosis.patterns import READ
 from lwsctl.diagnosis.ranks import is_missing
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import NOT_CREATED
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.wording import duration
 
 SILENCE: Final = timedelta(seconds=10)

@@ -19,7 +19,7 @@ from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Subject
 from lwsctl.model.groups import NOT_CREATED, Group, Rank
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.wording import counted, duration
 
 PROMPT: Final = timedelta(seconds=5)

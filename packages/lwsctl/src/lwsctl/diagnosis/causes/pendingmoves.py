@@ -12,8 +12,8 @@ from lwsctl.diagnosis.causes.unreconciled import own
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.groups import Group
+from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import counted, format_groups, listed
 
 NAMED: Final = 5

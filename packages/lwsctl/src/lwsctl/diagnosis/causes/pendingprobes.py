@@ -13,7 +13,7 @@ from lwsctl.diagnosis import exits, ranks
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.groups import Rank
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 MINUTE: Final = 60
 

@@ -15,8 +15,8 @@ from lwsctl.diagnosis.causes.unreconciled import last_change, own
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Subject
+from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.verdict import Verdict
 from lwsctl.views.wording import counted, updated_groups
 
 STANDING: Final = timedelta(minutes=1)

@@ -12,7 +12,7 @@ from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE, Observed
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.wording import duration
 
 GROUPED: Final = tuple((provider, kind) for provider in GANG_PROVIDERS.values() for kind in provider.group_objects)

@@ -16,7 +16,7 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote
 from lwsctl.model.diagnosis import Subject
 from lwsctl.model.disaggregatedset import SetView
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.events.warningevents import LONGEST_SILENCE
 from lwsctl.views.wording import counted
 

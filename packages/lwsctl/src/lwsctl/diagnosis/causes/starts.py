@@ -20,7 +20,7 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import RecordedRun, Subject
 from lwsctl.model.failurehistory import Recreations
 from lwsctl.model.groups import MISSING, Group, Rank
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views import recreations, wording
 from lwsctl.views.wording import counted, duration
 

@@ -15,7 +15,7 @@ from lwsctl.diagnosis.patterns import READ, StageMessage
 from lwsctl.diagnosis.ranks import is_placed, is_unscheduled
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 BINDING: Final = re.compile(
     r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes|persistent volumes? to bind"

@@ -27,8 +27,8 @@ from lwsctl.dashboard.subscriptions import PAGES, page_of
 from lwsctl.diagnosis.catalogue import BY_CODE
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.groups import Readiness
+from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import View, view
-from lwsctl.model.verdict import Verdict
 from lwsctl.views import devices
 
 KEY = ObjectKey("default", "web")

@@ -12,7 +12,7 @@ from lwsctl.diagnosis.causes.components.autoscalers import NODE_CLAIMS
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.observed import Commands, Observed
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.selection import Selection
 
 TRIGGERED = "pod triggered scale-up: [{gpu-pool-a 0->2 (max: 8)}]"

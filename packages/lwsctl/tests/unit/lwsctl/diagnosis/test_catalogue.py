@@ -19,7 +19,7 @@ from lwsctl.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ, OF_SETS
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.finding import Cause
 from lwsctl.diagnosis.observed import Commands
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.selection import Selection
 
 CAUSES = ROOT / "docs" / "reference" / "causes.md"

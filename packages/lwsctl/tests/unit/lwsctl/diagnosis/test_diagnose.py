@@ -32,7 +32,7 @@ from lwsctl.diagnosis.diagnose import diagnose, worst
 from lwsctl.diagnosis.document import document, headline, lines
 from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, Observed
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views import devices
 from lwsctl.views.selection import Selection
 

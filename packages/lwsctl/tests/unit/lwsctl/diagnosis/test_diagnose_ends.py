@@ -26,7 +26,7 @@ from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.rendezvous.connectionerrors import FailureReason
 from lwsctl.diagnosis.document import headline
 from lwsctl.diagnosis.observed import Commands
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 
 def test_old_crash_does_not_explain_an_unready_rank() -> None:

@@ -17,7 +17,7 @@ from tests.explanations.builders import (
 from tests.unit.lwsctl.diagnosis.test_diagnose import told
 
 from kuberuntime.objects.resources import CORE_EVENTS
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 STORAGE = "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. "
 

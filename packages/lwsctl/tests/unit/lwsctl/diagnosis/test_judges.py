@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from testkit.repository import ROOT
 
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 SOURCES = ROOT / "packages/lwsctl/src/lwsctl"
 ASKING = ("model", "views", "diagnosis", "observation", "client", "cli", "dashboard")
 
-JUDGE = "model/verdict.py"
+JUDGE = "model/health.py"
 CAUSES = "diagnosis/causes/"
 """Causes declare whether they need user action."""
 
@@ -51,7 +51,7 @@ def test_verdicts_are_compared_in_few_places() -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Compare) and any(map(is_verdict, (node.left, *node.comparators)))
     )
-    assert dict(compares) == COMPARES, "ask lwsctl.model.verdict, or lower the number"
+    assert dict(compares) == COMPARES, "ask lwsctl.model.health, or lower the number"
 
 
 def test_verdicts_are_spelled_by_one_module() -> None:

@@ -8,7 +8,7 @@ from tests.unit.lwsctl.diagnosis.test_diagnose import told
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 
 def waiting(rank: int = 0, *, seconds: float = 10, status: JSONObject | None = None, **probes: Any) -> JSONObject:

@@ -16,7 +16,7 @@ from lwsctl.diagnosis.catalogue import CATALOGUE
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.selection import Selection
 
 PAGE = ROOT / "docs" / "how-to" / "when-the-manager-is-away.md"

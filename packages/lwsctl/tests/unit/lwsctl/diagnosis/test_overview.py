@@ -2,7 +2,7 @@
 
 from lwsctl.diagnosis.document import BLOCKS, NAMES, document, ordered, overview
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 
 def told(name: str, verdict: Verdict = Verdict.HEALTHY, *, owner: str = "", namespace: str = "prod") -> Diagnosis:

@@ -11,7 +11,7 @@ from kuberuntime.objects.resources import NODES
 from leaderworkerset.api import labels
 from lwsctl.diagnosis.causes.pendingmoves import waits_for_move
 from lwsctl.diagnosis.diagnose import diagnose
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.selection import Selection
 
 MOVING: Any = {"readyReplicas": 3, "conditions": conditions(MoveInProgress="True")}

@@ -25,7 +25,7 @@ from leaderworkerset.api.recreationrecord import Failure
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.recreation import RestartSettings
 from leaderworkerset.core.restarts import failure
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 HOOK = 'Exec lifecycle hook ([/bin/fail]) for Container "main" in Pod "web-0_prod(1)" failed - error: exit status 1'
 

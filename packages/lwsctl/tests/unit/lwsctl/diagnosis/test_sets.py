@@ -13,7 +13,7 @@ from lwsctl.diagnosis.diagnose import diagnose, of_whole
 from lwsctl.diagnosis.document import headline, ordered, overview
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.selection import Selection
 
 PARTS = (part("prefill"), part("decode"))

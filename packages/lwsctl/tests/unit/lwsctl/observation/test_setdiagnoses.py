@@ -31,8 +31,8 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import labels
 from lwsctl.diagnosis.observed import Commands
+from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import view
-from lwsctl.model.verdict import Verdict
 from lwsctl.observation import diagnosisinput, setdiagnoses
 from lwsctl.observation.lists import Lists, TooManyError
 from lwsctl.views.selection import Selection

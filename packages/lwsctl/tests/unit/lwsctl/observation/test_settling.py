@@ -14,8 +14,8 @@ from leaderworkerset.api.resources import ROLE_SCALERS
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import SetView, set_view
+from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import view
-from lwsctl.model.verdict import Verdict
 from lwsctl.observation import setdiagnoses
 from lwsctl.observation.lists import Lists
 

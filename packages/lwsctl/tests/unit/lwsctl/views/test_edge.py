@@ -22,8 +22,8 @@ from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.groups import UNREADABLE
+from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import View, view
-from lwsctl.model.verdict import Verdict
 from lwsctl.views import reasons
 from lwsctl.views.document import document
 from lwsctl.views.events import warningevents

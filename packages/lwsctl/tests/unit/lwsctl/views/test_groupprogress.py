@@ -17,8 +17,8 @@ from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import View, view
-from lwsctl.model.verdict import Verdict
 from lwsctl.views import devices, groupprogress, unmetconditions
 from lwsctl.views.document import document
 from lwsctl.views.outcome import Failures, all_done

@@ -21,7 +21,7 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ
 from lwsctl.diagnosis.ranks import is_unscheduled
 from lwsctl.model.groups import Rank
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.events.scaleups import NODE_PATIENCE, NodeRequest, added_text, node_request
 from lwsctl.views.wording import counted, duration
 

@@ -12,7 +12,7 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed_or_recorded
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 PARTS: Final = ("initContainers", "containers")
 

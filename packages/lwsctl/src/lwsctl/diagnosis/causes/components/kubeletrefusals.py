@@ -19,7 +19,7 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.events.eventrecord import WarningEvent
 from lwsctl.views.wording import counted
 

@@ -20,7 +20,7 @@ from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Group, Rank
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views import recreations
 from lwsctl.views.wording import duration
 

@@ -24,7 +24,7 @@ from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed
 from lwsctl.model.groups import Group, Rank
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.wording import counted
 
 STARTUP: Final = "startup probe"

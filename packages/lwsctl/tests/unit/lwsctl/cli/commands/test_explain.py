@@ -12,7 +12,7 @@ from leaderworkerset.api.episode import Episode, Outcome
 from lwsctl.cli.cluster import recordings
 from lwsctl.cli.commands.explain import episodes_of, is_meant
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 from lwsctl.views.selection import Selection
 
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "a"}]}}

@@ -10,7 +10,7 @@ from lwsctl.cli.sets import diagnoses
 from lwsctl.cli.sets.causes import Causes, StuckError
 from lwsctl.cli.views.progress import ProgressLine
 from lwsctl.model.diagnosis import Diagnosis, Subject
-from lwsctl.model.verdict import Verdict
+from lwsctl.model.health import Verdict
 
 
 def diagnosis(code: str, sentence: str = "it is so", verdict: Verdict = Verdict.STUCK) -> Diagnosis:

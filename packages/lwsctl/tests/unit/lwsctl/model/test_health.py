@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import RecreationState
 from lwsctl.model.failurehistory import Crashes
 from lwsctl.model.groups import Group
-from lwsctl.model.verdict import URGENCY, HealthFacts, Verdict, judge
+from lwsctl.model.health import URGENCY, HealthFacts, Verdict, judge
 from lwsctl.views import unmetconditions
 
 
