@@ -18,7 +18,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.leaderworkerset import view
+from lwsctl.model.leaderworkerset import View, view
 from lwsctl.observation import selectedpods
 from lwsctl.views import selection as selections
 from lwsctl.views.podcontainers import default_container
@@ -67,8 +67,7 @@ async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
     from lwsctl.observation.lists import Lists
 
     selection = selected(place)
-    lws = await client.get(LEADERWORKERSETS, ObjectKey(namespace, selection.name))
-    whole = view(lws, await selectedpods.read(client, namespace, Filter(Selection(selection.name))))
+    whole = await _view(client, namespace, selection)
     if selection.group is not None and not any(map(selection.covers, whole.pods)):
         raise _without_pod(selection)
     diagnosis = await diagnosisinput.diagnose_one(Lists(client), whole, selection, Commands())
@@ -80,9 +79,7 @@ async def events(client: Client, namespace: str, place: str) -> list[Event]:
     from lwsctl.observation import eventlog
 
     selection = selected(place)
-    lws = await client.get(LEADERWORKERSETS, ObjectKey(namespace, selection.name))
-    pods = await selectedpods.read(client, namespace, Filter(Selection(selection.name)))
-    happened = await eventlog.read(client, lws, pods, selection)
+    happened = await eventlog.read(client, await _view(client, namespace, selection), selection)
     return [
         Event(
             time=event.last,
@@ -132,6 +129,11 @@ async def execute(
             if channel in outputs:
                 outputs[channel] += data
     raise ConnectionFailedError(f"{meta.name(pod)}: the connection was closed before the command exited")
+
+
+async def _view(client: Client, namespace: str, selection: Selection) -> View:
+    lws = await client.get(LEADERWORKERSETS, ObjectKey(namespace, selection.name))
+    return view(lws, await selectedpods.read(client, namespace, Filter(Selection(selection.name))))
 
 
 def _without_pod(selection: Selection) -> NotFoundError:

@@ -130,10 +130,8 @@ async def _events(lists: Lists, model: LiveModel, view: View, selection: Selecti
             events = await lists.all(Query(CORE_EVENTS, view.namespace))
     except (KubeError, TimeoutError):
         return tag("p", "Events could not be read")
-    others = [
-        other.name for other in model.snapshot.views if other.namespace == view.namespace and other.name != view.name
-    ]
-    return _listed(History(view.object, view.pods, others).read(events, selection)[-EVENTS:])
+    history = History(view.object, view.pods, model.snapshot.names(view.namespace))
+    return _listed(history.read(events, selection)[-EVENTS:])
 
 
 def _listed(happenings: Sequence[EventValue]) -> Safe:

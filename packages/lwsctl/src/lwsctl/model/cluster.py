@@ -34,6 +34,10 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
         """Return the DisaggregatedSets, and the LeaderWorkerSets that are not part of a DisaggregatedSet."""
         return [*self.sets, *(view for view in self.views if view.key not in self.owners)]
 
+    def names(self, namespace: str) -> list[str]:
+        """Return the names of the LeaderWorkerSets in a namespace."""
+        return [view.name for view in self.views if view.namespace == namespace]
+
     def find(self, key: ObjectKey) -> View | None:
         """Return a LeaderWorkerSet, or None if it does not exist."""
         return next((view for view in self.views if view.key == key), None)

@@ -1,24 +1,31 @@
 """Reads the events of a LeaderWorkerSet, group or rank."""
 
-from collections.abc import Sequence
-
 from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api.eventvalue import EventValue
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.leaderworkerset import View
+from lwsctl.views.events import eventhistory
 from lwsctl.views.events.eventhistory import History
 from lwsctl.views.selection import Selection
 
 
-async def read(client: Client, lws: JSONObject, pods: Sequence[JSONObject], selection: Selection) -> list[EventValue]:
+async def read(client: Client, view: View, selection: Selection) -> list[EventValue]:
     """Read the events in the namespace of a LeaderWorkerSet, and return the events that belong to the selection."""
-    events = await client.list(CORE_EVENTS, namespace=meta.namespace(lws))
-    return History(lws, pods, await other_names(client, lws)).read(events.items, selection)
+    events = await client.list(CORE_EVENTS, namespace=view.namespace)
+    return History(view.object, view.pods, await names_in(client, view.namespace)).read(events.items, selection)
 
 
-async def other_names(client: Client, lws: JSONObject) -> list[str]:
-    """Return the names of the other LeaderWorkerSets in the namespace."""
-    listing = await client.list(LEADERWORKERSETS, namespace=meta.namespace(lws))
-    return [meta.name(other) for other in listing.items if meta.name(other) != meta.name(lws)]
+async def read_whole(client: Client, whole: SetView) -> list[EventValue]:
+    """Read the events of a DisaggregatedSet and its objects."""
+    events, names = await client.list(CORE_EVENTS, namespace=whole.namespace), await names_in(client, whole.namespace)
+    parts = [History(part.object, part.pods, names) for part in whole.parts]
+    return eventhistory.of_set(whole.object, parts, events.items)
+
+
+async def names_in(client: Client, namespace: str) -> list[str]:
+    """Return the names of the LeaderWorkerSets in a namespace."""
+    listing = await client.list(LEADERWORKERSETS, namespace=namespace)
+    return [meta.name(lws) for lws in listing.items]

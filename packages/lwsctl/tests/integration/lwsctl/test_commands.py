@@ -34,7 +34,7 @@ from lwsctl.cli.views import formats
 from lwsctl.cli.watchwarnings import following
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
-from lwsctl.observation import lists
+from lwsctl.observation import eventlog, lists
 from lwsctl.observation.conditionwatch import DisaggregatedInformers, SetInformers
 from lwsctl.observation.lists import Lists
 from lwsctl.observation.podlogs import PodLogOptions
@@ -267,7 +267,7 @@ async def test_disaggregated_set_is_described_with_its_parts(space: LiveScenario
 
 async def regarded(space: LiveScenario, shown: SetView) -> set[str]:
     """Return the objects to which the events of a DisaggregatedSet refer."""
-    return {one.object for one in await describe.set_happenings(session_of(space), shown)}
+    return {one.object for one in await eventlog.read_whole(space.client, shown)}
 
 
 async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: LiveScenario) -> None:

@@ -90,8 +90,7 @@ def piece(snapshot: Snapshot, view: View, facts: PageFacts) -> Fragment:
 
 def moments(snapshot: Snapshot, view: View, facts: PageFacts) -> list[Moment]:
     """Return the known items of a set, starting with the oldest."""
-    others = [other.name for other in snapshot.views if other.namespace == view.namespace and other.name != view.name]
-    history = History(view.object, view.pods, others)
+    history = History(view.object, view.pods, snapshot.names(view.namespace))
     are_recorded = facts.episodes is not None
     happened = [
         _of_event(happening, lane)

@@ -1,6 +1,6 @@
 """Returns the events of a LeaderWorkerSet, group or rank in chronological order. Pure.
 
-The input is the events (v1) of a namespace, the LeaderWorkerSet, its pods, and the names of other LeaderWorkerSets in
+The input is the events (v1) of a namespace, the LeaderWorkerSet, its pods, and the names of the LeaderWorkerSets in
 the namespace. Events of deleted pods are found by the name of the involved object. A pod `web-0-1` may be a rank of
 `web` or a leader of `web-0`. If the pod exists, its UID determines the owner. Otherwise, the event belongs to the
 LeaderWorkerSet with the longer name.
@@ -30,10 +30,10 @@ GENERATED: Final = r"(?:-[a-z0-9]{1,10}){0,2}"
 class History:
     """Selects and parses the events of one LeaderWorkerSet."""
 
-    def __init__(self, lws: JSONObject, pods: Collection[JSONObject] = (), others: Iterable[str] = ()) -> None:
+    def __init__(self, lws: JSONObject, pods: Collection[JSONObject] = (), names: Iterable[str] = ()) -> None:
         self._name = meta.name(lws)
         self._uids = {meta.uid(lws), *map(meta.uid, pods)}
-        self._others = [other for other in others if other.startswith(f"{self._name}-")]
+        self._others = [other for other in names if other.startswith(f"{self._name}-")]
         self._places = {meta.name(pod): place_of(pod) for pod in pods}
         self._is_keyed = groupname.is_hash_set(lws)
         stem, group = re.escape(self._name), KEY if self._is_keyed else NUMBER

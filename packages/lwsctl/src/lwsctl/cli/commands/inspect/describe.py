@@ -7,7 +7,6 @@ import click
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
-from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api.eventvalue import EventValue
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
@@ -16,10 +15,9 @@ from lwsctl.cli.shell import completion
 from lwsctl.cli.views import description
 from lwsctl.cli.views.description import Described
 from lwsctl.cli.views.terminal import print_text
-from lwsctl.model.disaggregatedset import SetView, Shown, leaderworkersets
+from lwsctl.model.disaggregatedset import Shown, leaderworkersets
 from lwsctl.observation import eventlog
 from lwsctl.observation.podlogs import last_lines
-from lwsctl.views.events import eventhistory
 from lwsctl.views.outcome import failures
 from lwsctl.views.selection import Selection, narrow
 
@@ -53,11 +51,11 @@ async def describe(session: Session, selection: Selection) -> list[str]:
     view: Shown
     if cluster.sets:
         view = cluster.sets[0]
-        happened = await _permitted(set_happenings(session, view))
+        happened = await _permitted(eventlog.read_whole(session.client, view))
     else:
         whole = cluster.views[0]
         view = narrow(whole, selection)
-        happened = await _permitted(eventlog.read(session.client, whole.object, whole.pods, selection))
+        happened = await _permitted(eventlog.read(session.client, whole, selection))
     failed = [failure for part in leaderworkersets([view]) for failure in failures(part)][:MOST_LOGS]
     texts = [await last_lines(session.client, failure, TAIL) for failure in failed]
     lws = f"{session.lws} -n {session.namespace}"
@@ -71,14 +69,3 @@ async def _permitted(reading: Awaitable[list[EventValue]]) -> list[EventValue] |
         return await reading
     except ForbiddenError:
         return None
-
-
-async def set_happenings(session: Session, view: SetView) -> list[EventValue]:
-    """Read the events of a DisaggregatedSet and its objects."""
-    listing = await session.client.list(CORE_EVENTS, namespace=session.namespace)
-    names = [part.name for part in view.parts]
-    parts = [
-        eventhistory.History(part.object, part.pods, [name for name in names if name != part.name])
-        for part in view.parts
-    ]
-    return eventhistory.of_set(view.object, parts, listing.items)

@@ -76,10 +76,8 @@ def command(
 async def show(target: Target, request: EventsRequest) -> None:
     """Print the existing events."""
     async with target.session() as session:
-        lws = await targets.find(session, request.selection.name)
-        selector = f"{labels.NAME}={meta.name(lws)}"
-        pods = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
-        events = request.keep(await eventlog.read(session.client, lws, pods.items, request.selection))
+        view = await targets.view_of(session, await targets.find(session, request.selection.name))
+        events = request.keep(await eventlog.read(session.client, view, request.selection))
     if request.form not in DOCUMENTS:
         click.echo(formats.filled(str(request.form), [event.stored for event in events], is_one=False), nl=False)
     elif request.form:
@@ -104,13 +102,13 @@ async def watch(target: Target, request: EventsRequest) -> None:
 
     async with target.session() as session:
         lws = await targets.find(session, request.selection.name)
-        others = await eventlog.other_names(session.client, lws)
+        names = await eventlog.names_in(session.client, session.namespace)
         pods = Informer(session.client, Query(PODS, session.namespace, f"{labels.NAME}={meta.name(lws)}"))
         events = Informer(session.client, Query(CORE_EVENTS, session.namespace))
         counts: dict[str, int] = {}
 
         def print_new() -> None:
-            happened = History(lws, pods.store.list(), others).read(events.store.list(), request.selection)
+            happened = History(lws, pods.store.list(), names).read(events.store.list(), request.selection)
             for event in request.keep(happened):
                 if counts.get(event.ident) != event.count:
                     counts[event.ident] = event.count
