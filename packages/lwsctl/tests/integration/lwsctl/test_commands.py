@@ -34,6 +34,7 @@ from lwsctl.cli.views import formats
 from lwsctl.cli.watchwarnings import following
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
+from lwsctl.model.nodes import nodes_of
 from lwsctl.observation import eventlog, lists
 from lwsctl.observation.conditionwatch import DisaggregatedInformers, SetInformers
 from lwsctl.observation.lists import Lists
@@ -158,16 +159,17 @@ async def test_node_table_shows_free_resources_and_their_users(space: LiveScenar
     await apply(space, lws(replicas=1, size=2))
     await space.settled()
     session = session_of(space)
-    found, placed = await nodes.nodes_of(session, (), ""), await nodes.pods_of(session)
-    assert placed is not None
-    table = nodes.node_table(found, placed, show_labels=False)
+    objects, pods = await nodes.objects_of(session, (), ""), await nodes.pods_of(session)
+    assert pods is not None
+    listed = nodes_of(objects, pods)
+    table = nodes.node_table(listed, show_labels=False)
     assert table[0].startswith("NODE ")
     assert {line.split()[1] for line in table[1:]} == {"Ready"}
-    told = [line for one in found for line in nodes.description(one, placed)]
+    told = [line for node in listed for line in nodes.description(node)]
     for name in ("web-0", "web-0-1"):
         assert sum(line.startswith(f"    {space.namespace}/{name}: ") for line in told) == 1
-    (named,) = await nodes.nodes_of(session, (meta.name(found[0]),), "")
-    assert formats.filled("name", [named], is_one=True) == f"node/{meta.name(named)}\n"
+    (named,) = await nodes.objects_of(session, (listed[0].name,), "")
+    assert formats.filled("name", [named], is_one=True) == f"node/{listed[0].name}\n"
 
 
 async def explained(space: LiveScenario, place: str, words: str) -> str:

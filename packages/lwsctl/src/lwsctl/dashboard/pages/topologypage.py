@@ -15,7 +15,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.quantity import ZERO
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
-from leaderworkerset.decisions.nodefit import Amounts, Demand, count_needs, demand_of_pod, free_space
+from leaderworkerset.decisions.nodefit import Amounts, count_needs, demand_of_pod, free_space
 from lwsctl.dashboard.address import Address, PageForm
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Content, Safe, joined, tag
@@ -25,6 +25,7 @@ from lwsctl.dashboard.pages.templates import group_pods
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis import nodeamounts
 from lwsctl.model.leaderworkerset import View
+from lwsctl.model.nodes import Node, nodes_of
 from lwsctl.rollout import relocation
 from lwsctl.views.wording import counted
 
@@ -71,24 +72,20 @@ class Squares(Struct, frozen=True):
 
 
 class Nodes(Struct, frozen=True):
-    """The nodes, their pods by node name or None, and the topology label or an empty string.
+    """The nodes, whether their pods are known, and the topology label or an empty string.
 
     `domains` contains the nodes by domain name, and `squares` contains the accelerators by node name.
     """
 
-    listed: Sequence[JSONObject]
-    pods: Mapping[str, Sequence[JSONObject]] | None
+    listed: Sequence[Node]
+    has_pods: bool
     key: str
-    domains: Mapping[str, Sequence[JSONObject]]
+    domains: Mapping[str, Sequence[Node]]
     squares: Mapping[str, Squares]
 
-    def held(self, node: JSONObject) -> Demand:
-        """Return the requests of the pods on a node."""
-        return nodeamounts.held((self.pods or {}).get(meta.name(node), ()))
-
-    def free(self, nodes: Iterable[JSONObject]) -> dict[str, str]:
+    def free(self, nodes: Iterable[Node]) -> dict[str, str]:
         """Return the free accelerators of nodes, or the free CPUs if no node has accelerators."""
-        every = [self.squares[meta.name(node)] for node in nodes]
+        every = [self.squares[node.name] for node in nodes]
         own = [squares for squares in every if not squares.are_cpus] or every
         name = "GPUs" if own and not own[0].are_cpus else "CPUs"
         share = totals.share(sum(squares.free for squares in own), sum(squares.number for squares in own))
@@ -137,7 +134,7 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
         return rendering | {"columns": [cells.columns(["Node", "Domain", "Status", *names])], "nodes": rows}
     colors = {view.key: at % COLORS + 1 for at, view in enumerate(sorted(snapshot.views, key=lambda view: view.key))}
     view = next((view for view in snapshot.views if str(view.key) == address.other), None)
-    fitting = None if view is None or nodes.pods is None else _fit(snapshot, view, nodes)
+    fitting = None if view is None or not nodes.has_pods else _fit(snapshot, view, nodes)
     if view is not None:
         colors = {view.key: 0}
     return rendering | {
@@ -153,26 +150,26 @@ def text(snapshot: Snapshot, _: Address, facts: PageFacts) -> Iterator[str]:
     nodes = _nodes(snapshot, facts)
     yield "; ".join(f"{name}: {words}" for name, words in _summary(nodes).items())
     for node in nodes.listed:
-        free = ", ".join(f"{name} {_share(nodes, node, name)}" for name in nodeamounts.names([node]))
-        yield f"{meta.name(node)} ({_domain(node, nodes.key)}): {nodeamounts.status(node)}; {free}"
+        free = ", ".join(f"{name} {_share(node, name)}" for name in nodeamounts.names([node]))
+        yield f"{node.name} ({_domain(node, nodes.key)}): {node.status}; {free}"
 
 
 def _nodes(snapshot: Snapshot, facts: PageFacts) -> Nodes:
-    nodes = sorted(facts.get(NODES), key=meta.name)
-    pods = nodeamounts.by_node(facts.get(PODS)) if facts.knows(PODS) else None
-    key = domain_key(snapshot.views, nodes)
-    domains: dict[str, list[JSONObject]] = {}
+    objects, has_pods = sorted(facts.get(NODES), key=meta.name), facts.knows(PODS)
+    nodes = nodes_of(objects, facts.get(PODS) if has_pods else None)
+    key = domain_key(snapshot.views, objects)
+    domains: dict[str, list[Node]] = {}
     for node in nodes:
         domains.setdefault(_domain(node, key), []).append(node)
     in_order = dict(sorted(domains.items(), key=lambda item: (item[0] == ELSEWHERE, item[0])))
-    squares = {meta.name(node): _squares(node, (pods or {}).get(meta.name(node), ())) for node in nodes}
-    return Nodes(nodes, pods, key, in_order, squares)
+    return Nodes(nodes, has_pods, key, in_order, {node.name: _squares(node) for node in nodes})
 
 
-def _domain(node: JSONObject, key: str) -> str:
+def _domain(node: Node, key: str) -> str:
     """Return the domain of a node. If the node has a zone, the zone is the prefix."""
-    name = meta.labels(node).get(key, "") or (ELSEWHERE if key else EVERYWHERE)
-    zone = meta.labels(node).get(ZONE, "") if key != ZONE else ""
+    labels_of_node = meta.labels(node.object)
+    name = labels_of_node.get(key, "") or (ELSEWHERE if key else EVERYWHERE)
+    zone = labels_of_node.get(ZONE, "") if key != ZONE else ""
     return f"{zone} / {name}" if zone else name
 
 
@@ -185,35 +182,33 @@ def domain_key(views: Sequence[View], nodes: Sequence[JSONObject]) -> str:
 
 def _summary(nodes: Nodes) -> Mapping[str, str]:
     """Return the totals in text format."""
-    ready = sum(meta.is_condition_true(node, "Ready") for node in nodes.listed)
+    ready = sum(node.is_ready for node in nodes.listed)
     facts = {"Nodes": f"{len(nodes.listed):,}, {ready:,} ready"}
     facts |= {"Domains": f"{len(nodes.domains)} by {nodes.key}"} if nodes.key else {}
-    return facts | nodes.free(nodes.listed) if nodes.pods is not None else facts
+    return facts | nodes.free(nodes.listed) if nodes.has_pods else facts
 
 
 def _summary_piece(nodes: Nodes) -> Fragment:
     """Return the totals, and a note about unknown amounts."""
-    note = (
-        "" if nodes.pods is not None else UNKNOWN if nodes.listed else "There are no nodes, or they cannot be listed."
-    )
+    note = "" if nodes.has_pods else UNKNOWN if nodes.listed else "There are no nodes, or they cannot be listed."
     entries = [tag("div", tag("dt", name), tag("dd", words)) for name, words in _summary(nodes).items()]
     facts, hint = tag("dl", entries, class_="facts"), tag("p", note, class_="hint") if note else None
     return Fragment("summary-text", tag("div", facts if nodes.listed else None, hint, id="summary-text"))
 
 
-def _squares(node: JSONObject, pods: Iterable[JSONObject]) -> Squares:
+def _squares(node: Node) -> Squares:
     """Return the accelerators of a node and their users. If the node has no accelerators, return its CPUs."""
-    number = totals.count(nodeamounts.allocatable(node))
+    number = totals.count(node.allocatable)
     are_cpus = not number
     amounts: dict[ObjectKey | None, int] = {}
-    for pod in pods:
+    for pod in node.pods or ():
         requests = demand_of_pod(meta.spec(pod))
         amount = requests.get(CPU, ZERO).ceil() if are_cpus else totals.count(requests)
         name = meta.labels(pod).get(labels.NAME)
         owner = ObjectKey(meta.namespace(pod), name) if name else None
         if amount:
             amounts[owner] = amounts.get(owner, 0) + amount
-    return Squares(number or nodeamounts.allocatable(node).get(CPU, ZERO).ceil(), amounts, are_cpus)
+    return Squares(number or node.allocatable.get(CPU, ZERO).ceil(), amounts, are_cpus)
 
 
 def _options(snapshot: Snapshot, address: Address) -> Iterator[Fragment]:
@@ -226,7 +221,7 @@ def _options(snapshot: Snapshot, address: Address) -> Iterator[Fragment]:
 
 def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -> Iterator[Fragment]:
     """Yield the color of each set if there are enough colors."""
-    if nodes.pods is None:
+    if not nodes.has_pods:
         return
     if len(colors) > COLORS:
         yield cells.part(
@@ -242,7 +237,7 @@ def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit
     """Return a domain with its nodes, and the number of additional groups of the selected set that fit in it."""
     own, key = nodes.domains[name], f"rack/{name}"
     parts = tuple(_node(nodes, node, colors) for node in own)
-    amounts = nodes.free(own).items() if nodes.pods is not None else ()
+    amounts = nodes.free(own).items() if nodes.has_pods else ()
     free = next((f"{words} {kind}" for kind, words in amounts), counted(len(own), "node"))
     badge = (
         None
@@ -260,12 +255,11 @@ def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit
     )
 
 
-def _node(nodes: Nodes, node: JSONObject, colors: Mapping[ObjectKey, int]) -> Fragment:
-    name, squares = meta.name(node), nodes.squares[meta.name(node)]
-    status = nodeamounts.status(node)
+def _node(nodes: Nodes, node: Node, colors: Mapping[ObjectKey, int]) -> Fragment:
+    name, squares, status = node.name, nodes.squares[node.name], node.status
     owners = sorted(squares.held.items(), key=lambda item: (item[0] is None, item[0] or ("", "")))
     words = [f"{owner or 'other pods'} {amount}" for owner, amount in owners]
-    title = "; ".join([f"{name}: {squares.words if nodes.pods is not None else status}", *words])
+    title = "; ".join([f"{name}: {squares.words if nodes.has_pods else status}", *words])
     warning = None if status == "Ready" else tag("small", f"⚠ {status}", class_="problem")
     content: list[Content] = [tag("span", name, " ", warning), _drawing(squares, owners, colors)]
     return cells.part(f"n/{name}", "li", content, title=title, data_find=f"{name} {' '.join(words)}")
@@ -298,35 +292,34 @@ def _drawing(
     )
 
 
-def _row(nodes: Nodes, node: JSONObject, names: Sequence[str]) -> Fragment:
-    name = meta.name(node)
-    shares = [_share(nodes, node, resource) for resource in names]
-    return cells.row(f"n/{name}", name, _domain(node, nodes.key), nodeamounts.status(node), *shares, find=name)
+def _row(nodes: Nodes, node: Node, names: Sequence[str]) -> Fragment:
+    shares = [_share(node, resource) for resource in names]
+    return cells.row(f"n/{node.name}", node.name, _domain(node, nodes.key), node.status, *shares, find=node.name)
 
 
-def _share(nodes: Nodes, node: JSONObject, name: str) -> str:
-    total = None if nodes.pods is None else nodes.held(node)
-    words = nodeamounts.share(name, nodeamounts.allocatable(node).get(name, ZERO), total)
-    return words if total is None else f"{words} free"
+def _share(node: Node, name: str) -> str:
+    return nodeamounts.share(node, name) + ("" if node.pods is None else " free")
 
 
 def _fit(snapshot: Snapshot, view: View, nodes: Nodes) -> Fit:
     """Return where additional groups of a set fit, based on requests, taints and exclusive topology."""
-    requests = {meta.name(node): nodes.held(node) for node in nodes.listed}
-    used = {node: {name: amount.nanos for name, amount in amounts.items()} for node, amounts in requests.items()}
+    used = {node.name: {name: amount.nanos for name, amount in node.requested.items()} for node in nodes.listed}
     group, key = group_pods(view), meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
     own = (other for other in snapshot.views if other.namespace == view.namespace)
     occupied = {rank.node for other in own for part in other.groups for rank in part.ranks}
 
-    def number(listed: Sequence[JSONObject]) -> int:
+    def number(listed: Sequence[Node]) -> int:
+        objects = [node.object for node in listed]
         if key:
-            return _fitting_alone(group, relocation.untaken(key, listed, occupied), used)
-        return _fitting(group, listed, used)
+            return _fitting_alone(group, relocation.untaken(key, objects, occupied), used)
+        return _fitting(group, objects, used)
 
     domains = {name: number(listed) for name, listed in nodes.domains.items()}
     total = number(nodes.listed)
     needs = frozenset(count_needs(group))
-    return Fit(domains, total, "" if total else relocation.blocking(nodes.listed, used, needs))
+    return Fit(
+        domains, total, "" if total else relocation.blocking([node.object for node in nodes.listed], used, needs)
+    )
 
 
 def _fit_words(fitting: Fit) -> Fragment:

@@ -7,14 +7,12 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.quantity import ZERO
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.decisions.nodefit import Demand, demand_of_pod
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.pages.templates import leader_and_worker
-from lwsctl.diagnosis import nodeamounts
 from lwsctl.model.leaderworkerset import View
+from lwsctl.model.nodes import nodes_of
 
 ACCELERATOR: Final = re.compile(r".+/(?:.*(?:gpu|tpu|npu|hpu|neuron|mig-).*)", re.IGNORECASE)
 """Extended resource names of accelerators, without network cards."""
@@ -65,8 +63,8 @@ def free_accelerators(facts: PageFacts) -> int | None:
     """Return the number of accelerators that are not requested, or None if nodes or pods were not read."""
     if not (facts.knows(NODES) and facts.knows(PODS)):
         return None
-    pods = nodeamounts.by_node(facts.get(PODS))
-    return sum(_free(node, pods) for node in facts.get(NODES))
+    nodes = nodes_of(facts.get(NODES), facts.get(PODS))
+    return sum(count({name: node.free(name) for name in node.allocatable}) for node in nodes if node.status == "Ready")
 
 
 def count(amounts: Demand) -> int:
@@ -109,10 +107,3 @@ def share(number: int, whole: int) -> str:
     '4 / 1,200'
     """
     return f"{number:,} / {whole:,}"
-
-
-def _free(node: JSONObject, pods: Mapping[str, Sequence[JSONObject]]) -> int:
-    if not meta.is_condition_true(node, "Ready") or meta.spec(node).get("unschedulable"):
-        return 0
-    has, used = nodeamounts.allocatable(node), nodeamounts.held(pods.get(meta.name(node), ()))
-    return count({name: max(amount - used.get(name, ZERO), ZERO) for name, amount in has.items()})

@@ -5,10 +5,10 @@ nodes that pass earlier rules (taints, labels), so causes for later rules are fi
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from kuberuntime.objects import meta, podstate, quantity
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import ZERO, Quantity, QuantityError
 from kuberuntime.objects.resources import PODS
@@ -24,6 +24,7 @@ from lwsctl.diagnosis.patterns import READ, StageMessage
 from lwsctl.diagnosis.ranks import is_unscheduled
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
+from lwsctl.model.nodes import nodes_of
 from lwsctl.views import devices
 from lwsctl.views.wording import listed
 
@@ -130,14 +131,15 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
     """Return the request of the pod, the largest free amount on a node, and the difference, if they are known."""
     try:
         request = demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO)
-        largest = max((_allocatable(node, name) for node in observed.nodes.values()), default=None)
+        nodes = nodes_of(observed.nodes.values(), observed.running)
+        largest = max((node.allocatable.get(name, ZERO) for node in nodes), default=None)
         if largest is None:
             return f": it requests {amount_text(request, name)}"
         if largest < request:
             return f": it requests {amount_text(request, name)}, and the largest node has {amount_text(largest, name)} ({amount_text(request - largest, name)} missing)"
         if observed.running is None:
             return f": it requests {amount_text(request, name)}, and the largest node has {amount_text(largest, name)}, but most of it is in use"
-        most = max(_free(observed.nodes, observed.running, name).values(), default=ZERO)
+        most = max(node.free(name) for node in nodes)
     except QuantityError:
         return ""
     if most >= request:  # another rule excludes the nodes with this label
@@ -151,13 +153,12 @@ def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONO
         return None
     try:
         request = demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO)
-        free = _free(observed.nodes, observed.running, name)
+        nodes = nodes_of(observed.nodes.values(), observed.running)
+        suitable = [node for node in nodes if request <= node.free(name)]
     except QuantityError:
         return None
-    for node, amount in free.items():
-        if request <= amount and (taints := untolerated(rank, observed.nodes[node])):
-            return node, taints[0]
-    return None
+    repelling = ((node.name, taints[0]) for node in suitable if (taints := untolerated(rank, node.object)))
+    return next(repelling, None)
 
 
 def amount_text(amount: Quantity, name: str = "") -> str:
@@ -171,19 +172,6 @@ def amount_text(amount: Quantity, name: str = "") -> str:
             return f"{amount.ceil() / unit:.1f}".removesuffix(".0") + suffix
     text = str(amount)
     return str(amount.ceil()) if text.endswith("k") else text
-
-
-def _allocatable(node: JSONObject, name: str) -> Quantity:
-    return quantity.parse((meta.status(node).get("allocatable") or {}).get(name, "0"))
-
-
-def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str) -> dict[str, Quantity]:
-    free = {node: _allocatable(obj, name) for node, obj in nodes.items()}
-    for pod in pods:
-        node = str(meta.spec(pod).get("nodeName") or "")
-        if node in free and not podstate.has_ended(pod):
-            free[node] = free[node] - demand_of_pod(meta.spec(pod)).get(name, ZERO)
-    return free
 
 
 @cause(

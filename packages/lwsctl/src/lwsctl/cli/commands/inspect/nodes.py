@@ -7,7 +7,6 @@ import click
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.quantity import ZERO
 from kuberuntime.objects.resources import NODES, PODS
 from kuberuntime.texts.masking import masked
 from lwsctl.cli.cluster.target import Session, Target
@@ -17,7 +16,8 @@ from lwsctl.cli.views.terminal import print_text
 from lwsctl.diagnosis import nodeamounts
 from lwsctl.diagnosis.causes.closednodes import taint_text
 from lwsctl.diagnosis.causes.scheduling import amount_text
-from lwsctl.diagnosis.nodeamounts import FIRST, ByNode, allocatable, asked, by_node, held, share
+from lwsctl.diagnosis.nodeamounts import FIRST, share
+from lwsctl.model.nodes import Node, nodes_of, requests_of
 from lwsctl.views import devices
 
 
@@ -36,14 +36,15 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
         raise UsageError("names cannot be combined with --selector")
 
     async def act(session: Session) -> None:
-        nodes = await nodes_of(session, names, selector)
+        objects = await objects_of(session, names, selector)
         if form:
-            click.echo(formats.filled(form, nodes, is_one=len(names) == 1), nl=False)
+            click.echo(formats.filled(form, objects, is_one=len(names) == 1), nl=False)
             return
         pods = await pods_of(session)
-        print_text(*node_table(nodes, pods, show_labels=show_labels))
+        nodes = nodes_of(objects, pods)
+        print_text(*node_table(nodes, show_labels=show_labels))
         for node in nodes if names else ():
-            print_text("", *description(node, pods or {}))
+            print_text("", *description(node))
         if not nodes:
             print_text("No nodes found.", err=True)
         if pods is None:
@@ -55,22 +56,22 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
     target.run(act)
 
 
-async def nodes_of(session: Session, names: Sequence[str], selector: str) -> list[JSONObject]:
-    """Return the named nodes or the nodes with these labels, sorted by name."""
+async def objects_of(session: Session, names: Sequence[str], selector: str) -> list[JSONObject]:
+    """Return the named nodes or the nodes with these labels."""
     if names:
         return [await session.client.get(NODES, ObjectKey("", name.removeprefix("node/"))) for name in names]
     return sorted((await session.client.list(NODES, label_selector=selector)).items, key=meta.key)
 
 
-async def pods_of(session: Session) -> ByNode | None:
-    """Return the pods in all namespaces by node, or None if the user does not have permission to list them."""
+async def pods_of(session: Session) -> list[JSONObject] | None:
+    """Return the pods in all namespaces, or None if the user does not have permission to list them."""
     try:
-        return by_node((await session.client.list(PODS)).items)
+        return (await session.client.list(PODS)).items
     except ForbiddenError:
         return None
 
 
-def node_table(nodes: Sequence[JSONObject], pods: ByNode | None, *, show_labels: bool) -> list[str]:
+def node_table(nodes: Sequence[Node], *, show_labels: bool) -> list[str]:
     """Return a line for each node with its status, free resources and taints.
 
     If pods are unknown, show the capacity instead.
@@ -78,20 +79,17 @@ def node_table(nodes: Sequence[JSONObject], pods: ByNode | None, *, show_labels:
     if not nodes:
         return []
     names = nodeamounts.names(nodes)
-    word = "" if pods is None else "FREE "
+    word = "" if nodes[0].pods is None else "FREE "
     header = ["NODE", "STATUS", *(f"{word}{name.upper() if name in FIRST else name}" for name in names), "TAINTS"]
-    rows = []
-    for node in nodes:
-        has, requests = allocatable(node), None if pods is None else held(pods.get(meta.name(node), ()))
-        cells = (share(name, has.get(name, ZERO), requests) for name in names)
-        rows.append(
-            [
-                meta.name(node),
-                nodeamounts.status(node),
-                *cells,
-                ", ".join(map(taint_text, meta.spec(node).get("taints") or [])) or "-",
-            ]
-        )
+    rows = [
+        [
+            node.name,
+            node.status,
+            *(share(node, name) for name in names),
+            ", ".join(map(taint_text, meta.spec(node.object).get("taints") or [])) or "-",
+        ]
+        for node in nodes
+    ]
     if show_labels:
         header.append("LABELS")
         for row, node in zip(rows, nodes, strict=True):
@@ -99,30 +97,29 @@ def node_table(nodes: Sequence[JSONObject], pods: ByNode | None, *, show_labels:
     return output.table(header, rows)
 
 
-def description(node: JSONObject, pods: ByNode) -> Iterator[str]:
+def description(node: Node) -> Iterator[str]:
     """Yield the labels, conditions and resources of a node, and its pods."""
-    requests = held(pods.get(meta.name(node), ()))
     parts = {
         "Labels": _labels(node),
-        "Conditions": [_condition(condition) for condition in meta.status(node).get("conditions") or []],
-        "Free": [f"{name}: {share(name, value, requests)}" for name, value in sorted(allocatable(node).items())],
-        "Pods": [f"{meta.key(pod)}: {_request(pod)}" for pod in pods.get(meta.name(node), ())],
+        "Conditions": [_condition(condition) for condition in meta.status(node.object).get("conditions") or []],
+        "Free": [f"{name}: {share(node, name)}" for name in sorted(node.allocatable)],
+        "Pods": [f"{meta.key(pod)}: {_request(pod)}" for pod in node.pods or ()],
     }
-    yield f"{meta.name(node)}:"
+    yield f"{node.name}:"
     for title, lines in parts.items():
         yield f"  {title}:" if lines else f"  {title}: none"
         yield from (f"    {line}" for line in lines)
 
 
 def _request(pod: JSONObject) -> str:
-    requests = {name: value for name, value in sorted(asked(pod).items()) if name != "pods"}
+    requests = {name: value for name, value in sorted(requests_of(pod).items()) if name != "pods"}
     words = ", ".join(f"{name} {amount_text(value, name)}" for name, value in requests.items()) or "no requests"
     own = devices.of_pod(pod)
     return f"{words} ({', '.join(own)})" if own else words
 
 
-def _labels(node: JSONObject) -> list[str]:
-    return [f"{key}={value}" for key, value in sorted(meta.labels(node).items())]
+def _labels(node: Node) -> list[str]:
+    return [f"{key}={value}" for key, value in sorted(meta.labels(node.object).items())]
 
 
 def _condition(condition: JSONObject) -> str:
