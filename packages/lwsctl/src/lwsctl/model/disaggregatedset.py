@@ -21,11 +21,15 @@ Owners: TypeAlias = Mapping[ObjectKey, Sequence[str]]
 
 
 class RoleCount(Struct, frozen=True):
-    """The number of groups of a role, in all slices and revisions."""
+    """The number of groups of a role, in all slices and revisions.
+
+    `updated` is the number of groups that have the latest revision, according to the status.
+    """
 
     name: str
     ready: int
     desired: int
+    updated: int = 0
 
     def __str__(self) -> str:
         return f"{self.name} {self.ready}/{self.desired}"
@@ -39,8 +43,6 @@ class SetView(Struct, frozen=True, kw_only=True):
     created: str
     roles: tuple[RoleCount, ...]
     parts: tuple[View, ...]
-    updated: int
-    """The number of groups that have the latest revision, according to the status."""
     object: JSONObject
     diagnosis: Diagnosis = NOT_DIAGNOSED
     """The most relevant diagnosis of the set itself or of one of its parts."""
@@ -64,6 +66,11 @@ class SetView(Struct, frozen=True, kw_only=True):
     def desired(self) -> int:
         """Return the desired number of groups of all roles."""
         return sum(role.desired for role in self.roles)
+
+    @property
+    def updated(self) -> int:
+        """Return the number of groups of all roles that have the latest revision, according to the status."""
+        return sum(role.updated for role in self.roles)
 
     @property
     def owners(self) -> list[tuple[View, tuple[str, ...]]]:
@@ -108,14 +115,12 @@ Shown: TypeAlias = View | SetView
 def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
     """Build the view of a DisaggregatedSet from the LeaderWorkerSets that it controls."""
     own = [view for view in views if meta.is_controlled(view.object, obj)]
-    statuses = meta.status(obj).get("roleStatuses") or []
     return SetView(
         name=meta.name(obj),
         namespace=meta.namespace(obj),
         created=meta.metadata(obj).get("creationTimestamp", ""),
         roles=tuple(_count(obj, role, own) for role in meta.spec(obj).get("roles") or []),
         parts=tuple(sorted(own, key=lambda part: (part.slice.zfill(9), part.role, part.set_revision))),
-        updated=sum(int(status.get("updatedReplicas", 0)) for status in statuses),
         object=obj,
     )
 
@@ -127,7 +132,9 @@ def _count(obj: JSONObject, role: JSONObject, parts: Iterable[View]) -> RoleCoun
         desired = sum(view.desired for view in own)
     else:
         desired = int((role.get("spec") or {}).get("replicas", 1)) * int(meta.spec(obj).get("slices", 1))
-    return RoleCount(str(role.get("name")), sum(view.ready for view in own), desired)
+    name, statuses = str(role.get("name")), meta.status(obj).get("roleStatuses") or ()
+    updated = sum(int(status.get("updatedReplicas", 0)) for status in statuses if status.get("name") == name)
+    return RoleCount(name, sum(view.ready for view in own), desired, updated)
 
 
 def placed(place: str, owners: Sequence[str]) -> str:

@@ -4,13 +4,14 @@ The input is the pods of a group. The output is immutable values. Pure.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import meta, podstate
+from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import Quantity
 from kuberuntime.objects.terminations import ContainerFailure
@@ -104,6 +105,14 @@ class Rank(Struct, frozen=True, kw_only=True):
         return self.state not in PASSING or not self.why.startswith(UNREADY)
 
     @property
+    def ready_since(self) -> datetime | None:
+        """Return the time since which the rank has been ready, or None if it is not ready."""
+        if not self.is_ready:
+            return None
+        ready = meta.find_condition(self.object or {}, "Ready") or {}
+        return timestamps.read(str(ready.get("lastTransitionTime") or self.created))
+
+    @property
     def ends_normally(self) -> bool:
         """Return whether the pod is being deleted and its containers run or were terminated by a signal."""
         if self.object is None or not meta.is_deleting(self.object):
@@ -151,6 +160,17 @@ class Group(Struct, frozen=True, kw_only=True):
     def is_ready(self) -> bool:
         """Return whether all ranks are ready and no recreation is pending."""
         return not self.is_condemned and all(rank.is_ready for rank in self.ranks)
+
+    @property
+    def ready_since(self) -> datetime | None:
+        """Return the time at which the last rank became ready, or None if the group is not ready."""
+        moments = [moment for rank in self.ranks if (moment := rank.ready_since) is not None]
+        return max(moments, default=None) if self.is_ready else None
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether the group is ready or ran to completion, so that a rollout does not wait for it."""
+        return self.is_ready or self.end is GroupEnd.COMPLETE
 
     @property
     def is_fine(self) -> bool:

@@ -6,13 +6,13 @@ number of groups.
 """
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from statistics import median_low
 from typing import Final
 
 import msgspec
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from kuberuntime.texts.fieldchanges import FieldChange, change_lines, field_changes, summary
@@ -205,17 +205,10 @@ def _bits(groups: list[Group]) -> int:
 
 
 def _startup(group: Group) -> timedelta | None:
-    if not group.is_ready or any(rank.restarts for rank in group.ranks):
+    began = timestamps.read(min((rank.created for rank in group.ranks if rank.created), default=""))
+    if group.ready_since is None or began is None or group.restarts:
         return None
-    began = min((rank.created for rank in group.ranks if rank.created), default="")
-    ends = [
-        str((meta.find_condition(rank.object, "Ready") or {}).get("lastTransitionTime") or "")
-        for rank in group.ranks
-        if rank.object is not None
-    ]
-    if not began or not ends or not all(ends):
-        return None
-    return max(datetime.fromisoformat(max(ends)) - datetime.fromisoformat(began), timedelta())
+    return max(group.ready_since - began, timedelta())
 
 
 def _summary(plan: ApplyForecast) -> str:

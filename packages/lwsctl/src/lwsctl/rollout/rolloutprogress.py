@@ -12,7 +12,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.conditions import UPDATE_IN_PROGRESS
-from leaderworkerset.api.groupname import GroupEnd, GroupName
+from leaderworkerset.api.groupname import GroupName
 from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout.patches import is_paused, partition
 from lwsctl.views.document import VERSION
@@ -59,7 +59,7 @@ def progress(view: View, now: datetime) -> RolloutProgress:
     held_count = min(partition(lws), view.desired)
     rolled = [group for group in view.groups if held_count <= group.index < view.desired]
     updated = [group for group in view.newest_groups if held_count <= group.index < view.desired]
-    done = [group for group in updated if group.is_ready or group.end is GroupEnd.COMPLETE]
+    done = [group for group in updated if group.is_done]
     is_observed = meta.is_observed(lws)
     desired = view.desired - held_count
     is_complete = is_observed and view.leaders is not None and len(done) >= desired and not view.is_updating

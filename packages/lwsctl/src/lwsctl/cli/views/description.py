@@ -267,14 +267,12 @@ def _whole(view: SetView, now: datetime) -> list[str]:
 def _role(view: SetView, role: JSONObject) -> tuple[str, ...]:
     name, spec = str(role.get("name")), role.get("spec") or {}
     count = next(role_count for role_count in view.roles if role_count.name == name)
-    statuses = meta.status(view.object).get("roleStatuses") or []
-    updated = next((int(status.get("updatedReplicas", 0)) for status in statuses if status.get("name") == name), 0)
     template = spec.get("leaderWorkerTemplate") or {}
     return (
         name,
         str(count.ready),
         str(count.desired),
-        str(updated),
+        str(count.updated),
         str(template.get("size", 1)),
         str((role.get("scaling") or {}).get("mode") or "Static"),
         specfields.rollout(spec) or "-",

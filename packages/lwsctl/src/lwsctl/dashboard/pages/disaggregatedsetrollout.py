@@ -69,7 +69,7 @@ def _row(role: RoleCount, parts: Sequence[View], newest: str) -> Fragment:
         for group in part.groups:
             steps[placed(str(group.name), [part.name])] = rolloutpage.step_of(group, is_updated=is_updated)
         own += part.groups if is_updated else []
-    done = sum(group.is_ready for group in own)
+    done = sum(group.is_done for group in own)
     words = f"{done} of {counted(role.desired, 'group')} ready at the latest revision"
     bar = cells.part(f"{key}/bar", "p", cells.bar(done, role.desired, words), " ", words)
     course = revisionchart.course(own, max(role.desired, len(own)))

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import timestamps
 from lwsctl.dashboard.markup import Safe, tag
 from lwsctl.model.groups import Group
 from lwsctl.views.wording import counted, duration
@@ -47,7 +47,7 @@ class Course(Struct, frozen=True):
 def course(own: Sequence[Group], groups: int) -> Course | None:
     """Return the updates of `desired` groups to the latest revision, or None if there are none."""
     started = [moment for group in own if (moment := _created(group)) is not None]
-    ready = [moment for group in own if group.is_ready and (moment := _ready(group) or _created(group)) is not None]
+    ready = [moment for group in own if (moment := group.ready_since) is not None]
     return Course(sorted(started), sorted(ready), groups) if started else None
 
 
@@ -99,15 +99,3 @@ def _area(rollout: Course, moments: Sequence[datetime]) -> str:
 
 def _created(group: Group) -> datetime | None:
     return timestamps.read(group.leader.created) if group.leader is not None else None
-
-
-def _ready(group: Group) -> datetime | None:
-    """Return the time at which the last rank became ready."""
-    conditions = (
-        condition
-        for rank in group.ranks
-        for condition in meta.status(rank.object or {}).get("conditions") or ()
-        if condition.get("type") == "Ready"
-    )
-    moments = [timestamps.read(str(condition.get("lastTransitionTime") or "")) for condition in conditions]
-    return max((moment for moment in moments if moment is not None), default=None)

@@ -203,7 +203,7 @@ def _steps_of_groups(view: View, progress: RolloutProgress) -> dict[str, str]:
 def step_of(group: Group, *, is_updated: bool, is_held: bool = False) -> str:
     """Return the step of a group in a rollout, which is a key of `GLYPHS`."""
     if is_updated:
-        return "done" if group.is_ready else "starting"
+        return "done" if group.is_done else "starting"
     return "held" if is_held else "pending"
 
 

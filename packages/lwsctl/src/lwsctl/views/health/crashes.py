@@ -91,14 +91,6 @@ def is_own(record: Recreations) -> bool:
     return DISRUPTED.fullmatch(record.failure) is None
 
 
-def ready_since(rank: Rank) -> datetime | None:
-    """Return the time since which a rank has been ready, or None if it is not ready."""
-    if not rank.is_ready:
-        return None
-    ready = meta.find_condition(rank.object or {}, "Ready") or {}
-    return timestamps.read(str(ready.get("lastTransitionTime") or rank.created))
-
-
 def started_at(rank: Rank) -> list[datetime]:
     """Return the start time of the current container runs of a rank."""
     statuses = meta.status(rank.object or {}).get("containerStatuses") or []
@@ -136,7 +128,7 @@ def _stable_since(group: Group) -> datetime | None:
         if rank.state == COMPLETED:
             continue
         own = started_at(rank)
-        ready = ready_since(rank)
+        ready = rank.ready_since
         if ready is None and len(own) < len(meta.spec(rank.object or {}).get("containers") or [None]):
             return None
         moments += own if ready is None else [*own, ready]

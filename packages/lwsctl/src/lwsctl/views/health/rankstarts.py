@@ -12,7 +12,7 @@ from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.model.failurehistory import Startup
 from lwsctl.model.groups import Rank
-from lwsctl.views.health.crashes import ready_since, started_at
+from lwsctl.views.health.crashes import started_at
 
 WARM_UP: Final = timedelta(minutes=10)
 """The default time limit for the readiness of a rank, which allows for loading a large model."""
@@ -39,7 +39,7 @@ def longest(ranks: Iterable[Rank]) -> Mapping[bool, timedelta]:
     """
     starts: dict[bool, timedelta] = {}
     for rank in ranks:
-        since, created = ready_since(rank), timestamps.read(rank.created)
+        since, created = rank.ready_since, timestamps.read(rank.created)
         if since is not None and created is not None and since > created and not rank.restarts:
             is_leader = rank.index == 0
             starts[is_leader] = max(starts.get(is_leader, since - created), since - created)

@@ -13,9 +13,10 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from lwsctl.dashboard.address import PageKind
-from lwsctl.dashboard.pages import revisionchart
+from lwsctl.dashboard.pages import revisionchart, rolloutpage
 from lwsctl.dashboard.pages.revisionchart import Course
 from lwsctl.model.leaderworkerset import View, view
+from lwsctl.rollout import rolloutprogress
 
 
 def at(seconds: int) -> str:
@@ -112,3 +113,14 @@ def test_last_change_omits_values_of_variables() -> None:
     alone = html(rendered(found, PageKind.ROLLOUT, facts={CONTROLLER_REVISIONS: revisions[1:]}), "change")
     assert "There is no previous revision." in alone
     assert "could not be read" in html(rendered(found, PageKind.ROLLOUT), "change")
+
+
+def test_complete_group_is_done_in_the_chart_and_the_bar() -> None:
+    lws = builders.leaderworkerset_object(replicas=2, size=1)
+    pods = [builders.leader_pod(lws, index, ready=False) for index in range(2)]
+    pods[1]["metadata"]["annotations"] = {labels.GROUP_ENDED: "Complete"}
+    leaders = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: builders.key_of(lws)}}}
+    shown = view(lws, pods, leaders=leaders)
+    assert rolloutprogress.progress(shown, builders.NOW).done == 1
+    steps = [rolloutpage.step_of(group, is_updated=True) for group in shown.groups]
+    assert steps == ["starting", "done"]

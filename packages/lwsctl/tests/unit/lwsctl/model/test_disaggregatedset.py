@@ -50,7 +50,7 @@ def test_roles_are_counted_over_slices_and_revisions() -> None:
     shown = seen(
         part("prefill", 2, ready=1), part("prefill", 2, slice_="1"), part("decode", 1, revision="old"), slices=2
     )
-    assert shown.roles == (RoleCount("prefill", 3, 4), RoleCount("decode", 1, 2))
+    assert shown.roles == (RoleCount("prefill", 3, 4, 3), RoleCount("decode", 1, 2))
     assert (shown.ready, shown.desired) == (4, 6)
     assert [one.name for one in shown.parts] == [
         "split-0-old-decode",

@@ -24,7 +24,7 @@ def listing(*items: JSONObject) -> JSONObject:
 def test_events_of_a_set_and_its_part_omit_a_longer_name() -> None:
     part = view({"metadata": {"name": "ds-prefill", "namespace": "prod"}}, [])
     obj = {"metadata": {"name": "ds", "namespace": "prod"}}
-    whole = SetView(name="ds", namespace="prod", created="", roles=(), parts=(part,), updated=0, object=obj)
+    whole = SetView(name="ds", namespace="prod", created="", roles=(), parts=(part,), object=obj)
     events = answer(200, listing(about("ds-prefill-0"), about("ds-prefill-0-1"), about("ds-prefill-1")))
     names = answer(200, listing({"metadata": {"name": "ds-prefill"}}, {"metadata": {"name": "ds-prefill-0"}}))
     client = Client(ScriptedTransport(events, names, events, names))
