@@ -63,7 +63,7 @@ def test_missing_and_broken_parts_are_named(fresh: Administrator) -> None:
         ]
         fresh.kubectl("patch", kind, name, "--type=json", "-p", json.dumps(patch))
     broken = report(fresh, 1)
-    assert "lws-controller-manager-0, which has not renewed it" in broken["LWS-D514"]["text"]
+    assert "of lws-controller-manager-0 has not been renewed" in broken["LWS-D514"]["text"]
     assert "expired at" in broken["LWS-D402"]["text"]
     assert "LWS-D303" not in broken
 

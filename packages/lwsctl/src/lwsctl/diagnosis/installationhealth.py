@@ -4,6 +4,10 @@ from datetime import datetime, timedelta
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
+from lwsctl.views.wording import duration
+
+NOT_TRUSTED = "x509|tls: "
+"""The pattern of the API server's errors about the certificate of a webhook."""
 
 USUAL_DURATION = 15
 """The duration of a Lease in seconds if the Lease does not specify one."""
@@ -30,18 +34,33 @@ def fields(version: JSONObject | None) -> set[str]:
     return paths
 
 
-def silence(lease: JSONObject, now: datetime, durations: float = 1.0) -> timedelta | None:
-    """Return the time since a Lease was renewed, or None if it is within the permitted number of durations."""
-    spec = meta.spec(lease)
+def missing_fields(version: JSONObject | None, other: JSONObject | None) -> list[str]:
+    """Return the topmost fields of a CRD version that the other version does not have."""
+    own, theirs = fields(version), fields(other)
+    topmost = (field for field in own - theirs if field.rpartition(".")[0] in theirs)
+    return sorted(topmost, key=lambda field: (field.count("."), field))
+
+
+def lease_state(lease: JSONObject, now: datetime) -> str:
+    """Return the reason why a Lease has no leader, or an empty string if it is held."""
+    spec, holder = meta.spec(lease), holder_of(lease)
+    if not holder:
+        return f"Lease {meta.key(lease)} has no holder"
     renewed = timestamps.read(str(spec.get("renewTime") or "1970-01-01T00:00:00Z"))
-    limit = timedelta(seconds=durations * float(spec.get("leaseDurationSeconds") or USUAL_DURATION))
-    age = None if renewed is None else now - renewed
-    return age if age is not None and age > limit else None
+    limit = timedelta(seconds=float(spec.get("leaseDurationSeconds") or USUAL_DURATION))
+    if renewed is None or now - renewed <= limit:
+        return ""
+    return f"Lease {meta.key(lease)} of {holder} has not been renewed for {duration(now - renewed)}"
 
 
 def holder_of(lease: JSONObject) -> str:
     """Return the identity of the leader, or an empty string if there is no leader."""
     return str(meta.spec(lease).get("holderIdentity") or "")
+
+
+def scale_up(deployment: JSONObject, kubectl: str = "kubectl") -> str:
+    """Return the next step for a manager whose Deployment is scaled to 0."""
+    return f"{kubectl} -n {meta.namespace(deployment)} scale deployment {meta.name(deployment)} --replicas=2"
 
 
 def replicas_of(deployment: JSONObject) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """Checks an installation in a cluster, based on data that has already been read. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -22,9 +23,6 @@ from lwsctl.views.wording import listed
 SOON: Final = timedelta(days=14)
 """The time before expiry at which a certificate should already have been renewed."""
 
-GRACE: Final = 2.0
-"""The number of Lease durations without renewal after which the Lease holder is considered not running."""
-
 OTHERS: Final = frozenset({"kueue", BUILT_IN, KUBERNETES})
 """Served kinds that do not indicate which gang scheduler is installed."""
 
@@ -35,8 +33,7 @@ UNTRUSTED: Final = "the caBundle of the webhook configurations does not match th
 LATE: Final = "the webhook does not respond in time; check the manager logs, and the firewalls for port 9443"
 PROBE_HINTS: Final = {
     "has expired": "the webhook certificate has expired; restart the manager, or renew the certificate with cert-manager",
-    "x509": UNTRUSTED,
-    "certificate": UNTRUSTED,
+    installationhealth.NOT_TRUSTED: UNTRUSTED,
     "no endpoints": "the webhook Service has no ready manager; check the Deployment of the manager",
     "not found": "the webhook Service is missing; reinstall the manager",
     "refused": "the webhook port is closed; check the Deployment and the NetworkPolicy of the manager",
@@ -161,10 +158,9 @@ def skew(existing: JSONObject, definition: JSONObject) -> str | None:
         other = installationhealth.version_of(existing, version["name"])
         if other is None:
             return f"it does not serve {version['name']}"
-        own, theirs = installationhealth.fields(version), installationhealth.fields(other)
-        if missing := sorted(own - theirs):
+        if missing := installationhealth.missing_fields(version, other):
             return f"it does not have {listed(missing, 3)}"
-        if more := sorted(theirs - own):
+        if more := installationhealth.missing_fields(other, version):
             return f"it has {listed(more, 3)}, which this lws does not support"
     return None
 
@@ -192,9 +188,8 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
         if there:
             yield CheckResult("LWS-D304", Level.OK, "webhooks", "a LeaderWorkerSet was admitted in a dry run")
     elif WEBHOOK_NOT_CALLED in facts.probe:
-        fix = next(
-            (hint for words, hint in PROBE_HINTS.items() if words in facts.probe), "check the logs of the manager"
-        )
+        hints = (hint for pattern, hint in PROBE_HINTS.items() if re.search(pattern, facts.probe))
+        fix = next(hints, "check the logs of the manager")
         yield CheckResult("LWS-D305", Level.ERROR, "webhooks", facts.probe, fix)
     else:
         text = f"a dry run was rejected: {facts.probe}"
@@ -247,8 +242,8 @@ def _deployment(facts: Facts) -> CheckResult:
     ready, desired = installationhealth.replicas_of(deployment)
     text = f"{name} has {ready} of {desired} pods ready"
     if not desired:
-        fix = f"kubectl -n {facts.namespace} scale deployment {metadata.MANAGER} --replicas=2"
-        return CheckResult("LWS-D503", Level.ERROR, "manager", f"{text}, because it is scaled to 0", fix)
+        text += ", because it is scaled to 0"
+        return CheckResult("LWS-D503", Level.ERROR, "manager", text, installationhealth.scale_up(deployment))
     if ready >= desired:
         return CheckResult("LWS-D504", Level.OK, "manager", text)
     reasons = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.why(pod))]
@@ -267,14 +262,10 @@ def _lease(facts: Facts, now: datetime) -> CheckResult:
         fix = "check the logs of the manager; this is expected if leader election is disabled"
         return CheckResult("LWS-D512", Level.WARNING, "leader", text, fix)
     holder = installationhealth.holder_of(lease)
-    if not holder:
-        text = f"{name} has no holder, so LeaderWorkerSets are not reconciled"
-        fix = "check the pods and logs of the manager"
-        return CheckResult("LWS-D513", Level.ERROR, "leader", text, fix)
-    if (silence := installationhealth.silence(lease, now, GRACE)) is not None:
-        text = f"{name} is held by {holder}, which has not renewed it for {silence.total_seconds():.0f} s"
-        fix = "check the pods and logs of the manager; a running replica takes over"
-        return CheckResult("LWS-D514", Level.ERROR, "leader", text, fix)
+    if state := installationhealth.lease_state(lease, now):
+        fix = f"check the pods and logs of the manager{'; a running replica takes over' if holder else ''}"
+        code = "LWS-D514" if holder else "LWS-D513"
+        return CheckResult(code, Level.ERROR, "leader", f"{state}, so LeaderWorkerSets are not reconciled", fix)
     return CheckResult("LWS-D515", Level.OK, "leader", f"{holder} is the leader")
 
 

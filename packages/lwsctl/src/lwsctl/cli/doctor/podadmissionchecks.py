@@ -6,13 +6,11 @@ from msgspec import Struct, field
 
 from leaderworkerset.decisions.managerconfiguration import PodAdmission, podpolicy
 from lwsctl.cli.doctor.findings import CheckResult, Level, Read, UnreadableObject
+from lwsctl.diagnosis.causes.components.podpolicies import RESTORE
 from lwsctl.views.wording import listed
 
 SUBJECT = "pod admission"
 BY_WEBHOOK = "all pods depend on the webhook"
-RESTORE = (
-    "check the manager logs; the leader restores the policy if it has the permissions in docs/how-to/pod-admission.md"
-)
 
 
 class AdmissionFacts(Struct, frozen=True, kw_only=True):

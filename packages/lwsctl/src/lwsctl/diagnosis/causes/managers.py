@@ -5,7 +5,7 @@ webhook must admit), its Deployment, and its Lease.
 """
 
 import re
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from msgspec import Struct
@@ -141,18 +141,7 @@ def _down(observed: Observed, undone: MissedAction, deployment: JSONObject) -> F
     if replicas:
         return _silent(observed, undone, "the manager does not run", evidence)
     why = f"the manager does not run, because Deployment {meta.key(deployment)} is scaled to 0"
-    namespace, name = meta.namespace(deployment), meta.name(deployment)
-    step = f"{observed.plain_kubectl} -n {namespace} scale deployment {name} --replicas=2"
-    return _silent(observed, undone, why, evidence, (step,))
-
-
-def lease_state(lease: JSONObject, now: datetime) -> str:
-    """Return the reason why a Lease has no leader, or an empty string if it is held."""
-    if not (holder := installationhealth.holder_of(lease)):
-        return f"Lease {meta.key(lease)} has no holder"
-    if (silence := installationhealth.silence(lease, now)) is not None:
-        return f"Lease {meta.key(lease)} of {holder} has not been renewed for {duration(silence)}"
-    return ""
+    return _silent(observed, undone, why, evidence, (installationhealth.scale_up(deployment, observed.plain_kubectl),))
 
 
 @cause(
@@ -166,7 +155,7 @@ def nobody_leads(observed: Observed) -> Finding | None:
     """Find a Lease without a holder, which means that no replica of the manager is active."""
     undone = first_undone(observed)
     leases = observed.get(resources.LEASES)
-    states = [lease_state(lease, observed.now) for lease in leases]
+    states = [installationhealth.lease_state(lease, observed.now) for lease in leases]
     if undone is None or not leases or not all(states):
         return None
     return _silent(observed, undone, "no manager is the leader", tuple(states))

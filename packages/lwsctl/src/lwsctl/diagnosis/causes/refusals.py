@@ -13,6 +13,7 @@ from kuberuntime.objects import meta
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from lwsctl.diagnosis.causes.managers import unadmitted
 from lwsctl.diagnosis.finding import Cause, Finding, cause
+from lwsctl.diagnosis.installationhealth import NOT_TRUSTED
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import StageMessage
 from lwsctl.diagnosis.ranks import is_missing
@@ -38,7 +39,7 @@ NAMESPACE_ENDS: Final = Cause(
 )
 
 UNTRUSTED: Final = Refused(
-    r"failed calling webhook \"(?P<webhook>[^\"]+)\".*(?:x509|tls: )",
+    rf"failed calling webhook \"(?P<webhook>[^\"]+)\".*(?:{NOT_TRUSTED})",
     "the API server does not trust the certificate of webhook {webhook}, so pod {pod} cannot be created{others}",
     (
         "renew the certificate of webhook {webhook}, or correct caBundle in its configuration",

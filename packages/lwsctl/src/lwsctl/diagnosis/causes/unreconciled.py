@@ -116,12 +116,10 @@ def outdated_definition(observed: Observed) -> Finding | None:
     definition = observed.by_name(resources.CUSTOM_RESOURCE_DEFINITIONS, name)
     if definition is None:
         return None
-    own, theirs = (
-        installationhealth.fields(installationhealth.version_of(crd, LEADERWORKERSETS.version))
-        for crd in (leaderworkerset_crd(), definition)
+    versions = (
+        installationhealth.version_of(crd, LEADERWORKERSETS.version) for crd in (leaderworkerset_crd(), definition)
     )
-    topmost = (field for field in own - theirs if field.startswith("spec.") and field.rpartition(".")[0] in theirs)
-    missing = sorted(topmost, key=lambda field: (field.count("."), field))
+    missing = [field for field in installationhealth.missing_fields(*versions) if field.startswith("spec.")]
     if not missing:
         return None
     return Finding(

@@ -23,6 +23,8 @@ from lwsctl.model.groups import Rank
 DENIED: Final = re.compile(rf"policy '{podpolicy.NAME}' with binding '[^']*' denied request")
 """The API server's message about an error in an edited policy that does not ignore errors."""
 
+RESTORE: Final = "check the manager logs; the manager restores the policy if it has the permissions"
+
 
 def unadmitted(observed: Observed) -> Rank | None:
     """Return the first rank whose pod was rejected by the policy or because the webhook is unreachable."""
@@ -73,7 +75,7 @@ def policy_is_impaired(observed: Observed) -> Finding | None:
         sentence=f"{differences[0]}, so pod {rank.pod} cannot be created",
         evidence=(*differences, f"{rank.pod}: {ranks.quote(rank.why)}"),
         steps=(
-            "check the manager logs; the manager restores the policy if it has the permissions",
+            RESTORE,
             f"{observed.commands.lws} doctor",
             f"{observed.plain_kubectl} get {kinds} {podpolicy.NAME} -o yaml",
         ),

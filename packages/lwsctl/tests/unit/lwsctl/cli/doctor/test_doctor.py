@@ -155,7 +155,7 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
         (changed(lease=UNREAD), "LWS-D511", Level.UNKNOWN, "forbidden"),
         (changed(lease=None), "LWS-D512", Level.WARNING, "missing"),
         (changed(lease=lease("", 0)), "LWS-D513", Level.ERROR, "no holder"),
-        (changed(lease=lease("manager-1", 90)), "LWS-D514", Level.ERROR, "for 90 s"),
+        (changed(lease=lease("manager-1", 90)), "LWS-D514", Level.ERROR, "of manager-1 has not been renewed for 90s"),
         (changed(accesses=UNREAD), "LWS-D601", Level.UNKNOWN, "forbidden"),
         (
             changed(accesses=[Access("get", "pods", allowed=False)]),
