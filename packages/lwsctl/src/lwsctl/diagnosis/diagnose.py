@@ -11,7 +11,6 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from kuberuntime.texts import errorboundary
 from leaderworkerset.api.conditions import COMPLETE
-from leaderworkerset.api.groupname import GroupEnd
 from lwsctl.diagnosis import evictions, facts, memorylimits, ranks, storedvalues
 from lwsctl.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ, OF_SETS
 from lwsctl.diagnosis.causes import contention, starts
@@ -184,8 +183,7 @@ def _as_desired(observed: Observed, selection: Selection) -> Diagnosis:
     if selection.group is not None:
         text = f"{selection} is {'complete' if is_complete else 'ready'}"
     elif view.is_complete:
-        done = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
-        text = f"{done} of {counted(view.desired, 'group')} complete{_took(view, since)}"
+        text = f"{view.completed} of {counted(view.desired, 'group')} complete{_took(view, since)}"
     else:
         text = outcome.count_of_ended(view) if is_complete else _ready_groups(view)
     blocked = evictions.blocked(view, selection.group, observed.get(POD_DISRUPTION_BUDGETS))

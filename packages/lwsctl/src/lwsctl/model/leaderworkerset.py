@@ -131,6 +131,11 @@ class View(Struct, frozen=True, kw_only=True):
         return meta.is_observed(self.object) and meta.is_condition_true(self.object, COMPLETE.type)
 
     @property
+    def completed(self) -> int:
+        """Return the number of groups that ran to completion."""
+        return sum(group.end is GroupEnd.COMPLETE for group in self.groups)
+
+    @property
     def ready_by_pods(self) -> int:
         """Return the number of desired groups that are ready according to their pods. The status may be older."""
         return sum(group.is_ready for group in self.groups if group.index < self.desired)

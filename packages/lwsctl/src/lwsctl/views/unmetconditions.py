@@ -113,10 +113,9 @@ def for_completion(view: Shown | None) -> str | None:
         return f"it does not run to completion, because the annotation {labels.RUN_TO_COMPLETION} is missing"
     if view.is_complete:
         return None
-    ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
     late = [str(group.name) for group in view.groups if group.end is GroupEnd.LATE]
     failed = f"; stopped at the deadline: {', '.join(late)}" if late else ""
-    return f"{ended} of {counted(view.desired, 'group')} complete{failed}{_progress(view) or _not_ended(view)}"
+    return f"{view.completed} of {counted(view.desired, 'group')} complete{failed}{_progress(view) or _not_ended(view)}"
 
 
 def _progress(view: View) -> str:

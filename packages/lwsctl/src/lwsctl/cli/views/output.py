@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from leaderworkerset.api.groupname import GroupEnd
 from lwsctl.cli.views.terminal import escaped
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
@@ -107,8 +106,8 @@ def notes(view: View, now: datetime) -> list[str]:
     """Return notes on the rollout and the recreated groups of a LeaderWorkerSet."""
     summary = [rollout(view)] if view.is_updating else []
     again = filter(None, (recreated(group, now) for group in view.groups))
-    ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
-    summary += [f"{view.name}: {ended} of {wording.counted(view.desired, 'group')} complete"] if ended else []
+    done = f"{view.name}: {view.completed} of {wording.counted(view.desired, 'group')} complete"
+    summary += [done] if view.completed else []
     return [*unlisted(view), *summary, *again, *advancing_groups(view.groups, now)]
 
 

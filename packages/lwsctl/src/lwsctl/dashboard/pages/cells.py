@@ -13,14 +13,16 @@ from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering
 from lwsctl.dashboard.markup import Attribute, Content, Safe, joined, tag
 from lwsctl.dashboard.snapshot import Snapshot, place_of
-from lwsctl.diagnosis.document import headline, state
+from lwsctl.diagnosis.document import headline
+from lwsctl.diagnosis.document import state as state_of
 from lwsctl.diagnosis.logerrors import INDENT
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import Shown
 from lwsctl.model.groups import Rank, Readiness
-from lwsctl.model.health import AS_DESIRED, CALM, Verdict
+from lwsctl.model.health import AS_DESIRED, CALM, Verdict, ready_or_complete
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import changes, reasons
+from lwsctl.views.wording import counted
 
 GLYPHS: Final[Mapping[Readiness, str]] = {
     Readiness.READY: "●",
@@ -100,6 +102,19 @@ def _drawn(amounts: Iterable[tuple[Readiness, int]], total: int, **attributes: A
     return tag("svg", rects, class_="meter", viewBox="0 0 100 1", preserveAspectRatio="none", **attributes)
 
 
+def state(key: str, snapshot: Snapshot, item: Shown) -> Fragment:
+    """Return the verdict of a set, the time since which it is in this state, and its groups."""
+    groups = tag("span", meter(item.leaderworkersets), f" {groups_in_words(item)}", class_="groups")
+    return part(key, "p", verdict(item.diagnosis), " ", since(snapshot, item), groups, class_="state")
+
+
+def groups_in_words(item: Shown) -> str:
+    """Return the number of ready or complete groups of a set, and of updated groups during a rollout."""
+    ready = ready_or_complete(item.diagnosis.verdict, item.ready, item.desired)
+    updated = f", {item.updated} updated" if item.is_updating else ""
+    return f"{ready} of {counted(item.desired, 'group')} {'complete' if ready > item.ready else 'ready'}{updated}"
+
+
 def since(snapshot: Snapshot, item: Shown) -> Safe | None:
     """Return the time since which a set is in its state, or None if unknown. The browser shows the age."""
     seen = snapshot.order.since.get(place_of(item))
@@ -139,7 +154,7 @@ def sentence(text: str, *names: str) -> str:
 
 def verdict(diagnosis: Diagnosis) -> Safe:
     """Return the verdict as a symbol and a word."""
-    glyph, words = tag("i", VERDICTS[diagnosis.verdict]), tag("span", state(diagnosis).capitalize())
+    glyph, words = tag("i", VERDICTS[diagnosis.verdict]), tag("span", state_of(diagnosis).capitalize())
     return tag("span", glyph, " ", words, class_=f"verdict {diagnosis.verdict.value}")
 
 
@@ -147,7 +162,7 @@ def cause(diagnosis: Diagnosis) -> Safe:
     """Return a complete diagnosis with its sentence, evidence, next steps, and the lists that were not read."""
     return tag(
         "section",
-        tag("h2", sentence(diagnosis.title or state(diagnosis)), " ", code(diagnosis)),
+        tag("h2", sentence(diagnosis.title or state_of(diagnosis)), " ", code(diagnosis)),
         tag("p", sentence(diagnosis.sentence, diagnosis.target)),
         tag(
             "div",

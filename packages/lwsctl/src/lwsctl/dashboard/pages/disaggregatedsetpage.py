@@ -13,7 +13,6 @@ from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.document import headline, lines
 from lwsctl.model.health import AS_DESIRED
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.wording import counted
 
 
 def frame(address: Address, rendering: Rendering) -> Safe:
@@ -59,15 +58,7 @@ def _role(name: str, groups: int) -> Fragment:
 def _row(snapshot: Snapshot, part: View, *, has_slices: bool) -> Fragment:
     """Return a LeaderWorkerSet of the set, with its state, its properties, and the tabs for its pages."""
     key = f"p/{part.name}"
-    state = cells.part(
-        f"{key}/state",
-        "p",
-        cells.verdict(part.diagnosis),
-        " ",
-        cells.since(snapshot, part),
-        tag("span", cells.meter([part]), f" {part.ready} of {counted(part.desired, 'group')} ready", class_="groups"),
-        class_="state",
-    )
+    state = cells.state(f"{key}/state", snapshot, part)
     calm = part.diagnosis.verdict in AS_DESIRED
     why = cells.part(
         f"{key}/why",

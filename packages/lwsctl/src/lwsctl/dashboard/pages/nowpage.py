@@ -5,7 +5,7 @@ The order of the sets (`setorder.py`) determines the part of each row, so that r
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
@@ -240,7 +240,9 @@ def _line(snapshot: Snapshot, item: Shown, words: str | None = None, *, names_na
     )
     ready = ready_or_complete(diagnosis.verdict, view.ready, view.desired)
     numbers = f" {ready:,}/{view.desired:,}"
-    groups = cells.part(f"{key}/groups", "span", cells.meter(views), numbers, class_="groups", title=_groups(views))
+    groups = cells.part(
+        f"{key}/groups", "span", cells.meter(views), numbers, class_="groups", title=cells.groups_in_words(item)
+    )
     gpus = totals.accelerators(views).requested
     images = sorted(set(filter(None, map(totals.image, views))))
     why = cells.part(f"{key}/why", "span", _why(item) if words is None else words, class_="why")
@@ -271,13 +273,6 @@ def _why(item: Shown) -> str:
     if item.diagnosis.verdict not in AS_DESIRED:
         return cells.sentence(item.diagnosis.sentence, item.diagnosis.target)
     return "" if isinstance(item, View) else " · ".join(map(str, item.roles))
-
-
-def _groups(views: Iterable[View]) -> str:
-    own = list(views)
-    updating = [view for view in own if view.is_updating]
-    updated = f", {sum(view.up_to_date for view in updating)} updated" if updating else ""
-    return f"{sum(view.ready for view in own)} of {counted(sum(view.desired for view in own), 'group')} ready{updated}"
 
 
 def _rows(item: Shown) -> Iterator[Fragment]:

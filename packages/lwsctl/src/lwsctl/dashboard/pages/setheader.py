@@ -6,7 +6,6 @@ from lwsctl.dashboard.markup import Attribute, Safe, joined, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.disaggregatedset import SetView, Shown
-from lwsctl.model.health import ready_or_complete
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views.wording import counted, listed
 
@@ -22,18 +21,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def piece(snapshot: Snapshot, item: Shown, **attributes: Attribute) -> Fragment:
     """Return the name, and the state as a part that is updated separately. `attributes` are data for scripts."""
-    ready = ready_or_complete(item.diagnosis.verdict, item.ready, item.desired)
-    words = f"{ready} of {counted(item.desired, 'group')} {'complete' if ready > item.ready else 'ready'}"
-    updated = f", {item.up_to_date} updated" if isinstance(item, View) and item.is_updating else ""
-    state = cells.part(
-        "state",
-        "p",
-        cells.verdict(item.diagnosis),
-        " ",
-        cells.since(snapshot, item),
-        tag("span", cells.meter(item.leaderworkersets), f" {words}{updated}", class_="groups"),
-        class_="state",
-    )
+    state = cells.state("state", snapshot, item)
     html = tag("div", _name(snapshot, item), state.html, id="title", **attributes)
     return Fragment("title", html, parts=(state,))
 

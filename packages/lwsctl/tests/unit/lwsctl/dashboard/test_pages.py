@@ -575,3 +575,17 @@ def test_address_of_every_page_round_trips(kind: PageKind) -> None:
         address = Address(kind=kind, episode="LWS-E071")
     assert parse(address.path(), {}) == address
     assert meta.name(web().object) == KEY.name
+
+
+def test_complete_groups_are_counted_alike_on_all_pages() -> None:
+    complete = {"observedGeneration": 1, "conditions": [{"type": "Complete", "status": "True"}]}
+    own = part("prefill", 2, ready=0)
+    own = replace(own, object=own.object | {"status": complete})
+    whole = seen(own)
+    shown = snapshot(*whole.parts, sets=[whole])
+    of_part = rendered(replace(shown, sets=[]), PageKind.SET, key=own.key)
+    address = parse("disaggregated/default/split", {})
+    rows = page_of(address).render(shown, address, PageFacts())["rows"]
+    overview = rendered(snapshot(*whole.parts), PageKind.NOW)["complete"]
+    for text in (html(of_part, "head"), rows[0].html, overview[0].html):
+        assert "2 of 2 groups complete" in text
