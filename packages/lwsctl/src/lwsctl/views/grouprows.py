@@ -103,8 +103,7 @@ def _why(group: Group, now: datetime) -> tuple[str, str]:
 
     The latter is compared with other groups.
     """
-    recreated = None if recreations.is_over(group, now) else group.recreations
-    recreation_text = recreations.sentence(recreated, now) if recreated else ""
+    recreation_text = recreations.note(group, now)
     first = telling(group.ranks)
     if first is None:
         return recreation_text, recreation_text

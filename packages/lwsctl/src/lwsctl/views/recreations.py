@@ -78,6 +78,11 @@ def is_over(group: Group, now: datetime) -> bool:
     return group.recreations is None or (group.is_ready and now - group.recreations.due >= REMEMBERED)
 
 
+def note(group: Group, now: datetime) -> str:
+    """Return the recreations of a group in a sentence, or an empty string if they are over."""
+    return "" if group.recreations is None or is_over(group, now) else sentence(group.recreations, now)
+
+
 def by_leader(records: Iterable[JSONObject]) -> dict[tuple[str, str], JSONObject]:
     """Return records by the namespace and name of the leader pod."""
     return {(meta.namespace(record), recreationrecord.leader_of(record)): record for record in records}

@@ -99,7 +99,7 @@ def _of_rank(rank: Rank, now: datetime) -> _Row:
 
 
 def _of_group(group: Group, now: datetime) -> _Row:
-    note = recreations.sentence(group.recreations, now) if group.recreations else ""
+    note = recreations.note(group, now)
     leader = group.leader
     cells = (
         str(group.name),

@@ -303,7 +303,7 @@ def _share(node: Node, name: str) -> str:
 
 def _fit(snapshot: Snapshot, view: View, nodes: Nodes) -> Fit:
     """Return where additional groups of a set fit, based on requests, taints and exclusive topology."""
-    used = {node.name: {name: amount.nanos for name, amount in node.requested.items()} for node in nodes.listed}
+    used = relocation.usage(pod for node in nodes.listed for pod in node.pods or ())
     group, key = group_pods(view), meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
     own = (other for other in snapshot.views if other.namespace == view.namespace)
     occupied = {rank.node for other in own for part in other.groups for rank in part.ranks}

@@ -1,12 +1,12 @@
 """Tests that the live view shows reasons at each width and unready groups first, and counts omitted groups."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
 
-from lwsctl.cli.views import livetable
+from lwsctl.cli.views import livetable, tables
 from lwsctl.cli.views.livetable import Size
 from lwsctl.model.failurehistory import Recreations
 from lwsctl.model.groups import Group, Rank
@@ -132,6 +132,13 @@ def test_recreated_group_is_noted_in_both_forms() -> None:
     assert few[-1] == "group 0 recreated 2 times, last 0s ago because pod web-0-1 failed"
     groups = [Group(index=at, ranks=(rank(at, 0),), recreations=None if at else told) for at in range(11)]
     assert any("recreated 2 times" in line for line in shown(view(*groups), 120))
+
+
+def test_recreation_is_over_after_the_same_time_as_in_get() -> None:
+    old = Recreations(count=2, failed_pod="web-0-1", due=NOW - timedelta(minutes=10))
+    groups = [Group(index=at, ranks=(rank(at, 0),), recreations=None if at else old) for at in range(11)]
+    texts = (shown(view(*groups), 120), tables.group_lines(view(*groups), NOW))
+    assert not any("recreated" in line for lines in texts for line in lines)
 
 
 def test_two_sets_share_the_height_and_show_their_namespace() -> None:
