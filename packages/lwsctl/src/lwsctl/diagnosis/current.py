@@ -13,12 +13,12 @@ from lwsctl.diagnosis import diagnose, groupmoves
 from lwsctl.diagnosis.catalogue import NO_CAUSE
 from lwsctl.diagnosis.facts import verdict_of
 from lwsctl.diagnosis.observed import Commands, Observed
+from lwsctl.model.crashes import is_failing
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import SetView, Shown
 from lwsctl.model.health import AS_DESIRED, NEEDS_USER, Verdict
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import reasons
-from lwsctl.views.health.crashes import is_failing
 from lwsctl.views.selection import Selection
 
 

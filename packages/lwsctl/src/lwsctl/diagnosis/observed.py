@@ -15,13 +15,13 @@ from kuberuntime.texts.masking import masked
 from leaderworkerset.api import runsettings
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME
 from leaderworkerset.api.groupname import GroupName
+from lwsctl.model import rankstarts
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.failurehistory import Startup
 from lwsctl.model.groups import MISSING, Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views.events.scaleups import NODE_PATIENCE
 from lwsctl.views.events.warningevents import Warnings
-from lwsctl.views.health import rankstarts
 from lwsctl.views.outcome import has_finished
 
 SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"

@@ -24,6 +24,7 @@ from lwsctl.cli.views import formats, live, livetable, output, tables, terminal
 from lwsctl.cli.views.formats import OutputFormat
 from lwsctl.cli.views.terminal import print_states, print_text
 from lwsctl.model.cluster import Cluster
+from lwsctl.model.crashes import is_failing
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.lists import Lists
@@ -31,7 +32,6 @@ from lwsctl.observation.podlogs import silent_lines
 from lwsctl.views import changes, rankusage
 from lwsctl.views.changes import ViewSubject
 from lwsctl.views.document import document, without_managed_fields
-from lwsctl.views.health.crashes import is_failing
 from lwsctl.views.reasons import behind
 
 FORMATS = OutputFormat("wide", "view", "view-yaml", "json", "yaml", "name")

@@ -22,12 +22,12 @@ from kuberuntime.texts.masking import masked
 from leaderworkerset.api import kubeletkills, runsettings
 from leaderworkerset.api.eventvalue import last_occurrence
 from leaderworkerset.api.kubeletkills import Kill
+from lwsctl.model import crashes, rankstarts
 from lwsctl.model.groups import NOT_CREATED, Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import recreations
 from lwsctl.views.events import pulls, scaleups
 from lwsctl.views.events.eventrecord import WarningEvent
-from lwsctl.views.health import crashes, rankstarts
 
 LONGEST_SILENCE: Final = timedelta(minutes=20)
 """The time after which a failure is considered resolved. The StatefulSet controller retries within 1000 seconds."""

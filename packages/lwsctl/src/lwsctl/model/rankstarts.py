@@ -10,9 +10,9 @@ from typing import Final
 
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
+from lwsctl.model.crashes import started_at
 from lwsctl.model.failurehistory import Startup
 from lwsctl.model.groups import Rank
-from lwsctl.views.health.crashes import started_at
 
 WARM_UP: Final = timedelta(minutes=10)
 """The default time limit for the readiness of a rank, which allows for loading a large model."""
