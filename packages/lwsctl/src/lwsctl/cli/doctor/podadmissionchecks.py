@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from leaderworkerset.decisions.managerconfiguration import PodAdmission, podpolicy
 from lwsctl.cli.doctor.findings import CheckResult, Level, Read, UnreadableObject
-from lwsctl.diagnosis.causes.components.podpolicies import RESTORE
+from lwsctl.diagnosis.causes.components.podpolicies import RESTORE, missing_and_edited
 from lwsctl.views.wording import listed
 
 SUBJECT = "pod admission"
@@ -24,21 +24,22 @@ class AdmissionFacts(Struct, frozen=True, kw_only=True):
 def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
     """Yield the component that mutates pods, and the differences from the configuration."""
     unread = [obj.why for obj in facts.objects.values() if isinstance(obj, UnreadableObject)]
-    stored = {kind: obj for kind, obj in facts.objects.items() if isinstance(obj, dict)}
+    stored = {kind: obj if isinstance(obj, dict) else None for kind, obj in facts.objects.items()}
+    missing, edited = missing_and_edited(stored)
     if isinstance(facts.mode, UnreadableObject) or unread:
         why = facts.mode.why if isinstance(facts.mode, UnreadableObject) else unread[0]
         yield CheckResult("LWS-D311", Level.UNKNOWN, SUBJECT, f"unknown: {why}", "ask an administrator")
     elif facts.mode == PodAdmission.WEBHOOK:
-        yield _of_webhook(list(stored))
+        yield _of_webhook([kind for kind in stored if kind not in missing])
     elif not facts.is_served:
         level = Level.ERROR if facts.mode == PodAdmission.POLICY else Level.NOTE
         text = f"podAdmission is {facts.mode}, but Kubernetes {version} does not serve these policies, so {BY_WEBHOOK}"
         fix = "upgrade the cluster, or set podAdmission to Webhook" if level is Level.ERROR else ""
         yield CheckResult("LWS-D313", level, SUBJECT, text, fix)
-    elif missing := [kind for kind in facts.objects if kind not in stored]:
+    elif missing:
         text = f"{listed(missing, 2)} {podpolicy.NAME} is missing, so {BY_WEBHOOK}"
         yield CheckResult("LWS-D314", Level.WARNING, SUBJECT, text, RESTORE)
-    elif edited := [kind for kind, obj in stored.items() if not podpolicy.is_intact(obj)]:
+    elif edited:
         text = (
             f"{listed(edited, 2)} {podpolicy.NAME} was edited, so pods might differ from pods that the webhook mutates"
         )

@@ -1,10 +1,11 @@
 """Finds a pod admission policy in kube-apiserver that is missing or was edited. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kuberuntime.objects import resources
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.decisions.managerconfiguration import (
     ConfigurationError,
     PodAdmission,
@@ -46,12 +47,18 @@ def _is_required(observed: Observed) -> bool:
 
 def _differences(observed: Observed) -> Sequence[str]:
     """Return the differences between the stored policy objects and the objects that the manager writes."""
-    stored = {kind: observed.by_name(kind, podpolicy.NAME) for kind in podpolicy.KINDS}
+    stored = {kind.kind: observed.by_name(kind, podpolicy.NAME) for kind in podpolicy.KINDS}
     if not any(stored.values()) and not _is_required(observed):
         return ()
-    missing = [f"{kind.kind} {podpolicy.NAME} is missing" for kind, obj in stored.items() if obj is None]
+    missing, edited = missing_and_edited(stored)
+    texts = [f"{kind} {podpolicy.NAME} is missing" for kind in missing]
+    return [*texts, *(f"{kind} {podpolicy.NAME} was edited" for kind in edited)]
+
+
+def missing_and_edited(stored: Mapping[str, JSONObject | None]) -> tuple[list[str], list[str]]:
+    """Return the kinds of policy objects that do not exist, and of policy objects that were edited."""
     edited = [kind for kind, obj in stored.items() if obj is not None and not podpolicy.is_intact(obj)]
-    return [*missing, *(f"{kind.kind} {podpolicy.NAME} was edited" for kind in edited)]
+    return [kind for kind, obj in stored.items() if obj is None], edited
 
 
 @cause(
