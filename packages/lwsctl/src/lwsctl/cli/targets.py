@@ -19,7 +19,8 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.cli import suggestions
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.errors import CommandError, UsageError
-from lwsctl.model.leaderworkerset import View, view
+from lwsctl.model import leaderworkerset
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import selectedpods
 from lwsctl.views.selection import Filter, Selection, narrow, read
 from lwsctl.views.wording import counted, listed
@@ -239,12 +240,10 @@ async def views_of(session: Session, leaderworkersets: Sequence[JSONObject]) -> 
     else:
         namespaces = {meta.namespace(lws) for lws in leaderworkersets}
         queries = [(namespaces.pop() if len(namespaces) == 1 else "", labels.NAME)]
-    members: dict[ObjectKey, list[JSONObject]] = {}
+    pods: list[JSONObject] = []
     for place, selector in dict.fromkeys(queries):
-        listing = await session.client.list(PODS, namespace=place, label_selector=selector)
-        for pod in listing.items:
-            members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
-    return [view(lws, members.get(meta.key(lws), ())) for lws in leaderworkersets]
+        pods += (await session.client.list(PODS, namespace=place, label_selector=selector)).items
+    return leaderworkerset.views_of(leaderworkersets, pods)
 
 
 async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:

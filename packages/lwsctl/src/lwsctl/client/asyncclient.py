@@ -17,7 +17,6 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import place_of
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -25,7 +24,7 @@ from lwsctl.client import inspection
 from lwsctl.client.inspection import CommandResult, Event, OpenChannels
 from lwsctl.client.manifest import Manifest
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.model.leaderworkerset import View, view
+from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import selectedpods
 from lwsctl.observation.podlogs import LogError, PodLogOptions, read
 from lwsctl.rollout import ownfields
@@ -169,10 +168,8 @@ class AsyncClient:
         from lwsctl.observation import lists
         from lwsctl.observation.lists import Lists
 
-        lws = await self._open.get(LEADERWORKERSETS, self._key(name))
-        selector = f"{labels.NAME}={name}"
-        pods = await self._open.list(PODS, namespace=self._namespace, label_selector=selector)
-        (explained_view,) = await lists.with_evidence(Lists(self._open), [view(lws, pods.items)], self._namespace)
+        view = await inspection.view_of(self._open, self._namespace, name)
+        (explained_view,) = await lists.with_evidence(Lists(self._open), [view], self._namespace)
         return explained_view
 
     async def names(self) -> list[str]:

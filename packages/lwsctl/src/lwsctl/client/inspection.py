@@ -61,13 +61,19 @@ def selected(place: str) -> Selection:
     return selection
 
 
+async def view_of(client: Client, namespace: str, name: str) -> View:
+    """Return a LeaderWorkerSet with its groups and ranks."""
+    lws = await client.get(LEADERWORKERSETS, ObjectKey(namespace, name))
+    return view(lws, await selectedpods.read(client, namespace, Filter(Selection(name))))
+
+
 async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
     """Return the root cause for a path. It is based on the same evidence as `lws explain`."""
     from lwsctl.observation import diagnosisinput, evidence
     from lwsctl.observation.lists import Lists
 
     selection = selected(place)
-    whole = await _view(client, namespace, selection)
+    whole = await view_of(client, namespace, selection.name)
     if selection.group is not None and not any(map(selection.covers, whole.pods)):
         raise _without_pod(selection)
     diagnosis = await diagnosisinput.diagnose_one(Lists(client), whole, selection, Commands())
@@ -79,7 +85,7 @@ async def events(client: Client, namespace: str, place: str) -> list[Event]:
     from lwsctl.observation import eventlog
 
     selection = selected(place)
-    happened = await eventlog.read(client, await _view(client, namespace, selection), selection)
+    happened = await eventlog.read(client, await view_of(client, namespace, selection.name), selection)
     return [
         Event(
             time=event.last,
@@ -129,11 +135,6 @@ async def execute(
             if channel in outputs:
                 outputs[channel] += data
     raise ConnectionFailedError(f"{meta.name(pod)}: the connection was closed before the command exited")
-
-
-async def _view(client: Client, namespace: str, selection: Selection) -> View:
-    lws = await client.get(LEADERWORKERSETS, ObjectKey(namespace, selection.name))
-    return view(lws, await selectedpods.read(client, namespace, Filter(Selection(selection.name))))
 
 
 def _without_pod(selection: Selection) -> NotFoundError:

@@ -151,6 +151,18 @@ class View(Struct, frozen=True, kw_only=True):
         return [rank.object for rank in self.ranks if rank.object is not None]
 
 
+def views_of(
+    leaderworkersets: Iterable[JSONObject],
+    pods: Iterable[JSONObject],
+    describe: Callable[[JSONObject], Rank] = rank_of,
+) -> list[View]:
+    """Return the views of LeaderWorkerSets. Each pod has the label with the name of its LeaderWorkerSet."""
+    members: dict[ObjectKey, list[JSONObject]] = {}
+    for pod in pods:
+        members.setdefault(groupname.lws_key(pod), []).append(pod)
+    return [view(lws, members.get(meta.key(lws), ()), describe) for lws in leaderworkersets]
+
+
 def view(
     lws: JSONObject,
     pods: Iterable[JSONObject],

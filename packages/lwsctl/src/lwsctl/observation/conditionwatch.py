@@ -14,12 +14,12 @@ from kuberuntime.errors import ForbiddenError, UnauthorizedError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.model.disaggregatedset import SetView, Shown, set_view
 from lwsctl.model.groups import Rank, rank_of
-from lwsctl.model.leaderworkerset import View, view
+from lwsctl.model.leaderworkerset import View, view, views_of
 from lwsctl.observation import lists
 from lwsctl.views.events.warningevents import Evidence, explained, wants_events
 from lwsctl.views.unmetconditions import Check
@@ -234,10 +234,7 @@ class KnownRanks:
 
 
 def _views(sets: Informer, pods: Informer, describe: Callable[[JSONObject], Rank] = rank_of) -> list[View]:
-    members: dict[ObjectKey, list[JSONObject]] = {}
-    for pod in pods.store.list():
-        members.setdefault(groupname.lws_key(pod), []).append(pod)
-    return [view(lws, members.get(meta.key(lws), ()), describe) for lws in sorted(sets.store.list(), key=meta.key)]
+    return views_of(sorted(sets.store.list(), key=meta.key), pods.store.list(), describe)
 
 
 class SetInformers:
