@@ -23,7 +23,7 @@ def test_disaggregated_set_has_the_pages_of_a_set(visiting: Visiting) -> None:
             house.model.read_episodes = recorded
             house.transport.said = b"2026-01-01T00:00:05Z step 3\n"
             await house.put_whole("chat", {"prefill": 2, "decode": 3}, size=2)
-            await until(lambda: house.model.picture.sets and len(house.states) == 10, "all pods")
+            await until(lambda: house.model.snapshot.sets and len(house.states) == 10, "all pods")
             await visit.go("disaggregated/default/chat")
             tabs = page.locator("header + nav.tabs")
             await tabs.locator("text=Rollout").click()
