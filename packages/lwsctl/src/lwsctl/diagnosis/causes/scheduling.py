@@ -164,7 +164,8 @@ def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONO
 def amount_text(amount: Quantity, name: str = "") -> str:
     """Format a resource amount for users. Bytes are in Mi or Gi.
 
-    >>> amount_text(quantity.parse("4000")), amount_text(quantity.parse("47093746742"), "ephemeral-storage")
+    >>> from kuberuntime.objects.quantity import parse
+    >>> amount_text(parse("4000")), amount_text(parse("47093746742"), "ephemeral-storage")
     ('4000', '43.9Gi')
     """
     for unit, suffix in BYTES.items() if name in IN_BYTES else ():
