@@ -5,7 +5,7 @@ from typing import Final
 
 from kuberuntime.objects.quantity import ZERO
 from lwsctl.diagnosis.causes.scheduling import amount_text
-from lwsctl.model.nodes import Node
+from lwsctl.model.nodestate import Node
 
 FIRST: Final = ("cpu", "memory", "pods")
 SELDOM: Final = ("ephemeral-storage", "hugepages-", "attachable-volumes-")

@@ -34,7 +34,7 @@ from lwsctl.cli.views import formats
 from lwsctl.cli.watchwarnings import following
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.nodes import nodes_of
+from lwsctl.model.nodestate import nodes_of
 from lwsctl.observation import eventlog, lists
 from lwsctl.observation.conditionwatch import DisaggregatedInformers, SetInformers
 from lwsctl.observation.lists import Lists

@@ -25,7 +25,7 @@ from lwsctl.dashboard.pages.templates import group_pods
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis import nodeamounts
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.nodes import Node, nodes_of
+from lwsctl.model.nodestate import Node, nodes_of
 from lwsctl.rollout import relocation
 from lwsctl.views.wording import counted
 

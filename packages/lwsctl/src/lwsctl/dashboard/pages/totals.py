@@ -12,7 +12,7 @@ from leaderworkerset.decisions.nodefit import Demand, demand_of_pod
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.pages.templates import leader_and_worker
 from lwsctl.model.leaderworkerset import View
-from lwsctl.model.nodes import nodes_of
+from lwsctl.model.nodestate import nodes_of
 
 ACCELERATOR: Final = re.compile(r".+/(?:.*(?:gpu|tpu|npu|hpu|neuron|mig-).*)", re.IGNORECASE)
 """Extended resource names of accelerators, without network cards."""

@@ -24,7 +24,7 @@ from lwsctl.diagnosis.patterns import READ, StageMessage
 from lwsctl.diagnosis.ranks import is_unscheduled
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
-from lwsctl.model.nodes import nodes_of
+from lwsctl.model.nodestate import nodes_of
 from lwsctl.views import devices
 from lwsctl.views.wording import listed
 

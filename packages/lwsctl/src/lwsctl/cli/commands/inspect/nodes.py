@@ -17,7 +17,7 @@ from lwsctl.diagnosis import nodeamounts
 from lwsctl.diagnosis.causes.closednodes import taint_text
 from lwsctl.diagnosis.causes.scheduling import amount_text
 from lwsctl.diagnosis.nodeamounts import FIRST, share
-from lwsctl.model.nodes import Node, nodes_of, requests_of
+from lwsctl.model.nodestate import Node, nodes_of, requests_of
 from lwsctl.views import devices
 
 

@@ -6,7 +6,7 @@ from tests.explanations.builders import node
 
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.commands.inspect.nodes import description, node_table
-from lwsctl.model.nodes import nodes_of
+from lwsctl.model.nodestate import nodes_of
 
 GPUS = {"cpu": "8", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "8", "ephemeral-storage": "100Gi"}
 READY = [{"type": "Ready", "status": "True"}]

@@ -9,7 +9,7 @@ from lwsctl.cli.commands.inspect.nodes import node_table
 from lwsctl.dashboard.pages import totals
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.diagnosis.causes.scheduling import shortfall
-from lwsctl.model.nodes import nodes_of
+from lwsctl.model.nodestate import nodes_of
 
 GPU = "nvidia.com/gpu"
 
