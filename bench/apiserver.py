@@ -165,7 +165,7 @@ async def create_many(target: Target, prefix: str, seconds: float, pace: float) 
             writer.write(target.request("POST", PODS, pod(f"{prefix}-{number}-{count}", sent)))
             status, body = await answer(reader)
             if status != 201:
-                raise SystemExit(f"create answered {status}: {body.decode()}")
+                raise SystemExit(f"create failed with status {status}: {body.decode()}")
             latencies.append(time.monotonic() - sent)
             count += 1
         writer.close()
@@ -184,7 +184,7 @@ def pieces(connection: Any, room: bytearray) -> Iterator[bytes]:
         except (BlockingIOError, ssl.SSLWantReadError):
             return
         if not count:
-            raise SystemExit("the server ended a watch")
+            raise SystemExit("the server closed a watch")
         yield bytes(memoryview(room)[:count])
 
 
@@ -326,13 +326,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--plain", action="store_true", help="without TLS")
-    parser.add_argument("--memory", action="store_true", help="store in memory, not in a file")
-    parser.add_argument("--side-by-side", action="store_true", help="in turn with a real kube-apiserver")
+    parser.add_argument("--memory", action="store_true", help="keep the store in memory instead of in a file")
+    parser.add_argument("--side-by-side", action="store_true", help="alternate with a real kube-apiserver")
     options = parser.parse_args()
     if options.side_by_side:
         assets = os.environ.get("LWS_CONTROLPLANE_ASSETS")
         if not assets:
-            raise SystemExit("LWS_CONTROLPLANE_ASSETS does not say where kube-apiserver and etcd are")
+            raise SystemExit("set LWS_CONTROLPLANE_ASSETS to the directory of kube-apiserver and etcd")
         run_side_by_side(options, Path(assets))
     else:
         run_alone(options)

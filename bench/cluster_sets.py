@@ -117,7 +117,7 @@ async def until_available(path: Path, sets: int) -> None:
             await client.close()
             return
         if time.monotonic() > deadline:
-            raise SystemExit(f"the sets are not available after {LIMIT:.0f} s")
+            raise SystemExit(f"the sets are not available within {LIMIT:.0f} s")
         await asyncio.sleep(POLL)
 
 
@@ -151,7 +151,7 @@ def until_quiet(directory: Path) -> float:
     start, version = time.monotonic(), -1
     while version != (version := revision(directory)):
         if time.monotonic() - start > LIMIT:
-            raise SystemExit(f"something is written still after {LIMIT:.0f} s")
+            raise SystemExit(f"writes have not stopped within {LIMIT:.0f} s")
         time.sleep(QUIET)
     return round(time.monotonic() - start, 1)
 

@@ -122,7 +122,7 @@ def get() -> None:
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--groups", type=int, default=200)
     parser.add_argument("--size", type=int, default=8)
-    parser.add_argument("--cluster", help="a running cluster that has the groups already")
+    parser.add_argument("--cluster", help="a running cluster that already has the groups")
     options = parser.parse_args()
     title = f"lws get, {options.groups} groups of {options.size}"
     if options.cluster:

@@ -45,7 +45,7 @@ def decisions() -> None:
     shapes = SHAPES if options.all else options.shape or USUAL
     grown = [name for shape in shapes for name in measure(shape, options.bytes)]
     if grown:
-        raise SystemExit(f"grows by more than {MOST} with twice the input: {', '.join(grown)}")
+        raise SystemExit(f"grows by more than {MOST} if the input doubles: {', '.join(grown)}")
 
 
 def measure(shape: str, size: int) -> list[str]:

@@ -61,16 +61,20 @@ def run(words: tuple[str, ...], number: int) -> Iterator[Line]:
             line: Line = json.loads(text)
             yield line | {"run": line.get("run") or number, "cpu_pressure_before_percent": before}
     if process.returncode:
-        raise SystemExit(f"{words[0]} ended with {process.returncode}")
+        raise SystemExit(f"{words[0]} exited with code {process.returncode}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     file = RECORDED[-1] / f"{time.strftime('%Y-%m-%d-%H%M')}.jsonl"
-    parser.add_argument("--record", type=Path, default=file, help="the file to write all lines to")
-    parser.add_argument("--patience", type=float, default=0, help="seconds to wait for a quiet machine before each")
-    parser.add_argument("--draw", nargs="*", type=Path, metavar="FILE", help="run nothing; draw these runs, or all")
-    parser.add_argument("--write", type=Path, default=page.PAGE, help="the page to draw")
+    parser.add_argument("--record", type=Path, default=file, help="the file for all result lines")
+    parser.add_argument(
+        "--patience", type=float, default=0, help="seconds to wait before each benchmark until the machine is idle"
+    )
+    parser.add_argument(
+        "--draw", nargs="*", type=Path, metavar="FILE", help="do not run benchmarks, but draw these runs, or all runs"
+    )
+    parser.add_argument("--write", type=Path, default=page.PAGE, help="the output page")
     options = parser.parse_args()
     if options.draw is not None:
         page.write(options.draw, options.write)

@@ -82,7 +82,7 @@ def draw(points: Sequence[tuple[Run, float]]) -> str:
 def build(runs: Sequence[Run]) -> str:
     """Return the page of these runs, oldest first."""
     tables = "".join(
-        f"<h2>{html.escape(title)}</h2><table><tr><th>number<th>first<th>last<th>from run to run</tr>"
+        f"<h2>{html.escape(title)}</h2><table><tr><th>metric<th>first<th>last<th>history</tr>"
         + "".join(
             f'<tr><td>{html.escape(name)}<td class="number">{points[0][1]:g}<td class="number">{points[-1][1]:g}'
             f"<td>{draw(points)}</tr>"
@@ -99,8 +99,8 @@ def build(runs: Sequence[Run]) -> str:
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Benchmarks</title>'
         f"<style>{STYLE}</style><h1>Benchmarks</h1>"
-        "<p>Medians of recorded runs, oldest first. Counts and memory can be compared between runs; seconds only within one: they "
-        "depend on the machine, and on what else it does.</p>"
+        "<p>Medians of recorded runs, oldest first. You can compare counts and memory between runs. Durations depend on the "
+        "machine and its load, so compare them only within a run.</p>"
         f"{tables}<h2>The runs</h2><table><tr><th>run<th>revision<th>machine</tr>{machines}</table></html>\n"
     )
 

@@ -184,7 +184,13 @@ def main() -> None:
     for name, default in (("runs", 1), ("groups", 500), ("cycles", 10), ("sets", 100), ("pods", 600), ("many", 2000)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--rate", type=float, default=5.0)
-    parser.add_argument("--scenarios", nargs="+", choices=list(SCENARIOS), default=[], help="of month; default: all")
+    parser.add_argument(
+        "--scenarios",
+        nargs="+",
+        choices=list(SCENARIOS),
+        default=[],
+        help=("the parts of the month to run. If omitted, all parts are run"),
+    )
     parser.add_argument("--nodes", type=int, default=100, help=f"kwok nodes of {PODS_PER_NODE} pods each")
     options = parser.parse_args()
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))

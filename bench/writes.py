@@ -170,7 +170,7 @@ def counting_calls() -> Iterator[Counter[str]]:
 def excess(phases: Mapping[str, Mapping[str, int]], baseline: Baseline) -> list[str]:
     """Return the counts that exceed the permitted counts, as sentences."""
     return [
-        f"{phase}: {number} {name}, and {before} in {baseline.version}"
+        f"{phase}: {number} {name}, but {before} in {baseline.version}"
         for phase, counts in phases.items()
         for name, number in sorted(counts.items())
         if number > max((before := baseline.phases.get(phase, {}).get(name, 0)) * ROOM, before + 2)
@@ -188,7 +188,7 @@ def main() -> None:
     """Count, and print raw data or write the gate file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--renew", action="store_true", help="write bench/writes.json")
-    parser.add_argument("--gate", action="store_true", help="print the counts that the gate compares")
+    parser.add_argument("--gate", action="store_true", help="print the counts that the check compares")
     options = parser.parse_args()
     if options.renew:
         renew()

@@ -265,7 +265,7 @@ def operator() -> dict[str, str]:
     *files, cluster = numbered
     texts = {f"operator/{name}": render([obj]) for name, obj in numbered.items()}
     only = kustomization(resources=files)
-    return texts | {"operator/kustomization.yaml": f"{only}# {cluster} comes after the definition is established.\n"}
+    return texts | {"operator/kustomization.yaml": f"{only}# Apply {cluster} after the CRD is established.\n"}
 
 
 def olm() -> dict[str, str]:
@@ -376,7 +376,7 @@ def release_bundles(
     for image in images:
         name, _, digest = image.partition("=")
         if name not in {package.name for package in bundle.PACKAGES} or not bundlelint.DIGEST.fullmatch(digest):
-            raise SystemExit(f"--bundle-image {image}: not PACKAGE=NAME@DIGEST")
+            raise SystemExit(f"--bundle-image {image}: must have the form PACKAGE=NAME@DIGEST")
         digests[name] = digest
     texts = alerting(publication.runbooks)
     for package in bundle.PACKAGES:
@@ -388,21 +388,26 @@ def release_bundles(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write or check the files, with these arguments or the process arguments. Return the exit code."""
-    parser = argparse.ArgumentParser(description="Write the generated manifests below deploy/.")
+    parser = argparse.ArgumentParser(description="Write the generated manifests in deploy/.")
     parser.add_argument(
-        "--release", metavar="DIRECTORY", type=Path, help="write bundles and catalog of a release there"
+        "--release",
+        metavar="DIRECTORY",
+        type=Path,
+        help="write the bundles and the catalog of a release to this directory",
     )
     for name in ("operator-image", "operand-image", "command-image"):
-        parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the image of a release, by digest")
+        parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the released image with its digest")
     parser.add_argument(
         "--bundle-image",
         metavar="PACKAGE=NAME@DIGEST",
         action="append",
         default=[],
-        help="the pushed image of a bundle, by digest, which the catalog names",
+        help="the pushed bundle image with its digest, for the catalog",
     )
     publishing.add_addresses(parser)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="do not write files, and exit with code 1 if a file is out of date"
+    )
     options = parser.parse_args(arguments)
     if options.release:
         settings = OperatorSettings(
@@ -420,7 +425,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not path.exists() or path.read_text(encoding="utf-8") != text
     }
     for path, text in stale.items():
-        print(f"{path.relative_to(DEPLOY.parent)} {'is out of date: run make generate' if check else 'written'}")
+        print(f"{path.relative_to(DEPLOY.parent)} {'is out of date. Run make generate' if check else 'written'}")
         if not check:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")

@@ -42,13 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description="Build the image of the manager, or of `lws` with the embedded cluster."
     )
-    parser.add_argument("--base", required=True, metavar="REGISTRY/NAME:TAG@sha256:DIGEST", help="an image of Python")
-    parser.add_argument("--target", default="", choices=TAGS, help="local: `lws` with the embedded cluster")
-    parser.add_argument("--tag", help="the name of the image (default: by target)")
+    parser.add_argument("--base", required=True, metavar="REGISTRY/NAME:TAG@sha256:DIGEST", help="a Python image")
+    parser.add_argument("--target", default="", choices=TAGS, help="build the image of `lws` with the embedded cluster")
+    parser.add_argument("--tag", help="the image name. The default depends on the target")
     options = parser.parse_args(arguments)
     tool = next(filter(shutil.which, TOOLS), None)
     if tool is None:
-        sys.exit(f"error: no {' and no '.join(TOOLS)} on this machine: install one of them")
+        sys.exit(f"error: {' or '.join(TOOLS)} not found. Install one of them")
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     built = words(options.base, options.tag or TAGS[options.target], commit(), now, options.target)
     sys.exit(subprocess.run([tool, *built, "."], cwd=ROOT, check=False).returncode)

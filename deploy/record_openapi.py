@@ -50,7 +50,7 @@ def main() -> int:
     document = reachable(json.load(sys.stdin))
     RECORDED.parent.mkdir(exist_ok=True)
     RECORDED.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"{RECORDED}: Kubernetes {document['info']['version']}, {len(document['components']['schemas'])} definitions")
+    print(f"{RECORDED}: Kubernetes {document['info']['version']}, {len(document['components']['schemas'])} schemas")
     return 0
 
 

@@ -42,7 +42,7 @@ def build(
     """Build the release of `root` into an empty or new directory. Return its files, with the checksums last."""
     into.mkdir(parents=True, exist_ok=True)
     if names := sorted(path.name for path in into.iterdir()):
-        raise SystemExit(f"{into} is not empty: {', '.join(names[:3])}: empty it, or choose another directory")
+        raise SystemExit(f"{into} is not empty: {', '.join(names[:3])}. Empty it, or use a different directory")
     version = leaderworkerset.__version__
     notes, moment = changelog.released((root / "CHANGELOG.md").read_text("utf-8"), version)
     for project in PROJECTS:
@@ -139,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Build a release.")
     parser.add_argument("directory", type=Path, help="an empty or new directory")
     for name in ("operator-image", "operand-image", "command-image"):
-        parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the pushed image, by digest")
+        parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the pushed image with its digest")
     publishing.add_addresses(parser)
     options = parser.parse_args(arguments)
     fragments = [path.name for path in (ROOT / "changelog.d").glob("*.md") if path.name != "README.md"]

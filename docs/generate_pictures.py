@@ -153,11 +153,11 @@ def topology() -> str:
     parts: list[str] = []
     rows = (
         (
-            "exclusive-topology: each group has a rack of its own",
+            "exclusive-topology: each group has a separate rack",
             (("web-0", "web-0-1", "web-0-2", "web-0-3"), ("web-1", "web-1-1", "web-1-2", "web-1-3")),
         ),
         (
-            "subgroup-exclusive-topology, subGroupSize: 2: each subgroup has a rack of its own",
+            "subgroup-exclusive-topology, subGroupSize: 2: each subgroup has a separate rack",
             (("web-0", "web-0-1"), ("web-0-2", "web-0-3")),
         ),
     )

@@ -376,8 +376,8 @@ def exit_codes() -> Iterator[tuple[str, str, str]]:
         verdicts = (verdict.value for verdict, value in EXIT_CODES.items() if value == exit_code)
         yield "`lws explain`", str(exit_code), f"The verdict is {' or '.join(verdicts)}."
     yield "`lws manager`, `lws operator`", "0, 1, 2", "Stopped, a fatal error, invalid flags."
-    for obstacle in FailureReason:
-        yield "`leaderworkerset.rendezvous`", str(obstacle.value), f"{obstacle.words[0].upper()}{obstacle.words[1:]}."
+    for reason in FailureReason:
+        yield "`leaderworkerset.rendezvous`", str(reason.value), f"{reason.words[0].upper()}{reason.words[1:]}."
 
 
 PAGES: Final = {

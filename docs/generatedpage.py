@@ -16,14 +16,16 @@ def main(path: Path, source: str, text: Callable[[], str]) -> int:
 def write(source: str, pages: Callable[[], Mapping[Path, str]], folder: Path | None = None) -> int:
     """Write or check pages, and remove other files in the directory. Return the exit code."""
     parser = argparse.ArgumentParser(description=f"Write pages from {source}.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="do not write files, and exit with code 1 if a page is out of date"
+    )
     check = parser.parse_args().check
     texts = pages()
     stale = [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     surplus = sorted(set(folder.iterdir()) - texts.keys()) if folder is not None and folder.exists() else []
     for path in (*stale, *surplus):
         change = "removed" if path in surplus else "written"
-        print(f"{path.relative_to(ROOT)} {'is out of date: run make generate' if check else change}")
+        print(f"{path.relative_to(ROOT)} {'is out of date. Run make generate' if check else change}")
     if not check:
         for path in stale:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -52,14 +52,14 @@ ALERTS: Final = (
         f"absent(up{{{JOB}}} == 1)",
         5,
         "critical",
-        "No manager answers: pods of groups cannot be created, and nothing is repaired.",
+        "No manager responds, so pods of groups cannot be created and groups are not repaired.",
     ),
     Alert(
         "LWSWithoutLeader",
         f'max(leader_election_master_status{{{JOB},name="{LEASE}"}}) < 1',
         5,
         "critical",
-        "No manager leads: nothing is reconciled.",
+        "No manager is the leader, so objects are not reconciled.",
     ),
     Alert(
         "LWSWebhookErrors",
@@ -82,42 +82,45 @@ ALERTS: Final = (
         f"increase(certwatcher_read_certificate_errors_total{{{JOB}}}[10m]) > 0",
         10,
         "warning",
-        "A mounted certificate cannot be used; the previous one is served until it ends.",
+        "A mounted certificate is invalid, so the previous certificate is served until it expires.",
     ),
     Alert(
         "LWSCertificateExpiring",
         f"min by (server) (lws_certificate_expiry_timestamp_seconds{{{JOB}}}) - time() < {EXPIRING_DAYS} * 86400",
         60,
         "warning",
-        "The certificate of {{ $labels.server }} ends within a week and was not renewed; then pods of groups are refused.",
+        "The certificate of {{ $labels.server }} expires within a week. After that, pods of groups are rejected.",
     ),
     Alert(
         "LWSGroupRestartStorm",
         f"sum(increase(lws_group_recreations_total{{{JOB}}}[15m])) > 10",
         5,
         "warning",
-        "More than ten groups were recreated within a quarter of an hour.",
+        "More than 10 groups were recreated in the last 15 minutes.",
     ),
     Alert(
         "LWSGroupsGivenUp",
         f"{of_set('lws_groups_failing', STATE_EXHAUSTED)} > 0",
         0,
         "warning",
-        "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} failed more often than maxGroupRestarts allows.",
+        "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} exhausted their restart budget.",
     ),
     Alert(
         "LWSGroupsNotReady",
         f"{of_set('lws_groups', STATE_DESIRED)} > {of_set('lws_groups', STATE_READY)}",
         30,
         "warning",
-        "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} have not been ready for half an hour.",
+        "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} have not been ready for 30 minutes.",
     ),
     Alert(
         "LWSGroupMoveStalled",
         f"{of_set('lws_groups_to_move')} > 0 and changes({of_set('lws_groups_to_move')}[5m:1m]) == 0",
         30,
         "warning",
-        "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} wait to be moved off nodes; none was for half an hour.",
+        (
+            "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} must be moved from their nodes, but none "
+            "was moved for 30 minutes."
+        ),
     ),
 )
 
@@ -128,14 +131,14 @@ OPERATOR_ALERTS: Final = (
         f"absent(up{{{OPERATOR_JOB}}} == 1)",
         15,
         "warning",
-        "No operator answers: nobody keeps the manager as its object specifies.",
+        "No operator responds, so the manager is not reconciled.",
     ),
     Alert(
         "LWSOperatorErrors",
         f"sum(rate(controller_runtime_reconcile_errors_total{{{OPERATOR_JOB}}}[15m])) > 0",
         30,
         "warning",
-        "The operator has failed for half an hour to make the manager what its object specifies.",
+        "The operator has failed to reconcile the manager for 30 minutes.",
     ),
 )
 """The alerts in packages that install the operator."""

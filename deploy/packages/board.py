@@ -77,21 +77,24 @@ ROWS: Final = (
             ),
             Panel("Rollouts", (Query(f"lws_rollout_progress{{{OF_SETS}}}", SET),), "percentunit"),
             Panel(
-                "Recreated groups in a quarter of an hour",
+                "Recreated groups in 15 minutes",
                 (Query(f"sum by (cause) (increase(lws_group_recreations_total{{{JOB}}}[15m]))", "{{cause}}"),),
             ),
             Panel(
-                "Groups that failed",
+                "Failed groups",
                 (Query(f"sum by (state) (lws_groups_failing{{{OF_SETS}}})", "{{state}}"),),
             ),
             Panel(
-                "Groups moved off nodes in a quarter of an hour",
+                "Groups moved from nodes in 15 minutes",
                 (Query(f"sum(increase(lws_group_moves_total{{{JOB}}}[15m]))", "moved"),),
             ),
-            Panel("Groups that wait to be moved", (Query(f"lws_groups_to_move{{{OF_SETS}}}", SET),)),
-            Panel("Recreations of a group in a row", (Query(f"lws_group_recreations_in_a_row{{{OF_SETS}}}", SET),)),
+            Panel("Groups waiting to be moved", (Query(f"lws_groups_to_move{{{OF_SETS}}}", SET),)),
             Panel(
-                "Time to ready",
+                "Maximum consecutive recreations of a group",
+                (Query(f"lws_group_recreations_in_a_row{{{OF_SETS}}}", SET),),
+            ),
+            Panel(
+                "Time until ready",
                 (
                     Query(
                         f"histogram_quantile(0.99, sum by (le) (rate(lws_time_to_ready_seconds_bucket{{{JOB}}}[1h])))",
@@ -107,21 +110,21 @@ ROWS: Final = (
         "Reconciliation",
         (
             Panel(
-                "Reconciliations a second",
+                "Reconciliations per second",
                 (Query(_rate("controller_runtime_reconcile_total", "controller"), "{{controller}}"),),
             ),
             Panel(
-                "Failed reconciliations a second",
+                "Failed reconciliations per second",
                 (Query(_rate("controller_runtime_reconcile_errors_total", "controller"), "{{controller}}"),),
             ),
-            Panel("Keys that wait", (Query(f"sum by (name) (workqueue_depth{{{JOB}}})", "{{name}}"),)),
+            Panel("Queued keys", (Query(f"sum by (name) (workqueue_depth{{{JOB}}})", "{{name}}"),)),
             Panel(
-                "Time in the queue, 99 %",
+                "Queue time, 99th percentile",
                 (Query(_quantile("workqueue_queue_duration_seconds", "name"), "{{name}}"),),
                 "s",
             ),
             Panel(
-                "Time of a reconciliation, 99 %",
+                "Reconciliation time, 99th percentile",
                 (Query(_quantile("controller_runtime_reconcile_time_seconds", "controller"), "{{controller}}"),),
                 "s",
             ),
@@ -131,7 +134,7 @@ ROWS: Final = (
                 "reqps",
             ),
             Panel(
-                "Objects that cannot be read, in a quarter of an hour",
+                "Invalid objects in 15 minutes",
                 (Query(f"sum by (resource) (increase(lws_ignored_objects_total{{{JOB}}}[15m]))", "{{resource}}"),),
             ),
         ),
@@ -145,12 +148,12 @@ ROWS: Final = (
                 "reqps",
             ),
             Panel(
-                "Time of an admission, 99 %",
+                "Admission time, 99th percentile",
                 (Query(_quantile("controller_runtime_webhook_latency_seconds", "webhook"), "{{webhook}}"),),
                 "s",
             ),
             Panel(
-                "Certificates end in",
+                "Time until certificates expire",
                 (Query(f"min by (server) (lws_certificate_expiry_timestamp_seconds{{{JOB}}}) - time()", "{{server}}"),),
                 "s",
             ),
@@ -160,7 +163,7 @@ ROWS: Final = (
         "Processes",
         (
             Panel(
-                "Replicas that answer, and that lead",
+                "Running replicas and leader",
                 (
                     Query(f"sum(up{{{JOB}}})", "answer"),
                     Query(f'sum(leader_election_master_status{{{JOB},name="{LEASE}"}})', "lead"),
@@ -176,7 +179,7 @@ ROWS: Final = (
                 (Query(f"rate(process_cpu_seconds_total{{{JOB}}}[5m])", "{{pod}}"),),
             ),
             Panel(
-                "Time that requests wait for the client's own limit, 99 %",
+                "Delay by the client-side rate limit, 99th percentile",
                 (
                     Query(
                         "histogram_quantile(0.99, sum by (le)"
@@ -186,11 +189,9 @@ ROWS: Final = (
                 ),
                 "s",
             ),
+            Panel("API server responses", (Query(_rate("rest_client_requests_total", "code"), "{{code}}"),), "reqps"),
             Panel(
-                "Answers of the API server", (Query(_rate("rest_client_requests_total", "code"), "{{code}}"),), "reqps"
-            ),
-            Panel(
-                "Readings of certificates that failed",
+                "Failed certificate reads",
                 (Query(f"sum(increase(certwatcher_read_certificate_errors_total{{{JOB}}}[15m]))", "failed"),),
             ),
         ),

@@ -68,12 +68,12 @@ OPTIONAL: Final = (SERVICE_MONITORS, PROMETHEUS_RULES)
 """The kinds of the bundle that a cluster might not serve. The installation continues without their objects."""
 
 DESCRIPTION: Final = """\
-Installs the manager of LeaderWorkerSets, which run groups of pods for multi-node inference and training, and keeps it as
-the object `cluster` of LeaderWorkerSetOperators specifies.
+Installs the manager of LeaderWorkerSets, which run groups of pods for multi-node inference and training. The operator
+reconciles the manager with the object `cluster` of kind LeaderWorkerSetOperator.
 
-Before an object is created, install cert-manager, or annotate the object with `lws.x-k8s.io/certificates: internal`.
-Deleting the object removes the manager; definitions and LeaderWorkerSets stay, unless the object and each definition have the
-annotation `lws.x-k8s.io/delete-crds: "true"`.
+Before you create this object, install cert-manager, or annotate the object with `lws.x-k8s.io/certificates: internal`.
+If you delete the object, the manager is removed. CRDs and LeaderWorkerSets are retained, unless the object and each CRD
+have the annotation `lws.x-k8s.io/delete-crds: "true"`.
 """
 ICON: Final = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 40"><circle cx="20" cy="9" r="6" fill="#326ce5"/>'
@@ -158,7 +158,7 @@ def annotations(settings: OperatorSettings, publication: Publication) -> dict[st
         "categories": "AI/Machine Learning, Integration & Delivery",
         "containerImage": settings.image,
         "createdAt": publication.created,
-        "description": "Installs and keeps the manager of LeaderWorkerSets.",
+        "description": "Installs and reconciles the manager of LeaderWorkerSets.",
         "support": "community",
         "olm.skipRange": f">=0.0.1 <{publication.version}",
         "operatorframework.io/cluster-monitoring": "true",
@@ -219,16 +219,16 @@ def beside(publication: Publication) -> Sequence[JSONObject]:
 
 def _owned() -> JSONObject:
     spec = {
-        "managementState": "Whether the operator keeps the manager",
-        "logLevel": "How much the manager logs",
-        "operatorLogLevel": "How much the operator logs",
-        "nodePlacement": "On which nodes the manager runs",
-        "observedConfig": "The TLS profile of the cluster, written by the operator",
-        "unsupportedConfigOverrides": "A merge patch of the manager's configuration; blocks upgrades",
+        "managementState": "Whether the operator manages the installation",
+        "logLevel": "The log level of the manager",
+        "operatorLogLevel": "The log level of the operator",
+        "nodePlacement": "The nodes on which the manager runs",
+        "observedConfig": "The TLS profile of the cluster, set by the operator",
+        "unsupportedConfigOverrides": "A merge patch for the configuration of the manager. It blocks upgrades",
     }
     status = {
         "conditions": "Current conditions",
-        "readyReplicas": "How many managers are available",
+        "readyReplicas": "The number of available managers",
         "version": "The installed version",
     }
     return {
@@ -236,7 +236,7 @@ def _owned() -> JSONObject:
         "kind": OPERATORS.kind,
         "version": OPERATORS.version,
         "displayName": "Leader Worker Set Operator",
-        "description": "The installation of the manager; there is one, named cluster.",
+        "description": "The installation of the manager. The name must be cluster.",
         "resources": [
             {"kind": kind, "name": "", "version": "v1"} for kind in ("Deployment", "ConfigMap", "Service", "Pod")
         ],

@@ -72,12 +72,12 @@ def _identity(bundle: Bundle) -> Iterator[str]:
     spec, own = meta.spec(bundle.version), bundle.annotations["annotations"]
     package, version = own.get(f"{PREFIX}package.v1", ""), str(spec.get("version", ""))
     if not SEMVER.fullmatch(version):
-        yield f"spec.version: {version!r} is not a semantic version"
+        yield f"spec.version: must be a semantic version, not {version!r}"
     if meta.name(bundle.version) != f"{package}.v{version}":
-        yield f"metadata.name: {meta.name(bundle.version)!r} is not {package}.v{version}"
+        yield f"metadata.name: must be {package}.v{version}, not {meta.name(bundle.version)!r}"
     channels = own.get(f"{PREFIX}channels.v1", "").split(",")
     if own.get(f"{PREFIX}channel.default.v1") not in channels:
-        yield f"annotations: the default channel is not among {channels}"
+        yield f"annotations: the default channel must be one of {channels}"
     for field in (
         "displayName",
         "description",
@@ -89,16 +89,16 @@ def _identity(bundle: Bundle) -> Iterator[str]:
         "maturity",
     ):
         if not spec.get(field):
-            yield f"spec.{field}: missing"
+            yield f"spec.{field}: required"
 
 
 def _annotated(annotations: dict[str, str]) -> Iterator[str]:
     for name in REQUIRED:
         if not annotations.get(name):
-            yield f"metadata.annotations: {name} is missing"
+            yield f"metadata.annotations: {name} is required"
     unknown = set(filter(None, annotations.get("categories", "").split(", "))) - CATEGORIES
     if unknown:
-        yield f"metadata.annotations: categories {sorted(unknown)} are not known"
+        yield f"metadata.annotations: unknown categories {sorted(unknown)}"
     if annotations.get("capabilities") not in CAPABILITIES:
         yield f"metadata.annotations: capabilities must be one of {', '.join(CAPABILITIES)}"
 
@@ -106,9 +106,9 @@ def _annotated(annotations: dict[str, str]) -> Iterator[str]:
 def _modes(spec: JSONObject) -> Iterator[str]:
     modes = {mode["type"]: mode["supported"] for mode in spec.get("installModes") or []}
     if modes.keys() != MODES:
-        yield f"spec.installModes: not all of {sorted(MODES)}"
+        yield f"spec.installModes: must contain all of {sorted(MODES)}"
     if not any(modes.values()):
-        yield "spec.installModes: none is supported"
+        yield "spec.installModes: at least one must be supported"
 
 
 def _owned(spec: JSONObject, definitions: Sequence[JSONObject]) -> Iterator[str]:
@@ -119,12 +119,12 @@ def _owned(spec: JSONObject, definitions: Sequence[JSONObject]) -> Iterator[str]
     owned = spec["customresourcedefinitions"]["owned"]
     for entry in owned:
         if entry["version"] not in served.get(entry["name"], ()):
-            yield f"owned {entry['name']}: no definition of version {entry['version']} is in the bundle"
+            yield f"owned {entry['name']}: the bundle does not contain a CRD with version {entry['version']}"
         for field in ("displayName", "description", "resources", "specDescriptors", "statusDescriptors"):
             if not entry.get(field):
-                yield f"owned {entry['name']}: {field} is missing"
+                yield f"owned {entry['name']}: {field} is required"
     for name in served.keys() - {entry["name"] for entry in owned}:
-        yield f"definition {name}: not owned by the version"
+        yield f"CRD {name}: not listed as owned"
 
 
 def _installed(spec: JSONObject) -> Iterator[str]:
@@ -135,26 +135,26 @@ def _installed(spec: JSONObject) -> Iterator[str]:
     for deployment in strategy["deployments"]:
         template = deployment["spec"]["template"]
         if template["spec"].get("serviceAccountName") not in permitted:
-            yield f"deployment {deployment['name']}: its account has no permissions"
+            yield f"deployment {deployment['name']}: its service account has no permissions"
         if not deployment["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items():
-            yield f"deployment {deployment['name']}: it does not select its own pods"
+            yield f"deployment {deployment['name']}: its selector does not match its own pods"
         for container in template["spec"]["containers"]:
             if not (container.get("resources") or {}).get("requests"):
-                yield f"container {container['name']}: no requests of resources"
+                yield f"container {container['name']}: resource requests are required"
     for rule in (
         rule for field in ("permissions", "clusterPermissions") for entry in strategy[field] for rule in entry["rules"]
     ):
         if any("*" in rule.get(field, ()) for field in ("apiGroups", "resources", "verbs")):
-            yield f"rule {json.dumps(rule)}: a wildcard"
+            yield f"rule {json.dumps(rule)}: wildcards are not allowed"
 
 
 def _images(spec: JSONObject, *, released: bool) -> Iterator[str]:
     related = {entry["image"] for entry in spec.get("relatedImages") or []}
     for image in sorted(set(_image_names(spec["install"]["spec"]["deployments"])) - related):
-        yield f"image {image}: not among spec.relatedImages"
+        yield f"image {image}: not listed in spec.relatedImages"
     for image in sorted(related) if released else ():
         if not DIGEST.fullmatch(image):
-            yield f"image {image}: not by digest"
+            yield f"image {image}: a digest is required"
 
 
 def _image_names(deployments: Iterable[Any]) -> Iterator[str]:
@@ -174,4 +174,4 @@ def _whole(bundle: Bundle) -> Iterator[str]:
     if match := LEFT_OVER.search(text):
         yield f"{match[0]} was not replaced"
     if len(text) > LIMIT:
-        yield f"{len(text)} bytes: more than {LIMIT}"
+        yield f"{len(text)} bytes exceed the limit of {LIMIT}"

@@ -24,7 +24,9 @@ def released(changelog: str, version: str) -> tuple[str, int]:
         if heading["version"] == version:
             day = datetime.fromisoformat(heading["day"]).replace(tzinfo=UTC)
             return _section(changelog, heading.end()) + "\n", int(day.timestamp())
-    raise SystemExit(f'CHANGELOG.md has no heading "## {version} - YYYY-MM-DD": write its notes before the release')
+    raise SystemExit(
+        f'CHANGELOG.md has no heading "## {version} - YYYY-MM-DD". Write the release notes before the release'
+    )
 
 
 def refuse_unreleased(changelog: str, fragments: Sequence[str], version: str) -> None:
@@ -34,9 +36,9 @@ def refuse_unreleased(changelog: str, fragments: Sequence[str], version: str) ->
     unreleased += [f"changelog.d/{name}" for name in sorted(fragments)]
     if unreleased:
         raise SystemExit(
-            f"this tree has changes that {version} does not have: {', '.join(unreleased[:3])}"
-            f"{f' and {len(unreleased) - 3} more' if len(unreleased) > 3 else ''}; raise the version and run `make changelog`,"
-            " or check out the tag of the release"
+            f"this tree contains changes after {version}: "
+            f"{', '.join(unreleased[:3])}{f' and {len(unreleased) - 3} more' if len(unreleased) > 3 else ''}. Increase "
+            "the version and run `make changelog`, or check out the release tag"
         )
 
 

@@ -41,15 +41,15 @@ TYPES: Final[dict[type, JSONObject]] = {
 HEAD: Final = """\
 # lws
 
-The manager of LeaderWorkerSets, as a chart. The templates are generated from the objects that `lws install` applies.
+The manager of LeaderWorkerSets as a Helm chart. The templates are generated from the objects that `lws install` applies.
 
 ```text
 helm install lws deploy/helm/lws --namespace lws-system --create-namespace
 ```
 
-One release per cluster: the webhooks' service, secret and configurations have fixed names.
+Install one release per cluster, because the webhook Service, Secret and configurations have fixed names.
 
-| value | default | what it does |
+| value | default | description |
 |---|---|---|
 """
 
@@ -73,19 +73,19 @@ def _identity() -> tuple[Value, ...]:
     repository, _, tag = installsettings.IMAGE.rpartition(":")
     pull_policy = TEXT | {"enum": ["Always", "IfNotPresent", "Never"]}
     return (
-        Value("nameOverride", "", TEXT, "Replaces the chart's name in names."),
-        Value("fullnameOverride", "", TEXT, "Replaces what names begin with."),
+        Value("nameOverride", "", TEXT, "Replaces the chart name in object names."),
+        Value("fullnameOverride", "", TEXT, "Replaces the prefix of object names."),
         Value(
             "replicaCount",
             2,
             {"type": "integer", "minimum": 1},
-            "How many managers run; one of them leads. Without one, no pod of a group can be created.",
+            "The number of managers, of which one is the leader. Without a manager, pods of groups cannot be created.",
         ),
         Value("image.manager.repository", repository, TEXT | {"minLength": 1}, "The image of the manager."),
-        Value("image.manager.tag", tag, TEXT, "Its tag; empty means the version of the chart's app."),
-        Value("image.manager.digest", "", DIGEST, "Its digest, before any tag."),
-        Value("image.manager.pullPolicy", "IfNotPresent", pull_policy, "When it is pulled."),
-        Value("imagePullSecrets", [], LIST, "Secrets of the registry."),
+        Value("image.manager.tag", tag, TEXT, "The image tag. If empty, the app version of the chart is used."),
+        Value("image.manager.digest", "", DIGEST, "The image digest, which takes precedence over the tag."),
+        Value("image.manager.pullPolicy", "IfNotPresent", pull_policy, "The pull policy of the image."),
+        Value("imagePullSecrets", [], LIST, "The Secrets for the image registry."),
     )
 
 
@@ -93,81 +93,115 @@ def _pods() -> tuple[Value, ...]:
     (container,) = deployment(InstallSettings())["spec"]["template"]["spec"]["containers"]
     service = TEXT | {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]}
     return (
-        Value("podAnnotations", {}, MAP, "Further annotations of the pods."),
-        Value("podLabels", {}, MAP, "Further labels of the pods."),
-        Value("logging.level", "info", TEXT | {"enum": ["debug", "info", "error"]}, "Which lines are logged."),
-        Value("logging.format", "console", TEXT | {"enum": ["console", "json"]}, "Lines for people, or for programs."),
-        Value("extraArgs", [], LIST | {"items": TEXT}, "Further arguments of the manager; they count over the others."),
+        Value("podAnnotations", {}, MAP, "Additional annotations for the pods."),
+        Value("podLabels", {}, MAP, "Additional labels for the pods."),
+        Value("logging.level", "info", TEXT | {"enum": ["debug", "info", "error"]}, "The minimum level of log lines."),
+        Value(
+            "logging.format",
+            "console",
+            TEXT | {"enum": ["console", "json"]},
+            "The log format: text for users, or JSON for tools.",
+        ),
+        Value("extraArgs", [], LIST | {"items": TEXT}, "Additional arguments for the manager, which take precedence."),
         Value("extraEnv", [], LIST, "Environment variables of the manager."),
         Value("podSecurityContext", POD_SECURITY, MAP, "The security context of the pods."),
         Value("securityContext", CONTAINER_SECURITY, MAP, "The security context of the container."),
-        Value("service.type", "ClusterIP", service, "Of the metrics."),
-        Value("service.port", 9443, {"type": "integer", "enum": [9443]}, "The port of the webhooks, which is fixed."),
-        Value("resources", container["resources"], MAP, "Requests and limits."),
-        Value("priorityClassName", "", TEXT, "The priority of the pods."),
-        Value("nodeSelector", {}, MAP, "On which nodes the pods run."),
-        Value("tolerations", [], LIST, "Which taints the pods tolerate."),
-        Value("affinity", {}, MAP, "The placement of the pods relative to other pods."),
+        Value("service.type", "ClusterIP", service, "The type of the metrics Service."),
+        Value("service.port", 9443, {"type": "integer", "enum": [9443]}, "The webhook port, which cannot be changed."),
+        Value("resources", container["resources"], MAP, "The resource requests and limits."),
+        Value("priorityClassName", "", TEXT, "The priority class of the pods."),
+        Value("nodeSelector", {}, MAP, "The node labels that the pods require."),
+        Value("tolerations", [], LIST, "The tolerations of the pods."),
+        Value("affinity", {}, MAP, "The affinity of the pods."),
     )
 
 
 def _parts() -> tuple[Value, ...]:
-    restarts = "This block of the manager's configuration: how groups that fail are recreated."
-    accepted = "Accepted for the Go project's charts: kinds are served as built in."
+    restarts = "The configuration of the manager for the recreation of failed groups."
+    accepted = "Accepted for compatibility with the Go chart, without effect."
     repository, _, tag = dashboarddeployment.IMAGE.rpartition(":")
     return (
-        Value("enableCertManager", False, SWITCH, "cert-manager issues the certificates; else the manager does."),
-        Value("enablePrometheus", False, SWITCH, "A ServiceMonitor, a PrometheusRule, and the roles of Prometheus."),
+        Value(
+            "enableCertManager",
+            False,
+            SWITCH,
+            "Whether cert-manager issues the certificates. Otherwise, the manager issues them.",
+        ),
+        Value(
+            "enablePrometheus",
+            False,
+            SWITCH,
+            "Whether to create a ServiceMonitor, a PrometheusRule, and the roles for Prometheus.",
+        ),
         Value("prometheus.namespace", "monitoring", TEXT | {"minLength": 1}, "The namespace of Prometheus."),
-        Value("prometheus.labels", {}, MAP, "By which a Prometheus finds ServiceMonitor and PrometheusRule."),
-        Value("prometheus.alerts", True, SWITCH, "With enablePrometheus: the PrometheusRule with all alerts."),
+        Value(
+            "prometheus.labels",
+            {},
+            MAP,
+            "The labels by which Prometheus selects the ServiceMonitor and the PrometheusRule.",
+        ),
+        Value("prometheus.alerts", True, SWITCH, "Whether enablePrometheus includes a PrometheusRule with all alerts."),
         Value(
             "prometheus.runbooks",
             "",
             ADDRESS,
-            "The URL of docs/how-to/alerts.md where you publish it, for runbook_url.",
+            "The URL at which you publish docs/how-to/alerts.md, for runbook_url.",
         ),
         Value("enableDisaggregatedSet", False, SWITCH, accepted),
-        Value("gangSchedulingManagement", {}, _gang(), "This block of the manager's configuration."),
+        Value("gangSchedulingManagement", {}, _gang(), "The corresponding section of the manager configuration."),
         Value("groupRestarts", {}, section(GroupRestarts), restarts),
         Value(
             "recorder",
             {},
             section(RecorderSettings),
-            "This block of the manager's configuration: what is kept of failures.",
+            "The configuration of the manager for recording failures.",
         ),
         Value(
             "disruptionBudgets",
             {},
             section(DisruptionBudgets),
-            "This block of the manager's configuration: budgets of groups that may be evicted.",
+            "The configuration of the manager for disruption budgets of groups.",
         ),
         Value(
             "maintenance",
             {},
             section(Maintenance),
-            "This block of the manager's configuration: groups that are moved off closed nodes.",
+            "The configuration of the manager for moving groups from nodes under maintenance.",
         ),
         Value(
             "podAdmission",
             PodAdmission.WEBHOOK.value,
             TEXT | {"enum": [admission.value for admission in PodAdmission]},
-            "This field of the manager's configuration: the webhook, or a policy of kube-apiserver, admits pods.",
+            "Whether the webhook or a policy of kube-apiserver admits pods.",
         ),
-        Value("featureGates", {}, section(FeatureGates), "This block of the manager's configuration."),
-        Value("dashboard.enable", False, SWITCH, "The dashboard, in which users log in with tokens of the cluster."),
-        Value("dashboard.image.repository", repository, TEXT | {"minLength": 1}, "The image of the command `lws`."),
-        Value("dashboard.image.tag", tag, TEXT, "Its tag; empty means the version of the chart's app."),
-        Value("dashboard.image.digest", "", DIGEST, "Its digest, before any tag."),
-        Value("dashboard.resources", dashboarddeployment.RESOURCES, MAP, "Its requests and limits."),
-        Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),
+        Value("featureGates", {}, section(FeatureGates), "The corresponding section of the manager configuration."),
+        Value(
+            "dashboard.enable",
+            False,
+            SWITCH,
+            "Whether to install the dashboard, in which users log in with cluster tokens.",
+        ),
+        Value("dashboard.image.repository", repository, TEXT | {"minLength": 1}, "The image of the `lws` command."),
+        Value("dashboard.image.tag", tag, TEXT, "The image tag. If empty, the app version of the chart is used."),
+        Value("dashboard.image.digest", "", DIGEST, "The image digest, which takes precedence over the tag."),
+        Value(
+            "dashboard.resources",
+            dashboarddeployment.RESOURCES,
+            MAP,
+            "The resource requests and limits of the dashboard.",
+        ),
+        Value(
+            "podDisruptionBudget.enable", True, SWITCH, "Whether at most one manager can be evicted at the same time."
+        ),
         Value(
             "userRoles.enable",
             True,
             SWITCH,
-            "Users who may view or edit a namespace may do so with the kinds of this chart.",
+            "Whether the view and edit roles of a namespace include the kinds of this chart.",
         ),
-        Value("networkPolicy.enable", True, SWITCH, "Close all ports but those of webhooks and metrics."),
+        Value(
+            "networkPolicy.enable", True, SWITCH, "Whether all ports except the webhook and metrics ports are closed."
+        ),
     )
 
 

@@ -59,7 +59,7 @@ for _, one in ipairs((obj.status or {}).conditions or {}) do
 end
 local function is(kind, status) return found[kind] ~= nil and found[kind].status == status end
 if observed ~= 0 and observed < (obj.metadata.generation or 0) then
-  return result("Progressing", "waiting for the newest change to be observed")
+  return result("Progressing", "waiting until the latest change is observed")
 end
 """
 ANY: Final = """\

@@ -114,7 +114,9 @@ def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
     chart = {
         "apiVersion": "v2",
         "name": "lws",
-        "description": "The manager of LeaderWorkerSets: groups of pods for multi-node inference and training",
+        "description": (
+            "The manager of LeaderWorkerSets, which are groups of pods for multi-node inference and training"
+        ),
         "type": "application",
         "version": leaderworkerset.__version__,
         "appVersion": leaderworkerset.__version__,

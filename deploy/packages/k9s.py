@@ -24,12 +24,12 @@ class Key:
 
 
 KEYS: Final = (
-    Key("Shift-W", "explain", "Why is it not ready?"),
-    Key("Shift-T", "tree --ranks", "Groups and ranks"),
-    Key("Shift-L", "logs -f", "Logs of all ranks", is_followed=True),
+    Key("Shift-W", "explain", "Explain why it is not ready"),
+    Key("Shift-T", "tree --ranks", "Show groups and ranks"),
+    Key("Shift-L", "logs -f", "Show logs of all ranks", is_followed=True),
     Key("Shift-H", "rollout history", "Revisions"),
     Key("Shift-V", "rollout status", "Follow the rollout", is_followed=True),
-    Key("Shift-U", "rollout undo", "Back to the revision before", asks=True),
+    Key("Shift-U", "rollout undo", "Undo the rollout", asks=True),
 )
 
 

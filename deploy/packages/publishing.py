@@ -25,8 +25,10 @@ def published(repository: str = "", runbooks: str = "") -> Publication:
 
 def add_addresses(parser: argparse.ArgumentParser) -> None:
     """Add the options for the addresses of a published release."""
-    sources = "where the sources of a release are published"
-    page = "where docs/how-to/alerts.md is published, for runbook_url; by default REPOSITORY/blob/vVERSION/docs/how-to/alerts.md"
+    sources = "the URL of the release repository"
+    page = (
+        "the URL of docs/how-to/alerts.md, for runbook_url. Defaults to REPOSITORY/blob/vVERSION/docs/how-to/alerts.md"
+    )
     parser.add_argument("--repository", metavar="URL", type=url, default="", help=sources)
     parser.add_argument("--runbooks", metavar="URL", type=url, default="", help=page)
 
@@ -34,7 +36,7 @@ def add_addresses(parser: argparse.ArgumentParser) -> None:
 def url(text: str) -> str:
     """Return an address without a trailing slash. Raise an error if it is empty or not a URL."""
     if text and not text.startswith(("https://", "http://")):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a URL: write it with https://")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a URL. Use https://")
     return text.rstrip("/")
 
 

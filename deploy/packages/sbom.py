@@ -55,7 +55,7 @@ def read(lock: str) -> Sequence[Pin]:
         elif pins and (match := NEEDED_BY.match(line)):
             pins[-1].needed_by.append(match["name"])
         else:
-            raise LockError(f"line {number} of the lock cannot be read: {line!r}")
+            raise LockError(f"line {number} of the lock file is invalid: {line!r}")
     return pins
 
 

@@ -94,7 +94,7 @@ def _branches(condition: str, holds: list[str], otherwise: list[str]) -> list[st
 def _expand_block(match: "re.Match[str]") -> str:
     indent, dash, key, path = match[1], match[2] or "", match[3], match[4]
     if dash:
-        raise ValueError(f"{key}: a block may not be the first key of a list's item")
+        raise ValueError(f"{key}: a block must not be the first key of a list item")
     inner = len(indent) + 2
     return f"{{{{- with .Values.{path} }}}}\n{indent}{key}:\n{' ' * inner}{{{{- toYaml . | nindent {inner} }}}}\n{{{{- end }}}}"
 

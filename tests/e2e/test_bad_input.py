@@ -121,7 +121,7 @@ def test_malformed_manifest_is_reported_with_its_line(cluster: LocalCluster, tmp
     manifest = tmp_path / "bad.yaml"
     manifest.write_text("a: 1\na: 2\n")
     message = cluster.refused("apply", "-f", str(manifest))
-    assert message == f"error: {manifest}:2: invalid YAML: key 'a' is duplicated; it was first defined in line 1\n"
+    assert message == f"error: {manifest}:2: invalid YAML: key 'a' is already defined in line 1\n"
 
 
 def kubeconfig_of(cluster: LocalCluster, tmp_path: Path, **changes: str) -> str:
@@ -198,7 +198,7 @@ def test_database_locked_by_another_program_is_reported(shell: Shell) -> None:
         assert holder.stdout.readline() == "held\n"
         told = shell.lws("up", code=1).stderr
         holder.communicate("\n", timeout=10)
-    assert f"{database}: database is locked: another program holds the file: close it" in told
+    assert f"{database}: database is locked: Close the process that uses the file" in told
     assert "Traceback" not in told
 
 
@@ -208,7 +208,7 @@ def test_database_locked_by_another_program_is_reported(shell: Shell) -> None:
         (["--node-label", "rack=r{i**i}"], "--node-label: Invalid value: 'rack=r{i**i}'"),
         (["--nodes", "3", "--node-label", "rack=r{4//(2-i)}"], "division by zero for node 2"),
         (["--node-taint", "pool=gpu"], "--node-taint: Invalid value: 'pool=gpu': must have the form"),
-        (["--node-capacity", "mem=4Gi"], "--node-capacity: Invalid value: 'mem=4Gi': there is no resource 'mem'"),
+        (["--node-capacity", "mem=4Gi"], "--node-capacity: Invalid value: 'mem=4Gi': unknown resource 'mem'"),
     ],
 )
 def test_invalid_nodes_are_reported_before_any_change(shell: Shell, words: list[str], message: str) -> None:

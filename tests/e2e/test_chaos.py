@@ -167,7 +167,7 @@ def test_packets_to_a_rank_are_delayed_until_the_fault_ends(squad: LocalCluster)
     tried = squad.shell.start("chaos", "delay", "web/0/1", "--amount=400ms", "--for=1s", f"--local={squad.name}")
     told = "".join(tried.communicate(timeout=60))
     if tried.returncode:
-        assert "this kernel has no netem (module sch_netem)" in told
+        assert "the kernel does not have netem (module sch_netem)" in told
         assert squad.lws("chaos", "list") == "There are no active faults.\n"
         return
     with fault(squad, "delay", "web/0/1", "--amount=400ms"):
@@ -296,7 +296,7 @@ def is_unschedulable(cluster: LocalCluster) -> bool:
         (("kill",), 2, "kill expects one rank (web/0/1), but 0 were specified"),
         (("kill", "web"), 1, "web is not a rank; use LWS/GROUP/RANK, such as web/0/1"),
         (("kill", "web/0/5"), 1, "web/0/5 has no pod; existing ranks:"),
-        (("drain", "node-9"), 1, "node node-9 is not there; there are node-0"),
+        (("drain", "node-9"), 1, "node node-9 does not exist; available: node-0"),
         (("lose", "web/0/1", "--amount=much"), 2, "lose: amount: 'much': use a percentage, such as 30%"),
         (("flood",), 2, "No such command 'flood'"),
     ],

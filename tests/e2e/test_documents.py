@@ -19,7 +19,7 @@ PAGES = {
     "README.md": "8 ranks in 2 groups exited with code 0",
     "docs/how-to/first-steps.md": "web rolled back to revision 1",
     "docs/how-to/run-your-program.md": "Cluster default is running",
-    "docs/how-to/meet.md": "rendezvous: rank 1 met leader after",
+    "docs/how-to/meet.md": "rendezvous: rank 1 reached leader after",
     "docs/how-to/rehearse.md": "There are no active faults.",
     "docs/how-to/frameworks.md": "2 ranks in 1 group are ready",
     "docs/how-to/recipes.md": "3 ranks in 1 group are ready",

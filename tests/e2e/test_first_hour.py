@@ -40,7 +40,7 @@ SCREENS = {
         "GROUP  RANK  POD  STATE  READY  RESTARTS  AGE  WHY",
         (
             "0  0  raises-0  CrashLoopBackOff  no  %  #  "
-            "rank: KeyError: 'rank' (Error, exit code 1); waits before it is restarted"
+            "rank: KeyError: 'rank' (Error, exit code 1); waiting to be restarted"
         ),
     ],
     ("absent", 80): [
@@ -48,8 +48,8 @@ SCREENS = {
         "absent  0  1  1  #",
         "GROUP  RANK  POD  STATE  READY  RESTARTS  AGE",
         "0  0  absent-0  ProgramNotFound  no  %  #",
-        'absent-0: rank: program "no-such-program" is not installed on this machine:',
-        "  install it, or correct the command",
+        'absent-0: rank: program "no-such-program" is not installed on this machine.',
+        "  Install it, or correct the command",
     ],
     ("ports", 80): [
         "NAME  READY  DESIRED  UP-TO-DATE  AGE",

@@ -24,7 +24,7 @@ def test_each_rank_keeps_its_own_gpu_after_a_kill(shell: Shell, tmp_path: Path) 
     cluster = LocalCluster(shell, "gpus")
     started = shell.lws("up", "gpus", "--detach", "--gpus=host", "--nodes=2")
     assert "GPUs of this machine: 4 (Fake GPU; driver 570.1)" in started.stdout
-    assert "another cluster of this machine" in shell.lws("up", "more", "--detach", "--gpus=host", code=1).stderr
+    assert "a different local cluster" in shell.lws("up", "more", "--detach", "--gpus=host", code=1).stderr
 
     container = {"command": ["python3", "-c", SAYS], "resources": {"limits": {"nvidia.com/gpu": 1}}}
     cluster.apply(lws("train", container, replicas=0, size=2))

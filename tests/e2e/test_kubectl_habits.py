@@ -80,7 +80,9 @@ def test_output_templates_read_sets_groups_and_nodes(cluster: LocalCluster) -> N
     columns = cluster.lws("get", "-o", "custom-columns=NAME:.metadata.name,KIND:.kind").splitlines()
     assert columns[0].split() == ["NAME", "KIND"]
     assert ["read", "LeaderWorkerSet"] in [line.split() for line in columns[1:]]
-    assert "no expression in braces" in cluster.refused("get", "-o", "jsonpath=.spec.replicas", code=2)
+    assert "the template does not contain an expression in braces" in cluster.refused(
+        "get", "-o", "jsonpath=.spec.replicas", code=2
+    )
 
     (row,) = cluster.lws("nodes").splitlines()[1:]
     name, status = row.split()[:2]

@@ -108,5 +108,5 @@ def test_service_with_an_unreachable_port_causes_one_warning(cluster: LocalClust
     words = ["apply", f"--local={cluster.name}", "-f", "-"]
     told = cluster.shell.lws(*words, text=text(of("v1", "Service", "front", spec=spec)))
     assert told.stdout == "service/front created\n"
-    warning = "service/front: spec.ports[0].targetPort: inside pods port 80 is not forwarded to 8080"
+    warning = "service/front: spec.ports[0].targetPort: port 80 is not forwarded to 8080 in pods"
     assert told.stderr.count(f"Warning: standard input:1: {warning}") == 1

@@ -89,8 +89,8 @@ def test_hanging_rank_is_named_with_its_wait(cluster: LocalCluster) -> None:
     watched = {labels.PROGRESS_TIMEOUT: f"{TIMEOUT:g}s"}
     words = {
         "lock": "a lock (futex)",
-        "sleep": "the end of a sleep",
-        "socket": "a socket that the other side has closed, hung-socket-0 (",
+        "sleep": "a timer (sleep)",
+        "socket": "a socket that the peer has closed, hung-socket-0 (",
     }
     cluster.apply(*(team(f"hung-{kind}", TRAIN, watched, kind) for kind in words))
 
@@ -118,7 +118,7 @@ def test_hanging_group_is_recreated_if_enabled(cluster: LocalCluster) -> None:
     cluster.apply(team("again", TRAIN, watched, "sleep"))
     view = cluster.until("again", lambda view: bool(view["groups"][0]["recreations"]))
     told = view["groups"][0]["recreations"]
-    assert (told["failedPod"], told["failure"]) == ("again-0-1", "no progress for 2 s, waits for the end of a sleep")
+    assert (told["failedPod"], told["failure"]) == ("again-0-1", "no progress for 2 s, waits for a timer (sleep)")
     until(lambda: "no progress for 2 s" in cluster.lws("history", "again"), "the record of the failure", poll=SELDOM)
 
 

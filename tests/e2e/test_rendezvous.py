@@ -59,7 +59,7 @@ class Failure:
 
     name: str
     arguments: str
-    obstacle: FailureReason
+    reason: FailureReason
     words: str
     environment: str = ""
     group: str = "meet"
@@ -72,7 +72,7 @@ FAILURES: Final = (
         "the leader's name does not exist",
         "leader --port 8080",
         FailureReason.NO_NAME,
-        "did not meet the leader (absent-0.meet.default:8080) within 1 s: its name does not exist",
+        "the leader (absent-0.meet.default:8080) did not respond within 1 s: its name does not exist",
         "LWS_LEADER_ADDRESS=absent-0.meet.default",
         "names",
     ),
@@ -80,7 +80,7 @@ FAILURES: Final = (
         "the leader's name has no address",
         "leader --port 8080",
         FailureReason.NO_ADDRESS,
-        "did not meet the leader (empty-0.meet.default:8080) within 1 s: its name has no address",
+        "the leader (empty-0.meet.default:8080) did not respond within 1 s: its name has no address",
         "LWS_LEADER_ADDRESS=empty-0.meet.default",
         "names",
         FailureReason.NO_NAME,
@@ -89,7 +89,7 @@ FAILURES: Final = (
         "the name server is silent",
         "leader --port 8080",
         FailureReason.NO_DNS,
-        "did not meet the leader (web-0.meet.default:8080) within 1 s: its name cannot be resolved, because no name server responds",
+        "the leader (web-0.meet.default:8080) did not respond within 1 s: its name cannot be resolved, because no name server responds",
         "LWS_LEADER_ADDRESS=web-0.meet.default",
         "names",
         FailureReason.NO_NAME,
@@ -98,32 +98,32 @@ FAILURES: Final = (
         "the leader's port is closed",
         "leader --port 8082",
         FailureReason.CLOSED,
-        "did not meet the leader (meet-0.meet.default:8082) within 1 s: its port is closed",
+        "the leader (meet-0.meet.default:8082) did not respond within 1 s: its port is closed",
     ),
     Failure(
         "the leader's program accepts nobody",
         "leader --port 8081",
         FailureReason.SILENT,
-        "did not meet the leader (meet-0.meet.default:8081) within 1 s: its port does not respond",
+        "the leader (meet-0.meet.default:8081) did not respond within 1 s: its port does not respond",
     ),
     Failure(
         "the leader's address leads nowhere",
         "leader --port 8080",
         FailureReason.SILENT,
-        "did not meet the leader (192.0.2.1:8080) within 1 s: its port does not respond",
+        "the leader (192.0.2.1:8080) did not respond within 1 s: its port does not respond",
         "LWS_LEADER_ADDRESS=192.0.2.1",
     ),
     Failure(
         "ranks do not listen",
         "all --port 8080",
         FailureReason.CLOSED,
-        "did not meet rank 2 (meet-0-2.meet.default:8080) within 1 s: its port is closed",
+        "rank 2 (meet-0-2.meet.default:8080) did not respond within 1 s: its port is closed",
     ),
     Failure(
         "a rank does not exist",
         "all",
         FailureReason.NO_NAME,
-        "did not meet rank 1 (absent-0-1.meet.default) within 1 s: its name does not exist",
+        "rank 1 (absent-0-1.meet.default) did not respond within 1 s: its name does not exist",
         "LWS_LEADER_ADDRESS=absent-0.meet.default LWS_WORKER_INDEX=0",
         "names",
     ),
@@ -131,7 +131,7 @@ FAILURES: Final = (
         "the application expects more ranks",
         "all --size 4",
         FailureReason.WRONG_SIZE,
-        "the application expects 4 ranks (--size), LWS_GROUP_SIZE is 3",
+        "--size is 4, but LWS_GROUP_SIZE is 3",
     ),
     Failure(
         "the rank is beyond the group",
@@ -173,11 +173,11 @@ def groups(cluster: LocalCluster) -> LocalCluster:
 def test_failed_rendezvous_has_a_reason_and_exit_code(groups: LocalCluster, failure: Failure, form: str) -> None:
     asked = [*failure.environment.split(), *FORMS[form], *failure.arguments.split(), "--timeout", "1"]
     result = groups.ended("exec", f"{failure.group}/0/1", "--", "env", *asked)
-    obstacle = (failure.shell or failure.obstacle) if form == "shell" else failure.obstacle
-    words = failure.words.replace(failure.obstacle.words, obstacle.words)
+    reason = (failure.shell or failure.reason) if form == "shell" else failure.reason
+    words = failure.words.replace(failure.reason.words, reason.words)
     said = result.stderr.splitlines()
-    assert f"rendezvous: {words} (exit code {obstacle.value}); {obstacle.advice}" in said
-    assert result.returncode == obstacle.value
+    assert f"rendezvous: {words} (exit code {reason.value}). {reason.advice}" in said
+    assert result.returncode == reason.value
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -189,7 +189,7 @@ def test_failed_rendezvous_has_a_reason_and_exit_code(groups: LocalCluster, fail
 def test_present_ranks_meet_immediately(groups: LocalCluster, place: str, arguments: str, form: str) -> None:
     result = groups.ended("exec", place, "--", *FORMS[form], *arguments.split(), "--timeout", "60")
     assert result.returncode == 0, result.stderr
-    assert f"rendezvous: rank {place[-1]} met {arguments.split(maxsplit=1)[0]} after " in result.stderr
+    assert f"rendezvous: rank {place[-1]} reached {arguments.split(maxsplit=1)[0]} after " in result.stderr
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -204,7 +204,7 @@ def test_ranks_meet_with_any_names(groups: LocalCluster, form: str, name: str, s
 
     def met() -> list[int]:
         said = groups.lws("logs", f"{name}-{form}")
-        return [said.count(f"rendezvous: rank {rank} met all after ") for rank in range(3)]
+        return [said.count(f"rendezvous: rank {rank} reached all after ") for rank in range(3)]
 
     until(lambda: met() == [1, 1, 1], "all ranks met", poll=SELDOM)
     groups.lws("delete", f"{name}-{form}")
@@ -220,7 +220,7 @@ def test_rendezvous_waits_for_a_late_leader_and_ends_on_sigterm(groups: LocalClu
     with groups.shell.running("logs", f"--local={groups.name}", f"{name}/0/1", "--follow") as logs:
         lines_with(logs, "its port is closed", 1)
         groups.lws("exec", f"{name}/0/0", "--", "touch", "/tmp/go")
-        lines_with(logs, "rank 1 met leader after", 1)
+        lines_with(logs, "rank 1 reached leader after", 1)
 
     groups.apply(lws(f"{name}-never", waits | {"grace": 60}, size=2, leader=SLEEP))
     with groups.shell.running("logs", f"--local={groups.name}", f"{name}-never/0/1", "--follow") as logs:
@@ -239,6 +239,6 @@ def test_explain_describes_an_exit_code_of_the_rendezvous(groups: LocalCluster, 
     groups.until(name, lambda view: facts(view, "restarts")["0/1"] > 0)
     told = groups.shell.lws("explain", f"--local={groups.name}", name, code=4).stdout
     assert f"container rank of pod {name}-0-1 crashed with exit code 82" in told
-    assert "rendezvous: did not meet the leader" in told
-    assert f"exit code 82 of the rendezvous means that its port is closed; {FailureReason.CLOSED.advice}" in told
+    assert "rendezvous: the leader" in told
+    assert f"exit code 82 of the rendezvous means that its port is closed. {FailureReason.CLOSED.advice}" in told
     groups.lws("delete", name)

@@ -116,13 +116,13 @@ WARNED: Final[list[tuple[str, Any, str]]] = [
     (
         "metadata.annotations",
         {"leaderworkerset.x-k8s.io/exclusive-topology": "rack"},
-        "did you mean leaderworkerset.sigs",
+        "Did you mean leaderworkerset.sigs",
     ),
     (f"{LWT}.workerTemplate.metadata.labels", {"app": "a b"}, "labels"),
     (
         f"{LWT}.workerTemplate.metadata.labels",
         {"leaderworkerset.sigs.k8s.io/group-index": "0"},
-        "ignored, since only the controllers set them",
+        "ignored, because only the controllers set",
     ),
 ]
 
@@ -130,7 +130,7 @@ WARNED: Final[list[tuple[str, Any, str]]] = [
 NAMED: Final = {
     "resources.limits[nvidia.com/gpu]: Invalid value": f"{MAIN}.resources.limits.nvidia:com/gpu",
     "fieldRef.fieldPath": f"{MAIN}.env.0.valueFrom.fieldRef.fieldPath",
-    "did you mean leaderworkerset.sigs": "metadata.annotations.leaderworkerset:x-k8s:io/exclusive-topology",
+    "Did you mean leaderworkerset.sigs": "metadata.annotations.leaderworkerset:x-k8s:io/exclusive-topology",
     f"{LWT}.subGroupPolicy": f"{LWT}.subGroupPolicy.subGroupSize",
     f"{ROLLING}.maxUnavailable: Invalid value": f"{ROLLING}.maxUnavailable",
     "spec.networkConfig.subdomainPolicy: Invalid value": "spec.networkConfig.subdomainPolicy",

@@ -390,7 +390,7 @@ async def test_unreadable_owner_blocks_only_its_own_set(space: LiveScenario) -> 
 
     def is_told(state: State) -> None:
         (told,) = meta.status(state.leaderworkersets["web"])["conditions"]
-        assert told["message"].startswith("an owner cannot be read: configmaps")
+        assert told["message"].startswith("cannot read an owner: configmaps")
         assert state.notes("ParentWorkloadNotReady")
 
     await space.until(is_told)

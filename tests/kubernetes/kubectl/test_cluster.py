@@ -38,7 +38,7 @@ def test_fields_are_explained(cluster: Place, path: str, expected: str) -> None:
         (
             "pod",
             [
-                "A Pod is a group of containers that are started together",
+                "A Pod is a group of containers that share",
                 "ELSEWHERE",
                 "spec\t<PodSpec>",
                 "The desired state.",
@@ -52,9 +52,7 @@ def test_fields_are_explained(cluster: Place, path: str, expected: str) -> None:
 def test_embedded_cluster_refers_to_external_descriptions(cluster: Place, path: str, told: list[str]) -> None:
     if cluster.name != "embedded":
         pytest.skip("kube-apiserver describes them itself")
-    elsewhere = (
-        "does not describe its fields; they are described at https://kubernetes.io/docs/reference/kubernetes-api/"
-    )
+    elsewhere = "For its fields, see https://kubernetes.io/docs/reference/kubernetes-api/"
     text = " ".join(cluster.run("explain", path).split())
     for words in told:
         assert " ".join(words.replace("ELSEWHERE", elsewhere).split()) in text

@@ -140,8 +140,8 @@ def test_warning_names_ports_that_pods_cannot_reach(place: Place) -> None:
     headless = place.run("expose", "pod", "server", "--port=80", "--target-port=8080", "--cluster-ip=None")
     assert headless == "service/server exposed\n"
     told = place.run("expose", "pod", "server", "--port=80", "--target-port=8080", "--name=front")
-    assert "Warning: spec.ports[0].targetPort: inside pods port 80 is not forwarded to 8080" in told
-    assert "connect to front:8080" in told
+    assert "Warning: spec.ports[0].targetPort: port 80 is not forwarded to 8080 in pods" in told
+    assert "Connect to front:8080" in told
 
 
 def test_megabytes_are_sent_in_both_directions(running: Place) -> None:
@@ -217,5 +217,5 @@ def test_clients_without_websockets_receive_advice(running: Place) -> None:
         check=False,
         env=environment,
     )
-    advice = "use kubectl 1.31 or newer, or set KUBECTL_PORT_FORWARD_WEBSOCKETS=true"
-    assert f"speaks WebSockets, not SPDY: {advice}" in result.stderr
+    advice = "Use kubectl 1.31 or later, or set KUBECTL_PORT_FORWARD_WEBSOCKETS=true"
+    assert f"does not support SPDY for this request. {advice}" in result.stderr

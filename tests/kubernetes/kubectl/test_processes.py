@@ -54,7 +54,7 @@ def test_attach_shows_output_until_the_container_ends(talker: Place) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("attach", "-i", "talker"), "containers have no standard input here"),
+        (("attach", "-i", "talker"), "containers do not have standard input on a local cluster"),
         (("debug", "talker", "--image=x"), "the embedded cluster does not serve pods/ephemeralcontainers"),
         (("get", "daemonsets"), 'the server doesn\'t have a resource type "daemonsets"'),
     ],

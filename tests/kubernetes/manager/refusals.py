@@ -18,7 +18,7 @@ from kuberuntime.objects.timestamps import parse
 
 CONFLICT: Final = 409
 
-ABANDONED: Final = re.compile(r'"create StatefulSet [^/]+/([^:/]+): POST [^"]*(?:had no response|was cancelled)')
+ABANDONED: Final = re.compile(r'"create StatefulSet [^/]+/([^:/]+): POST [^"]*(?:did not respond|was cancelled)')
 """The log line for a request that the manager canceled."""
 
 FAILED: Final = 500

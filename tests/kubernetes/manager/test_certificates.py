@@ -32,7 +32,7 @@ async def await_served(world: InstalledCluster, count: int) -> None:
     """Wait until each replica has loaded its certificate `count` times."""
 
     async def served() -> bool:
-        return all(one.log.read_text().count("certificate served") >= count for one in world.replicas)
+        return all(one.log.read_text().count("serving a new certificate") >= count for one in world.replicas)
 
     await until(served, *world.replicas)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.kubernetes.manager.refusals import unexplained
 
-LOG = 'WARN reconcile failed {{"error":"create StatefulSet team/web-0: POST /apis/apps/v1/… {}","retry_in":0.005}}'
+LOG = 'WARN failed to reconcile {{"error":"create StatefulSet team/web-0: POST /apis/apps/v1/… {}","retry_in":0.005}}'
 
 
 def creation(second: int, code: int) -> dict[str, Any]:
@@ -26,10 +26,10 @@ def creation(second: int, code: int) -> dict[str, Any]:
         ((201, 409), "", [], 1),
         ((409,), "", [], 1),
         ((504, 409), "", [], 0),
-        ((201, 409), "had no response within 0.4 s, the limit of the lease", [], 0),
+        ((201, 409), "did not respond within 0.4 s, the remaining time of the lease", [], 0),
         ((201, 409), "was cancelled: this process is no longer the leader", [], 0),
         ((201, 409), "was not sent: this process is no longer the leader", [], 1),
-        ((201, 409, 409), "had no response within 0.4 s, the limit of the lease", [], 1),
+        ((201, 409, 409), "did not respond within 0.4 s, the remaining time of the lease", [], 1),
         ((201, 409), "", [datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)], 0),
         ((201, 409), "", [datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)], 1),
     ],

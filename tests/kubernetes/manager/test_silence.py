@@ -41,5 +41,5 @@ async def test_manager_behind_a_half_dead_balancer_acts(world: InstalledCluster)
 
         await until(is_scaled, replica, seconds=SILENCE + SLACK)
         await space.await_ready("web", 3)
-        silent = [line for line in replica.log.read_text().splitlines() if "watch is silent" in line]
+        silent = [line for line in replica.log.read_text().splitlines() if "watch did not send events" in line]
         assert sum("leaderworkersets.leaderworkerset.x-k8s.io" in line for line in silent) == 1

@@ -71,7 +71,7 @@ async def test_webhooks_wait_until_gang_schedulers_are_known(world: InstalledClu
             return "API server does not respond" in replica.log.read_text()
 
         await until(has_asked, replica)
-        assert "gang schedulers are not detected, webhooks are not being served" in await replica.readiness()
+        assert "gang schedulers are not detected yet, webhooks are not served yet" in await replica.readiness()
         with socket.socket() as probe:
             assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
 

@@ -120,7 +120,7 @@ async def test_last_lines_of_all_ranks_are_kept_when_embedded(tmp_path: Path, ru
     assert [{one.name: one.logs[0] for one in rank.containers} for rank in first.ranks] == [lines, lines]
     assert second.failed_pod == "web-0"
     assert first.masked >= 2
-    assert any("lacks permission to read Secrets" in note for note in first.notes)
+    assert any("does not have permission to read Secrets" in note for note in first.notes)
     assert any(event.reason == "RecreateGroup" for event in first.events)
     assert not [obj for obj in kept if SECRET in str(obj)]
 

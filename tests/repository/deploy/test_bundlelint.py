@@ -38,7 +38,7 @@ def test_own_bundles_have_no_errors(package: Package) -> None:
 def test_released_bundle_names_images_by_digest() -> None:
     """A tag may refer to another image later, or in a mirror (R-OP-70)."""
     found = errors(build(settings=OperatorSettings()), released=True)
-    assert [one.endswith("not by digest") for one in found] == [True] * len(found)
+    assert [one.endswith("a digest is required") for one in found] == [True] * len(found)
     assert found
 
 
@@ -63,25 +63,27 @@ def owned(found: Bundle) -> dict[str, Any]:
 
 
 FAULTS: dict[str, Callable[[Bundle], Any]] = {
-    "is not a semantic version": lambda one: spec(one).update(version="1.0"),
+    "must be a semantic version": lambda one: spec(one).update(version="1.0"),
     "metadata.name": lambda one: one.version["metadata"].update(name="other.v1.0.0"),
     "default channel": lambda one: one.annotations["annotations"].update({f"{bundlelint.PREFIX}channels.v1": "beta"}),
-    "spec.icon: missing": lambda one: spec(one).pop("icon"),
-    "createdAt is missing": lambda one: one.version["metadata"]["annotations"].pop("createdAt"),
+    "spec.icon: required": lambda one: spec(one).pop("icon"),
+    "createdAt is required": lambda one: one.version["metadata"]["annotations"].pop("createdAt"),
     "categories": lambda one: one.version["metadata"]["annotations"].update(categories="Nice Things"),
     "capabilities must be one of": lambda one: one.version["metadata"]["annotations"].update(capabilities="Everything"),
-    "not all of": lambda one: spec(one)["installModes"].pop(),
-    "none is supported": lambda one: [mode.update(supported=False) for mode in spec(one)["installModes"]],
-    "no definition of version": lambda one: owned(one).update(version="v2"),
-    "specDescriptors is missing": lambda one: owned(one).pop("specDescriptors"),
-    "not owned": lambda one: spec(one)["customresourcedefinitions"].update(owned=[]),
+    "must contain all of": lambda one: spec(one)["installModes"].pop(),
+    "at least one must be supported": lambda one: [mode.update(supported=False) for mode in spec(one)["installModes"]],
+    "does not contain a CRD with version": lambda one: owned(one).update(version="v2"),
+    "specDescriptors is required": lambda one: owned(one).pop("specDescriptors"),
+    "not listed as owned": lambda one: spec(one)["customresourcedefinitions"].update(owned=[]),
     "has no permissions": lambda one: deployment(one)["spec"]["template"]["spec"].update(serviceAccountName="other"),
-    "does not select": lambda one: deployment(one)["spec"]["selector"].update(matchLabels={"a": "b"}),
-    "no requests": lambda one: container(one).pop("resources"),
-    "a wildcard": lambda one: spec(one)["install"]["spec"]["permissions"][0]["rules"].append({"verbs": ["*"]}),
-    "not among spec.relatedImages": lambda one: container(one).update(image="example.com/other:1"),
+    "selector does not match": lambda one: deployment(one)["spec"]["selector"].update(matchLabels={"a": "b"}),
+    "resource requests are required": lambda one: container(one).pop("resources"),
+    "wildcards are not allowed": lambda one: spec(one)["install"]["spec"]["permissions"][0]["rules"].append(
+        {"verbs": ["*"]}
+    ),
+    "not listed in spec.relatedImages": lambda one: container(one).update(image="example.com/other:1"),
     "was not replaced": lambda one: container(one)["args"].append("${OPERATOR_IMAGE}"),
-    "bytes: more than": lambda one: spec(one).update(description="x" * bundlelint.LIMIT),
+    "bytes exceed the limit of": lambda one: spec(one).update(description="x" * bundlelint.LIMIT),
 }
 
 

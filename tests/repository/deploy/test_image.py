@@ -30,4 +30,4 @@ def test_image_is_built_by_the_available_tool(tmp_path: Path) -> None:
 def test_missing_build_tools_are_named(tmp_path: Path) -> None:
     done = build(tmp_path)
     assert done.returncode == 1
-    assert done.stderr == "error: no podman and no buildah on this machine: install one of them\n"
+    assert done.stderr == "error: podman or buildah not found. Install one of them\n"

@@ -79,19 +79,19 @@ def test_release_notes_end_at_the_previous_release() -> None:
 
 
 def test_version_without_notes_is_not_released() -> None:
-    with pytest.raises(SystemExit, match=r'no heading "## 9\.9\.9 - YYYY-MM-DD": write its notes'):
+    with pytest.raises(SystemExit, match=r'no heading "## 9\.9\.9 - YYYY-MM-DD". Write the release notes'):
         changelog.released("## 1.0.0 - 1970-01-01\n", "9.9.9")
 
 
 def test_tree_with_unreleased_changes_is_refused() -> None:
     """The files of such a release would contain the previous version."""
     changed = "# Changelog\n\n## Unreleased\n\n### Added\n- d\n\n## 1.1.0 - 1970-01-02\n- c\n"
-    with pytest.raises(SystemExit, match=r'changes that 1\.1\.0 does not have: CHANGELOG\.md, heading "## Unreleased"'):
+    with pytest.raises(SystemExit, match=r'contains changes after 1\.1\.0: CHANGELOG\.md, heading "## Unreleased"'):
         changelog.refuse_unreleased(changed, [], "1.1.0")
     empty = "# Changelog\n\n## Unreleased\n\n## 1.1.0 - 1970-01-02\n- c\n"
     fragments = ["e.md", "b.md", "a.md", "c.md"]
     with pytest.raises(
-        SystemExit, match=r"changelog\.d/a\.md, changelog\.d/b\.md, changelog\.d/c\.md and 1 more; raise"
+        SystemExit, match=r"changelog\.d/a\.md, changelog\.d/b\.md, changelog\.d/c\.md and 1 more\. Increase"
     ):
         changelog.refuse_unreleased(empty, fragments, "1.1.0")
     changelog.refuse_unreleased(empty, [], "1.1.0")
@@ -101,7 +101,7 @@ def test_tree_with_unreleased_changes_is_refused() -> None:
 def test_make_release_refuses_unreleased_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "CHANGELOG.md").write_text("## Unreleased\n- d\n")
     monkeypatch.setattr(release, "ROOT", tmp_path)
-    with pytest.raises(SystemExit, match="this tree has changes"):
+    with pytest.raises(SystemExit, match="this tree contains changes"):
         release.main([str(tmp_path / "dist")])
     assert not (tmp_path / "dist").exists()
 
@@ -145,7 +145,7 @@ def test_optional_permissions_are_in_both_archives() -> None:
 
 def test_nonempty_directory_is_neither_emptied_nor_used(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
-    with pytest.raises(SystemExit, match="is not empty: mine: empty it"):
+    with pytest.raises(SystemExit, match=r"is not empty: mine\. Empty it"):
         release.build(ROOT, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
@@ -245,4 +245,4 @@ def test_runbooks_may_be_published_elsewhere(tmp_path: Path) -> None:
 def test_malformed_url_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
     with pytest.raises(SystemExit):
         release.main([str(tmp_path), option, "docs/how-to/alerts.md"])
-    assert f"{option}: 'docs/how-to/alerts.md' is not a URL: write it with https://" in capsys.readouterr().err
+    assert f"{option}: 'docs/how-to/alerts.md' is not a URL. Use https://" in capsys.readouterr().err

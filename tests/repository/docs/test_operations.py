@@ -32,7 +32,7 @@ from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.operator import openshift
-from leaderworkerset.rendezvous.__main__ import find_obstacle
+from leaderworkerset.rendezvous.__main__ import find_failure
 from leaderworkerset.webhooks.configurations import SECRET_NAME
 from localkube.kubelet.sandbox import ipam
 from lwsctl.cli.rollouts import nodewrites
@@ -164,7 +164,7 @@ def test_rendezvous_reaches_a_rank_that_listens_on_ipv6() -> None:
     except OSError:
         pytest.skip("this machine has no IPv6")
     with closing(listener):
-        assert find_obstacle("::1", listener.getsockname()[1], 5.0) is None
+        assert find_failure("::1", listener.getsockname()[1], 5.0) is None
 
 
 MEASURED: Final[Mapping[str, tuple[str, int | None]]] = {

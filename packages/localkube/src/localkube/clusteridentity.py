@@ -41,7 +41,7 @@ def load_or_create(path: Path, now: datetime) -> Identity:
         return identity
     except (msgspec.MsgspecError, OSError) as error:
         raise IdentityError(
-            f"{path}: cannot be used ({error}); delete it to give the cluster a new identity"
+            f"{path}: cannot use the file ({error}). Delete it to create a new cluster identity"
         ) from error
 
 

@@ -59,7 +59,7 @@ class Nodes:
         if not (self.gpus or self.devices.by_node):
             return nodes
         if GPU in nodes.capacity:
-            raise SettingsError("gpus", f"{GPU} is also in the capacity; omit one of them")
+            raise SettingsError("gpus", f"{GPU} is also specified in the capacity. Remove one of them")
         if self.gpus:
             return nodes.with_gpus(self.gpus)
         first, *others = (replace(nodes, count=1).with_gpus(len(own)) for own in self.devices.by_node)

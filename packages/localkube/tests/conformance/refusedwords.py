@@ -149,7 +149,7 @@ TABLE: tuple[RefusedError, ...] = (
         "the messages about bodies with a different or missing kind or version differ",
         "code and reason are the same",
         path=r"\.message",
-        embedded="(.*the object is of another kind|the API version in the data .*|the object provided is unrecognized .*)",
+        embedded="(.*the object has a different kind|the API version in the data .*|the object provided is unrecognized .*)",
     ),
     RefusedError(
         "protobuf is not served",

@@ -322,7 +322,9 @@ SCENARIOS: Final[dict[str, Observed]] = {
         [placed(status={"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."})]
     ),
     "LWS-E055": without_gate(),
-    "LWS-E057": waiting("ImageNotMapped", "images are not pulled here, and the container has no command"),
+    "LWS-E057": waiting(
+        "ImageNotMapped", "the container does not have a command, and images are not pulled on a local cluster"
+    ),
     "LWS-E058": waiting("ImagePullBackOff", 'Back-off pulling image "vllm:1"'),
     "LWS-E059": waiting("ErrImagePull", "dial tcp: lookup registry.example.com: no such host"),
     "LWS-E060": waiting(
@@ -374,7 +376,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
     ),
     "LWS-E117": waiting(
         "CreateContainerConfigError",
-        'container "main" declares no port named "http"; name a port it declares',
+        'container "main" does not declare a port named "http". Use a declared port',
     ),
     "LWS-E068": observed(
         [

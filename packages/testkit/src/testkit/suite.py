@@ -92,13 +92,13 @@ def pytest_configure() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options for the second attempt of `make test` (with `--last-failed`), and for recorded counts."""
-    parser.addoption("--second-try", action="store_true", help="list the tests that pass: they failed before")
+    parser.addoption("--second-try", action="store_true", help="list the tests that passed when they were retried")
     parser.addoption(
         "--tier",
         choices=get_args(Tier),
-        help="run only what `make test`, `make test-kubernetes` or `make test-node` runs",
+        help="run only the tests of `make test`, `make test-kubernetes` or `make test-node`",
     )
-    parser.addoption("--record", type=Path, metavar="FILE", help="keep the counts of this run there (tests/results.py)")
+    parser.addoption("--record", type=Path, metavar="FILE", help="file for counts of this run (tests/results.py)")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -215,12 +215,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             summary = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.items())
             terminalreporter.line(f"{part}: {summary}")
     if unstable := unstable_tests(terminalreporter, config):
-        terminalreporter.section("unstable tests: they failed, and passed when tried again; mend them")
+        terminalreporter.section("unstable tests, which failed and then passed when retried")
         for node in unstable:
             terminalreporter.line(f"unstable: {node}")
         if len(unstable) > MOST_UNSTABLE:
             terminalreporter.line(
-                f"{len(unstable)} tests are unstable, and at most {MOST_UNSTABLE} may be: the run fails"
+                f"{len(unstable)} tests are unstable, but at most {MOST_UNSTABLE} are permitted, so the run fails"
             )
 
 

@@ -30,7 +30,7 @@ class _JumpingSelector(selectors.SelectSelector):
         ready = super().select(0 if timeout is not None else PATIENCE)
         if not ready:
             if timeout is None:
-                raise RuntimeError("deadlock: every task waits, and no timer is set")
+                raise RuntimeError("deadlock: all tasks are waiting, and no timer is set")
             self.now += max(timeout, 0.0)
         return ready
 

@@ -10,5 +10,5 @@ def until(check: Callable[[], Any], what: str, seconds: float = 30, *, poll: flo
     """Wait for a condition without events by checking it every tenth of a second."""
     deadline = time.monotonic() + seconds
     while not check():
-        assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"
+        assert time.monotonic() < deadline, f"{what} did not occur within {seconds} s"
         select.select([], [], [], poll)

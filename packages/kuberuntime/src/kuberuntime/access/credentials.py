@@ -36,7 +36,7 @@ class Credentials:
 def read_file(path: Path) -> bytes:
     """Return the content of a small file. Raise `OSError` if the file is unreadable or too large."""
     if "\0" in str(path):
-        raise OSError(errno.EINVAL, "there is a null character in the name", str(path))
+        raise OSError(errno.EINVAL, "the file name contains a null character", str(path))
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
@@ -50,8 +50,8 @@ def checked_token(token: str, entry: str) -> str:
     if unfit is None:
         return token
     raise ConfigError(
-        f"{entry}: Invalid value: character {unfit + 1} of the token is a space, a control character or not ASCII: "
-        "copy the token again"
+        f"{entry}: Invalid value: character {unfit + 1} of the token is a space, a control character or not ASCII. "
+        "Copy the token again"
     )
 
 
@@ -119,7 +119,7 @@ class StoredCredentials:
     def _read(self) -> Credentials:
         token = self._token.read().decode(errors="replace").strip()
         if self._token.file is not None and not token:
-            raise ConfigError(f"{self._token.entry}: {self._token.file} is empty: it must contain a bearer token")
+            raise ConfigError(f"{self._token.entry}: {self._token.file} is empty, but must contain a bearer token")
         return Credentials(checked_token(token, self._token.entry), self._certificate.read(), self._key.read())
 
 

@@ -57,8 +57,8 @@ class ExecCredentials:
     ) -> None:
         if config.api_version not in EXEC_VERSIONS:
             raise ConfigError(
-                f"{entry}.apiVersion: Unsupported value: {config.api_version!r}: "
-                f"update the plugin and its entry to {EXEC_VERSIONS[0]}"
+                f"{entry}.apiVersion: Unsupported value: {config.api_version!r}: supported values: {EXEC_VERSIONS[0]}. "
+                "Update the plugin and its entry"
             )
         self._config = config
         self._entry = entry
@@ -111,13 +111,13 @@ class ExecCredentials:
                 await output.is_complete
                 if len(output.printed) > LARGEST_OUTPUT:
                     raise ConfigError(
-                        f"{self._entry}: {self._config.command} printed more than {LARGEST_OUTPUT >> 20} MiB: "
-                        "it must print one ExecCredential; run the command manually"
+                        f"{self._entry}: {self._config.command} printed more than {LARGEST_OUTPUT >> 20} MiB. Check "
+                        "that it prints one ExecCredential"
                     )
                 await output.has_exited
         except TimeoutError as error:
             raise ConfigError(
-                f"{self._entry}: {self._config.command} printed nothing in {EXEC_TIMEOUT:.0f} s"
+                f"{self._entry}: {self._config.command} did not print credentials within {EXEC_TIMEOUT:.0f} s"
             ) from error
         finally:
             if not output.has_exited.done():
@@ -132,15 +132,17 @@ class ExecCredentials:
         try:
             printed = msgspec.json.decode(output, type=_ExecCredential)
         except msgspec.DecodeError as error:
-            raise ConfigError(f"{self._entry}: {self._config.command} printed no ExecCredential: {error}") from error
+            raise ConfigError(
+                f"{self._entry}: {self._config.command} did not print a valid ExecCredential: {error}"
+            ) from error
         if printed.api_version != self._config.api_version:
             raise ConfigError(
-                f"{self._entry}: {self._config.command} printed {printed.api_version}, "
-                f"but the entry specifies {self._config.api_version}"
+                f"{self._entry}: {self._config.command} printed {printed.api_version}, but the entry specifies "
+                f"{self._config.api_version}"
             )
         status = printed.status
         if not status.token and not (status.client_certificate_data and status.client_key_data):
-            raise ConfigError(f"{self._entry}: {self._config.command} printed neither a token nor a client certificate")
+            raise ConfigError(f"{self._entry}: {self._config.command} did not print a token or a client certificate")
         self._expires = status.expiration_timestamp
         certificate, key = status.client_certificate_data or "", status.client_key_data or ""
         token = checked_token((status.token or "").strip(), f"{self._entry}: {self._config.command}")

@@ -53,7 +53,7 @@ def _walk(path: Path) -> Path:
             _require_above(place / part, status)
             if links > LINKS_LIMIT:
                 raise OwnershipError(
-                    f"{path}: contains too many symbolic links: specify the real path of the directory"
+                    f"{path}: contains too many symbolic links. Specify the real path of the directory"
                 )
             target = (place / part).readlink()
             place = Path("/") if target.is_absolute() else place
@@ -73,15 +73,15 @@ def _require_above(place: Path, status: os.stat_result) -> None:
     """
     if os.geteuid() != ROOT and status.st_uid not in (ROOT, os.geteuid()):
         raise OwnershipError(
-            f"{place}: belongs to user {status.st_uid}, who can replace its contents: use a different directory"
+            f"{place}: belongs to user {status.st_uid}, who can replace its contents. Use a different directory"
         )
 
 
 def _require_owner(path: Path, status: os.stat_result) -> None:
     if status.st_uid != os.geteuid():
         raise OwnershipError(
-            f"{path}: belongs to user {status.st_uid}, and this is user {os.geteuid()}: start the cluster as its "
-            "owner, or choose a directory of your own"
+            f"{path}: belongs to user {status.st_uid}, but the current user is {os.geteuid()}. Run the command as its "
+            "owner, or use your own directory"
         )
 
 
@@ -97,8 +97,8 @@ def _require_closed(place: Path, status: os.stat_result, *, allows_sticky: bool)
         return
     if writable:
         raise OwnershipError(
-            f"{place}: other users have write permission (mode {stat.S_IMODE(status.st_mode):04o}): run `chmod go-w {place}`, "
-            "or choose a directory of your own"
+            f"{place}: other users have write permission (mode {stat.S_IMODE(status.st_mode):04o}). Run `chmod go-w "
+            f"{place}`, or use your own directory"
         )
 
 

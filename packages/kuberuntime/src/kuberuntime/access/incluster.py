@@ -25,7 +25,8 @@ def access(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) ->
     token, authority = directory / "token", directory / "ca.crt"
     if not token.exists():
         raise ConfigError(
-            f"{token}: no such file, though {HOST} is set: set automountServiceAccountToken, or give --kubeconfig"
+            f"{token}: no such file, although {HOST} is set. Set automountServiceAccountToken to true, or specify "
+            "--kubeconfig"
         )
     nothing = SecretEntry(str(directory))
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"

@@ -153,7 +153,7 @@ def load(environment: Mapping[str, str], *, kubeconfig: str = "", context: str =
     if is_empty and not kubeconfig and incluster.is_available(environment):
         return incluster.access(environment)
     if not config.files and (paths := environment.get("KUBECONFIG", "").strip(":")):
-        raise NotConfiguredError(f"no file in KUBECONFIG exists: {paths}")
+        raise NotConfiguredError(f"the files in KUBECONFIG do not exist: {paths}")
     return resolve(config, context)
 
 
@@ -162,7 +162,7 @@ def find(environment: Mapping[str, str], kubeconfig: str = "") -> tuple[Path, ..
     if kubeconfig:
         path = _expanded(kubeconfig)
         if not _exists(path):
-            raise ConfigError(f"{path}: no such file: give the path of a kubeconfig")
+            raise ConfigError(f"{path}: no such file. Specify the path of a kubeconfig file")
         return (path,)
     parts = [part for part in environment.get("KUBECONFIG", "").split(":") if part]
     candidates = [_expanded(part) for part in parts] or [_expanded(environment.get("HOME", "~")) / ".kube" / "config"]
@@ -182,7 +182,7 @@ def _exists(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL character in the name
         return False
     except OSError as error:  # a directory without search permission, or a name that is too long
-        raise ConfigError(f"{path}: cannot read it: {error.strerror}") from error
+        raise ConfigError(f"{path}: cannot read the file: {error.strerror}") from error
     return True
 
 
@@ -215,15 +215,15 @@ def parse(path: Path) -> _File:
     try:
         document = yamltext.load(read_file(path))
     except OSError as error:
-        raise ConfigError(f"{path}: cannot read it: {error.strerror}") from error
+        raise ConfigError(f"{path}: cannot read the file: {error.strerror}") from error
     except YamlError as error:
-        raise ConfigError(f"{path}: not YAML: {error}") from error
+        raise ConfigError(f"{path}: invalid YAML: {error}") from error
     if document is None:
         return _File()
     try:
         return msgspec.convert(_without_nulls(document), type=_File)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{path}: not a kubeconfig: {error}") from error
+        raise ConfigError(f"{path}: invalid kubeconfig: {error}") from error
 
 
 def resolve(config: KubeConfig, context: str = "") -> Access:
@@ -258,15 +258,17 @@ def _merge(entries: Iterable[tuple[str, Entry[T]]]) -> dict[str, Entry[T]]:
 def _lookup(entries: Mapping[str, Entry[T]], name: str, what: str, where: str) -> Entry[T]:
     if name not in entries:
         names = ", ".join(sorted(entries)) or "none"
-        raise ConfigError(f"{where}: there is no {what} {name!r}; there are: {names}")
+        raise ConfigError(f"{where}: {what} {name!r} does not exist; available: {names}")
     return entries[name]
 
 
 def _no_context(config: KubeConfig) -> ConfigError:
     if not config.files:
-        return NotConfiguredError("no kubeconfig: set KUBECONFIG, write ~/.kube/config, or give --kubeconfig")
+        return NotConfiguredError(
+            "kubeconfig not found. Set KUBECONFIG, create ~/.kube/config, or specify --kubeconfig"
+        )
     names = ", ".join(sorted(config.contexts)) or "none"
-    return ConfigError(f"{_places(config)}: no current-context: specify one of these contexts with --context: {names}")
+    return ConfigError(f"{_places(config)}: current-context is not set. Specify --context with one of: {names}")
 
 
 def _places(config: KubeConfig) -> str:
@@ -280,7 +282,7 @@ def _check_server(cluster: Entry[Cluster], user: Entry[User] | None) -> None:
     stays_here = urls.is_loopback(parts.hostname or "") and not value.proxy_url
     if parts.scheme == "http" and not stays_here and user is not None and user.value.has_token:
         raise ConfigError(
-            f"{entry}: Invalid value: {value.server!r}: would send the token of {user.path} unencrypted: use https://"
+            f"{entry}: Invalid value: {value.server!r}: would send the token of {user.path} unencrypted. Use https://"
         )
 
 
@@ -289,7 +291,7 @@ def _tls(cluster: Entry[Cluster]) -> TLS:
     if value.insecure_skip_tls_verify and (value.certificate_authority or value.certificate_authority_data):
         raise ConfigError(
             f"{cluster.field('insecure-skip-tls-verify')}: Invalid value: true: specifying a root certificates file "
-            "with the insecure flag is not allowed: remove one of them"
+            "with the insecure flag is not allowed. Remove one of them"
         )
     authority = _material(
         cluster, "certificate-authority", value.certificate_authority, value.certificate_authority_data
@@ -316,22 +318,27 @@ def _credentials(user: Entry[User], cluster: JSONObject) -> CredentialSource:
     source = StoredCredentials(token=_token(user), certificate=certificate, key=key)
     if bool(certificate.read()) != bool(key.read()):
         lacking = key if certificate.read() else certificate
-        raise ConfigError(f"{lacking.entry}: Required value: a client certificate and its key belong together")
+        raise ConfigError(
+            f"{lacking.entry}: Required value: a client certificate requires a key, and a key requires a certificate"
+        )
     return source
 
 
-NO_IMPERSONATION: Final = "impersonation is not supported: use credentials of your own"
+NO_IMPERSONATION: Final = "impersonation is not supported. Use the credentials of the intended user"
 
 REFUSED: Final[tuple[tuple[Callable[[User], bool], str, str], ...]] = (
     (
         lambda user: bool(user.username or user.password),
         "username",
-        "Kubernetes has no basic authentication since 1.19: use a token, a client certificate or an exec plugin",
+        (
+            "Kubernetes does not support basic authentication since 1.19. Use a token, a client certificate or an exec "
+            "plugin"
+        ),
     ),
     (
         lambda user: user.auth_provider is not None,
         "auth-provider",
-        "Kubernetes has no auth providers since 1.26: use an exec plugin",
+        "Kubernetes does not support auth providers since 1.26. Use an exec plugin",
     ),
     (lambda user: bool(user.impersonated), "as", NO_IMPERSONATION),
     (lambda user: bool(user.impersonated_uid), "as-uid", NO_IMPERSONATION),
@@ -354,7 +361,7 @@ def _material(entry: Entry[T], field: str, path: str, data: str) -> SecretEntry:
     try:
         return SecretEntry(entry.field(f"{field}-data"), base64.b64decode("".join(data.split()), validate=True))
     except ValueError as error:
-        raise ConfigError(f"{entry.field(f'{field}-data')}: not base64: {error}") from error
+        raise ConfigError(f"{entry.field(f'{field}-data')}: invalid base64: {error}") from error
 
 
 def _exec_cluster(cluster: Entry[Cluster], tls: TLS) -> JSONObject:

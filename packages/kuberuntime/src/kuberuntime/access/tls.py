@@ -29,7 +29,7 @@ def _trusting(tls: TLS) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cadata=tls.authority.decode())
     except (ssl.SSLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{tls.entry}: not a PEM certificate: {_reason(error)}") from error
+        raise ConfigError(f"{tls.entry}: invalid PEM certificate: {_reason(error)}") from error
 
 
 def _show(context: ssl.SSLContext, credentials: Credentials) -> None:
@@ -41,7 +41,7 @@ def _show(context: ssl.SSLContext, credentials: Credentials) -> None:
         context.load_cert_chain(path, password=lambda: b"")
     except ssl.SSLError as error:
         raise ConfigError(
-            f"the client certificate and key do not match, or are not PEM without a passphrase: {_reason(error)}"
+            f"the client certificate and key do not match, or they are not PEM without a passphrase: {_reason(error)}"
         ) from error
     finally:
         Path(path).unlink()

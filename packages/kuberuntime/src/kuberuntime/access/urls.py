@@ -12,14 +12,14 @@ USER_INFORMATION = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)?.*@", re.DOTALL)
 
 def check_server(url: str, entry: str) -> SplitResult:
     """Return the parts of an API server URL. Raise `ConfigError` if the URL is invalid."""
-    advice = "must be a URL like https://host:6443"
+    advice = "must be a URL such as https://host:6443"
     parts = split(url, entry, advice)
     if parts.scheme not in {"https", "http"} or parts.query or parts.fragment:
         raise ConfigError(f"{entry}: Invalid value: {redacted(url)!r}: {advice}")
     if "@" in parts.netloc:
         raise ConfigError(
-            f"{entry}: Invalid value: {redacted(url)!r}: a user and password in the URL are not supported: "
-            "use a token, a client certificate or an exec plugin"
+            f"{entry}: Invalid value: {redacted(url)!r}: the URL must not contain a user and password. Use a token, a "
+            "client certificate or an exec plugin"
         )
     return parts
 
@@ -76,7 +76,7 @@ def choose(server: str, configured: str, environment: Mapping[str, str]) -> str:
     """
     proxy = configured or _from_environment(server, environment)
     if proxy:
-        advice = "only http:// and https:// proxies are supported, as in http://proxy:3128"
+        advice = "must be a http:// or https:// URL, such as http://proxy:3128"
         if split(proxy, f"proxy of {server}", advice).scheme not in SCHEMES:
             raise ConfigError(f"proxy of {server}: Invalid value: {redacted(proxy)!r}: {advice}")
     return proxy

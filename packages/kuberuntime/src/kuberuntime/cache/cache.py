@@ -77,7 +77,7 @@ class Store:
     def by_index(self, name: str, value: str) -> Sequence[JSONObject]:
         """Return the objects with the index value `value` in the index `name`."""
         if name not in self._contents.indexers:
-            raise KeyError(f"no index {name!r}; there are: {', '.join(self._contents.indexers) or 'none'}")
+            raise KeyError(f"index {name!r} does not exist; available: {', '.join(self._contents.indexers) or 'none'}")
         return tuple(self._contents.indexes.get(name, {}).get(value, {}).values())
 
     def __len__(self) -> int:

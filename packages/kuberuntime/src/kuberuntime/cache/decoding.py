@@ -108,7 +108,7 @@ class Decoder:
             head = _HEAD.match(line)
             obj = self._identity | _identified(line[head.end() :] if head else b"")
         except ValueError:
-            excerpt = f"the watch sent a line that is not an event: {line[:EXCERPT]!r}: {error}"
+            excerpt = f"the watch sent an invalid event: {line[:EXCERPT]!r}: {error}"
             raise ConnectionFailedError(excerpt) from error
         self._report(obj, error)
         return watch.StreamEvent(watch.UNUSABLE, obj)
@@ -134,7 +134,7 @@ def children(text: bytes) -> Iterator[bytes]:
             case b"," | b":" if depth == 1:
                 yield text[start : token.start()]
                 start = token.end()
-    raise ValueError("an array or object ends early")
+    raise ValueError("an array or object is incomplete")
 
 
 def _members(text: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -164,5 +164,5 @@ def _identified(text: bytes) -> JSONObject:
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             metadata[msgspec.json.decode(name, type=str)] = msgspec.json.decode(value)
     if not metadata.get("name"):
-        raise ValueError("an object without a name")
+        raise ValueError("the object has no name")
     return {"metadata": metadata}

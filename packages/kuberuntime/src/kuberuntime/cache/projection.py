@@ -258,7 +258,7 @@ def parse(text: str) -> Path:
     while position < len(text):
         match = _STEP.match(text, position)
         if match is None:
-            raise ValueError(f"path {text!r}: {text[position:]!r}: want a field, [] or ['key']")
+            raise ValueError(f"path {text!r}: invalid step {text[position:]!r}: must be a field, [] or ['key']")
         steps.append(next(step for step in match.groups() if step is not None))
         position = match.end()
     return tuple(steps)

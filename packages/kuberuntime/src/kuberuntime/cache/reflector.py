@@ -151,7 +151,11 @@ class Reflector:
         self._feed(watch.StreamEnded(lasted))
         if self._state.phase is Phase.EMPTY and self._state.empty:
             report = log.warning if self._state.empty == watch.EMPTY_STREAMS else log.debug
-            report("watch repeatedly closed without events, listing", resource=self._name, times=self._state.empty)
+            report(
+                "watch closed repeatedly without events, listing the objects",
+                resource=self._name,
+                times=self._state.empty,
+            )
 
     def _received(self) -> float:
         """Record that the API server sent data, extend the time limit by `SILENCE`, and return the time."""
@@ -175,7 +179,7 @@ class Reflector:
             return
         self._feed(watch.StreamSilent())
         report = log.warning if self._state.silent and not before.silent else log.debug
-        report("watch is silent, reconnecting", resource=self._name, seconds=SILENCE)
+        report("watch did not send events in time, reconnecting", resource=self._name, seconds=SILENCE)
 
     def _feed(self, *inputs: watch.Input) -> None:
         if self._interrupted:

@@ -77,7 +77,7 @@ def exit_code(status: bytes) -> int:
     try:
         answer = msgspec.json.decode(status, type=_Status)
     except (msgspec.MsgspecError, UnicodeError) as error:
-        raise ConnectionFailedError(f"the status of the command cannot be read: {error}") from error
+        raise ConnectionFailedError(f"cannot read the status of the command: {error}") from error
     if answer.status == "Success":
         return 0
     causes = (answer.details or _Details()).causes or ()

@@ -86,7 +86,7 @@ class FencedTransport:
                 raise NotLeadingError(f"{what} was cancelled: this process is no longer the leader") from error
             if isinstance(error, TimeoutError):
                 raise ConnectionFailedError(
-                    f"{what} had no response within {seconds:.1f} s, the limit of the lease"
+                    f"{what} did not respond within {seconds:.1f} s, the remaining time of the lease"
                 ) from error
             raise
 

@@ -294,7 +294,7 @@ def explain(error: Exception) -> str:
             return os.strerror(os_error.errno) if os_error.errno else str(os_error)
         case aiohttp.ClientResponseError():  # its message contains the URL, which includes the proxy password
             who = "its proxy" if isinstance(error, aiohttp.ClientHttpProxyError) else "it"
-            return f"{who} answered {error.status} {error.message}"
+            return f"{who} responded with {error.status} {error.message}"
         case aiohttp.ServerDisconnectedError():
             return "it closed the connection without a response"
         case _:

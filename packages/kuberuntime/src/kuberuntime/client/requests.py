@@ -183,7 +183,7 @@ def _collection_path(resource: Resource, namespace: str) -> str:
 def _segment(resource: Resource, what: str, value: str) -> str:
     """Return `value` if it is a valid path segment, as API servers require for names."""
     if not value:
-        raise UnusableNameError(f"{resource.kind}: {what}: Required value: give the {what} of the object")
+        raise UnusableNameError(f"{resource.kind}: {what}: Required value: specify the {what} of the object")
     if value in {".", ".."} or "/" in value or "%" in value:
         raise UnusableNameError(
             f"{resource.kind}: {what}: Invalid value: {value!r}: may not be '.' or '..' or contain '/' or '%'"

@@ -248,7 +248,7 @@ class EventRecorder:
             self._unqueue(self._waiting.drop())
             self._dropped += 1
             if self._dropped.bit_count() == 1:  # 1, 2, 4, 8, …: thousands of occurrences cause only a few log lines
-                log.warning("events dropped: the queue is full", dropped=self._dropped, limit=QUEUE)
+                log.warning("events dropped because the queue is full", dropped=self._dropped, limit=QUEUE)
 
     @staticmethod
     def _unqueue(series: Series) -> Event | None:
@@ -260,7 +260,7 @@ class EventRecorder:
         try:
             await self._write_patiently(series, event)
         except KubeError as error:
-            log.warning("event lost", name=_name(event, series), reason=event.reason, error=str(error))
+            log.warning("failed to write an event", name=_name(event, series), reason=event.reason, error=str(error))
 
     async def _write_patiently(self, series: Series, event: Event) -> None:
         """Write one event. Retry while the API server restarts or is overloaded."""
@@ -268,7 +268,7 @@ class EventRecorder:
             try:
                 await self._write(series, event)
             except PASSING as error:
-                log.debug("event delayed", name=_name(event, series), error=str(error))
+                log.debug("failed to write an event, retrying", name=_name(event, series), error=str(error))
                 await asyncio.sleep(RETRY.delay(failures))
             else:
                 return

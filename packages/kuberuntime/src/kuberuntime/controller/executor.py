@@ -236,7 +236,7 @@ class Executor:
         target, content = target_of(action), content_of(action)
         wait = self._contention.wait(target, content, self._clock.monotonic())
         if wait and (not self._contention.reports(target) or await self._is_contested(action, target)):
-            raise PostponedError(f"{action.resource.kind} {target.key}: a different writer reverts a write", wait)
+            raise PostponedError(f"{action.resource.kind} {target.key}: a different writer reverts the write", wait)
         outcome = await self._send(action)
         self._contention.wrote(target, content, self._clock.monotonic())
         return outcome
@@ -247,7 +247,7 @@ class Executor:
         fields = contested(action, stored) if stored else ""
         if fields:
             log.warning(
-                "a different writer reverts a write", kind=action.resource.kind, object=str(target.key), fields=fields
+                "a different writer reverts the write", kind=action.resource.kind, object=str(target.key), fields=fields
             )
             self._record(naming_events(action.on_contention, fields))
         else:
@@ -283,7 +283,7 @@ class Executor:
                 _check_fields(action, existing, error)
                 return
             if owner and (owner.get("kind"), owner.get("name")) == (expected.get("kind"), expected.get("name")):
-                raise RequeueError(f"{error}: it belongs to a predecessor of {owner['kind']} {owner['name']}")
+                raise RequeueError(f"{error}: it belongs to a previous {owner['kind']} {owner['name']}")
             used = None if owner else next((kind for kind in action.accepted if kind.admits(existing)), None)
             if used is not None:
                 self._record(used.events)
@@ -364,7 +364,7 @@ def _raise_one(failures: Sequence[ExecutionError]) -> None:
         return
     raised, *others = sorted(failures, key=lambda failure: not _is_failure(failure))
     if others:
-        log.warning("more actions failed", count=len(others), errors=[str(other) for other in others[:LOGGED]])
+        log.warning("other actions failed", count=len(others), errors=[str(other) for other in others[:LOGGED]])
     raise raised
 
 

@@ -134,7 +134,7 @@ class Expectations:
         """Request a new list from informers that are late. Informers with a list in progress have more time."""
         behind = [informer for informer in hold.open if not informer.is_relisting]
         log.warning(
-            "cache does not contain a write yet",
+            "the cache does not contain a previous write yet",
             key=str(hold.key),
             kinds=[informer.resource.kind for informer in hold.open],
         )

@@ -292,15 +292,15 @@ async def _process(queue: WorkQueue[K], process: Process[K], key: K, bound: stru
         again = await process(key)
     except RequeueError as stale:
         delay = queue.add_rate_limited(key)
-        bound.debug("planning again", key=str(key), reason=str(stale), retry_in=delay)
+        bound.debug("requeued", key=str(key), reason=str(stale), retry_in=delay)
         return Result.REQUEUE
     except KubeError as error:
         delay = queue.add_rate_limited(key)
         report = bound.debug if is_quiet(error, delay) else bound.warning
-        report("reconcile failed", key=str(key), error=str(error), retry_in=delay)
+        report("failed to reconcile", key=str(key), error=str(error), retry_in=delay)
     except Exception:  # noqa: BLE001 - loop edge: an error in one key must not stop the others
         delay = queue.add_rate_limited(key)
-        bound.exception("reconcile broke", key=str(key), retry_in=delay)
+        bound.exception("unexpected error in a reconciliation", key=str(key), retry_in=delay)
     else:
         queue.forget(key)
         if again is None:

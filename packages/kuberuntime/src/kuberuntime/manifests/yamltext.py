@@ -82,7 +82,7 @@ def load(text: str | bytes, *, unique_keys: bool = False) -> JSON:
     first: Document | None = None
     for document in documents(text, unique_keys=unique_keys):
         if first is not None:
-            raise YamlError(document.line, "expected one document, found several")
+            raise YamlError(document.line, "expected one document, but found several")
         first = document
     return first.value if first else None
 
@@ -108,7 +108,7 @@ def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Docum
         line = characters[: error.position].count("\n") + 1
         raise YamlError(line, f"{error.reason} at position {error.position}") from error
     except UnicodeEncodeError as error:  # half of a surrogate pair
-        raise YamlError(1, f"not text: {error.reason}") from error
+        raise YamlError(1, f"invalid text: {error.reason}") from error
 
 
 def resolve(text: str) -> Scalar:
@@ -150,13 +150,13 @@ def decoded(text: str | bytes) -> str:
         return text.decode()
     except UnicodeDecodeError as error:
         line = text[: error.start].count(b"\n") + 1
-        raise YamlError(line, f"not UTF-8 text at byte {error.start}") from error
+        raise YamlError(line, f"invalid UTF-8 at byte {error.start}") from error
 
 
 def _check_directives(text: str) -> None:
     count = len(TAG_DIRECTIVE.findall(text))
     if count > MAX_TAG_DIRECTIVES:
-        raise YamlError(1, f"{count} %TAG directives, more than {MAX_TAG_DIRECTIVES}")
+        raise YamlError(1, f"contains {count} %TAG directives, but at most {MAX_TAG_DIRECTIVES} are allowed")
 
 
 class _Open(Struct):
@@ -226,7 +226,7 @@ class _Builder:
             raise YamlError(line, f"nested more than {MAX_DEPTH} levels deep")
         if self._open and self._open[-1].awaits_key:
             raise YamlError(
-                line, f"a {'mapping' if kind == 'map' else 'list'} cannot be a key: JSON keys must be strings"
+                line, f"a {'mapping' if kind == 'map' else 'list'} cannot be a key, because JSON keys must be strings"
             )
         if event.anchor:
             self._anchors.pop(event.anchor, None)
@@ -250,7 +250,9 @@ class _Builder:
         self._size += anchored.size
         self._aliased += anchored.size
         if self._aliased > MAX_ALIASED:
-            raise YamlError(line, f"alias *{name}: aliases repeat more than {MAX_ALIASED} characters and nodes")
+            raise YamlError(
+                line, f"alias *{name}: aliases must not repeat more than {MAX_ALIASED} characters and nodes"
+            )
         self._put(anchored.value, line)
 
     def _put(self, value: JSON, line: int, *, is_merge: bool = False) -> None:
@@ -276,9 +278,7 @@ class _Builder:
         if is_merge:
             return
         if self._unique_keys and parent.key in parent.lines:
-            raise YamlError(
-                line, f"key {parent.key!r} is duplicated; it was first defined in line {parent.lines[parent.key]}"
-            )
+            raise YamlError(line, f"key {parent.key!r} is already defined in line {parent.lines[parent.key]}")
         parent.lines[parent.key] = line
 
     def _note_start(self, line: int) -> None:
@@ -304,7 +304,7 @@ def _tagged(text: str, tag: str) -> Scalar:
     if tag == CORE + "float" and type(value) is int:
         return float(value)
     if type(value) is not TYPES[tag]:
-        raise ValueError(f"{text!r} is not a value of its tag {_short(tag)}")
+        raise ValueError(f"{text!r} is not a valid value for the tag {_short(tag)}")
     return value
 
 
@@ -325,7 +325,7 @@ def _key(value: JSON, line: int) -> str:
             return short if float(short := f"{value:g}") == value else repr(value)
         case _:
             what = "null" if value is None else "a mapping or a list"
-            raise YamlError(line, f"{what} cannot be a key: JSON keys must be strings; put it in quotes")
+            raise YamlError(line, f"{what} cannot be a key, because JSON keys must be strings. Put it in quotes")
 
 
 def key_text(event: yaml.ScalarEvent, line: int) -> str:
@@ -337,7 +337,7 @@ def _sources(value: JSON, line: int) -> list[JSON]:
     """Return the mappings that a merge key references, in ascending order of precedence."""
     sources = value[::-1] if isinstance(value, list) else [value]
     if not all(isinstance(source, dict) for source in sources):
-        raise YamlError(line, f"{MERGE} merges mappings: specify a mapping or a list of mappings")
+        raise YamlError(line, f"{MERGE} must have a mapping or a list of mappings")
     return sources
 
 
@@ -349,7 +349,7 @@ def _merged(mapping: _Open) -> JSON:
 
 
 def _unknown_tag(tag: str) -> str:
-    return f"tag {_short(tag)} has no meaning in JSON: remove it"
+    return f"tag {_short(tag)} is not supported in JSON. Remove it"
 
 
 def _short(tag: str) -> str:

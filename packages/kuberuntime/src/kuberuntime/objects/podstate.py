@@ -204,7 +204,7 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
         waiting = (container.get("state") or {}).get("waiting") or {}
         died = (container.get("lastState") or {}).get("terminated") or {}
         if waiting.get("reason") == "CrashLoopBackOff" and died:
-            next_start = "" if meta.is_deleting(pod) else "; waits before it is restarted"
+            next_start = "" if meta.is_deleting(pod) else "; waiting to be restarted"
             yield f"{container['name']}: {describe_termination(died)}{next_start}"
         elif waiting.get("message"):
             yield f"{container['name']}: {waiting['message']}"

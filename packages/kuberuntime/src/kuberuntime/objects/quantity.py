@@ -115,7 +115,7 @@ ZERO = Quantity(0)
 def parse(value: JSON) -> Quantity:
     """Parse a JSON quantity, which is a string, or a number from unquoted YAML."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise QuantityError("must be a quantity: a number, or a string like 500m, 2 or 1.5Gi")
+        raise QuantityError("must be a quantity: a number, or a string such as 500m, 2 or 1.5Gi")
     return _parse_text(str(value).strip())
 
 
@@ -160,7 +160,7 @@ def parse_list(resources: Mapping[str, JSON] | None) -> dict[str, Quantity]:
 def _parse_text(text: str) -> Quantity:
     match = PATTERN.fullmatch(text) if len(text) <= LONGEST_TEXT else None
     if match is None or not (match["whole"] or match["fraction"]):
-        raise QuantityError("must be a quantity like 500m, 2, 1.5Gi or 1e3")
+        raise QuantityError("must be a quantity such as 500m, 2, 1.5Gi or 1e3")
     whole, fraction = match["whole"], match["fraction"] or ""
     notation, multiple, power = _scale(match["suffix"] or "", match["exponent"])
     nanos = _shifted(int(whole + fraction) * multiple, power - len(fraction))
@@ -173,7 +173,7 @@ def _scale(suffix: str, exponent: str | None) -> tuple[Notation, int, int]:
     """Return the number of nano-units in a suffix's unit, which is a multiple of a power of ten."""
     if exponent is not None:
         if abs(int(exponent)) > LARGEST_EXPONENT:
-            raise QuantityError(f"must have an exponent between -{LARGEST_EXPONENT} and {LARGEST_EXPONENT}")
+            raise QuantityError(f"must have an exponent from -{LARGEST_EXPONENT} to {LARGEST_EXPONENT}")
         return Notation.EXPONENT, 1, NANO_DIGITS + int(exponent)
     if suffix in BINARY:
         return Notation.BINARY, 1024 ** BINARY[suffix], NANO_DIGITS

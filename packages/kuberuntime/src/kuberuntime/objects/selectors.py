@@ -121,8 +121,8 @@ def parse_labels(text: str) -> LabelSelector:
         match = _TERM.match(text, position)
         if match is None:
             raise SelectorError(
-                f"unable to parse label selector {text!r} at {text[position:].strip()!r}: "
-                "expected requirements such as a=b, a!=b, a in (b,c), a notin (b,c), a, !a, a>1 or a<1, separated by commas"
+                f"unable to parse label selector {text!r} at {text[position:].strip()!r}: expected requirements such "
+                "as a=b, a!=b, a in (b,c), !a or a>1, separated by commas"
             )
         requirements.append(_requirement(*_read_term(match)))
         position = match.end()

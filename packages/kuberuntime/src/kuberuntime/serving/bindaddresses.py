@@ -32,5 +32,5 @@ def parse_address(text: str) -> Address:
     host, colon, port = text.rpartition(":")
     number = decimals.natural(port)
     if not colon or number is None or number > HIGHEST_PORT:
-        raise ConfigError(f"address {text!r}: expected host:port, :port, or 0 to disable the server")
+        raise ConfigError(f"address {text!r}: must be host:port, :port, or 0 to disable the server")
     return Address(host.removeprefix("[").removesuffix("]"), number)

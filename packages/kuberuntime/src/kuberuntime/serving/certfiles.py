@@ -54,7 +54,7 @@ class CertificateFiles:
                 server_context(chain)
         except OSError as error:
             self._observer.read_certificate(failed=True)
-            raise ConfigError(f"{error.filename}: cannot read: {error.strerror}") from error
+            raise ConfigError(f"{error.filename}: cannot read the file: {error.strerror}") from error
         except ConfigError as error:
             self._observer.read_certificate(failed=True)
             raise ConfigError(f"{self._directory}: {error}") from error
@@ -73,5 +73,5 @@ class CertificateFiles:
             except ConfigError as error:
                 if str(error) != last_error:
                     last_error = str(error)
-                    log.warning("invalid certificate, retrying", error=last_error)
+                    log.warning("the certificate is invalid, retrying", error=last_error)
             await asyncio.sleep(INTERVAL)

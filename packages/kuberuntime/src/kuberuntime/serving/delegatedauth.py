@@ -149,17 +149,17 @@ def application(path: str, render: Callable[[], bytes], content_type: str, autho
         try:
             status = await authorizer.status(request.headers.get("Authorization", ""), path, request.remote or "")
         except KubeError as error:
-            return web.Response(status=503, text=f"cannot check the permission to read this: {error}")
+            return web.Response(status=503, text=f"cannot check whether you have permission to read this URL: {error}")
         match status:
             case 200:
                 return web.Response(body=render(), headers={"Content-Type": content_type})
             case 429:
-                text = "Too many requests with unknown tokens: retry after one second"
+                text = "Too many requests with unknown tokens. Retry after one second"
                 return web.Response(status=429, text=text, headers={"Retry-After": "1"})
             case 401:
-                return web.Response(status=401, text="Unauthorized: send a bearer token")
+                return web.Response(status=401, text="Unauthorized: the request requires a bearer token")
             case _:
-                return web.Response(status=403, text=f"Forbidden: this account may not get {path}")
+                return web.Response(status=403, text=f"Forbidden: this account does not have permission to get {path}")
 
     served = web.Application()
     served.add_routes([web.get(path, serve)])

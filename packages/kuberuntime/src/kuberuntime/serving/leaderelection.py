@@ -218,7 +218,7 @@ class LeaderElection:
                     if await self._renew_once():
                         pause = max(pause - (self._clock.monotonic() - begun), 0.0)
             except TimeoutError:
-                self._log.warning("the lease was not renewed in time")
+                self._log.warning("failed to renew the lease in time")
 
     async def _renew_once(self) -> bool:
         """Claim the lease. Retry concurrently while there is no response.
@@ -249,14 +249,14 @@ class LeaderElection:
                 try:
                     return await self._claim(self._own_lease, limit)
                 except (ConflictError, NotFoundError):
-                    self._log.debug("the lease changed since the last renewal")
+                    self._log.debug("the lease has changed since the last renewal")
             async with timeouts.within(limit):
                 lease = await self._client.find(LEASES, self._settings.lease)
             return await self._claim(lease, limit)
         except (KubeError, TimeoutError) as error:
             is_known = isinstance(error, KubeError) and self._client.has_reported(error)
             report = self._log.debug if is_known else self._log.warning
-            report("failed to claim the lease", error=str(error) or "no response in time")
+            report("failed to acquire the lease", error=str(error) or "no response in time")
             return False
 
     async def _claim(self, lease: JSONObject | None, limit: float | None) -> bool:
@@ -266,7 +266,7 @@ class LeaderElection:
         decision = decide(self._settings, lease, self._seen, self._clock)
         if isinstance(decision, Wait):
             self._deadline = float("-inf")
-            self._log.debug("waiting for the lease", holder=decision.holder)
+            self._log.debug("waiting for the lease to expire", holder=decision.holder)
             return False
         sent_at = self._clock.monotonic()
         async with timeouts.within(limit):
@@ -285,7 +285,7 @@ class LeaderElection:
             async with timeouts.within(min(self._settings.retry_period, RELEASE_SECONDS)):
                 await self._free(own_lease)
         except (KubeError, TimeoutError) as error:
-            self._log.warning("failed to release the lease, which will expire", error=str(error))
+            self._log.warning("failed to release the lease, waiting for it to expire", error=str(error))
         else:
             self._log.info("lease released")
 

@@ -276,7 +276,7 @@ class LimitListener:
                 self._factory, peer, ssl=self._context, ssl_handshake_timeout=handshake
             )
         except (OSError, ValueError) as error:  # a failed handshake affects only its client
-            log.debug("connection ended", server=self._name, error=str(error))
+            log.debug("connection closed", server=self._name, error=str(error))
             connection.cut()
 
     def _closed(self, number: int) -> None:
@@ -296,7 +296,7 @@ class LimitListener:
         self._unlogged += 1
         if loop.time() >= self._logged_at + LOG_SECONDS:
             log.warning(
-                "connections cannot be accepted: raise the limit of open files (ulimit -n)",
+                "cannot accept connections. Increase the limit of open files (ulimit -n)",
                 server=self._name,
                 error=error.strerror,
                 times=self._unlogged,

@@ -43,16 +43,19 @@ class Metrics:
         self._controllers = _ControllerMetrics(self._registry)
         self._requests = Tally(
             "rest_client_requests_total",
-            "Requests to the API server by status code, method and host.",
+            "Total number of requests to the API server, by status code, method and host.",
             ("code", "method", "host"),
             self._registry,
         )
         self._calls = Tally(
-            api_requests, "Requests to the API server by verb and resource.", ("verb", "resource"), self._registry
+            api_requests,
+            "Total number of requests to the API server, by verb and resource.",
+            ("verb", "resource"),
+            self._registry,
         )
         throttled = DurationHistogram(
             "rest_client_rate_limiter_duration_seconds",
-            "How long the client-side rate limit delayed requests.",
+            "Delay of requests by the client-side rate limit.",
             (),
             self._registry,
             bounds=RECONCILE_SECONDS,
@@ -60,7 +63,7 @@ class Metrics:
         self._throttled = throttled.series()
         self._webhook_requests = Counter(
             "controller_runtime_webhook_requests_total",
-            "Admission requests by HTTP status code.",
+            "Total number of admission requests, by HTTP status code.",
             ("webhook", "code"),
             registry=self._registry,
         )
@@ -73,7 +76,7 @@ class Metrics:
         )
         self._master = Gauge(
             "leader_election_master_status",
-            "1 if this process is the leader, otherwise 0.",
+            "Whether this process is the leader (1) or not (0).",
             ("name",),
             registry=self._registry,
         )
@@ -148,12 +151,15 @@ class _ControllerMetrics:
         by_controller, by_name = ("controller",), ("controller", "name")
         self.reconciles = Tally(
             "controller_runtime_reconcile_total",
-            "Reconciliations by result.",
+            "Total number of reconciliations, by result.",
             (*by_controller, "result"),
             registry,
         )
         self.errors = Tally(
-            "controller_runtime_reconcile_errors_total", "Reconciliations that failed.", by_controller, registry
+            "controller_runtime_reconcile_errors_total",
+            "Total number of failed reconciliations.",
+            by_controller,
+            registry,
         )
         self.seconds = DurationHistogram(
             "controller_runtime_reconcile_time_seconds",
@@ -166,13 +172,17 @@ class _ControllerMetrics:
             "controller_runtime_active_workers", "Number of active workers.", by_controller, registry=registry
         )
         self.depth = Gauge("workqueue_depth", "Number of queued keys.", by_name, registry=registry)
-        self.adds = Tally("workqueue_adds_total", "Keys added.", by_name, registry)
+        self.adds = Tally("workqueue_adds_total", "Total number of added keys.", by_name, registry)
         self.retries = Tally("workqueue_retries_total", "Total number of retries after failures.", by_name, registry)
         self.waited = DurationHistogram(
-            "workqueue_queue_duration_seconds", "How long keys were queued.", by_name, registry, bounds=QUEUE_SECONDS
+            "workqueue_queue_duration_seconds",
+            "Time that keys wait in the queue.",
+            by_name,
+            registry,
+            bounds=QUEUE_SECONDS,
         )
         self.worked = DurationHistogram(
-            "workqueue_work_duration_seconds", "How long keys were processed.", by_name, registry, bounds=QUEUE_SECONDS
+            "workqueue_work_duration_seconds", "Time to process a key.", by_name, registry, bounds=QUEUE_SECONDS
         )
 
 

@@ -73,7 +73,7 @@ def _load_chain(context: ssl.SSLContext, chain: bytes) -> None:
         try:
             context.load_cert_chain(path)
         except ssl.SSLError as error:
-            raise ConfigError(f"certificate and key do not match, or are not PEM: {error}") from error
+            raise ConfigError(f"the certificate and key do not match, or they are not PEM: {error}") from error
 
 
 class Listener:

@@ -19,12 +19,12 @@ def attempt(read: Callable[[], T], instead: Callable[[str], T]) -> T:
     """Return the result of `read`. If it raises an error, call `instead` with the error message.
 
     >>> attempt(lambda: int("x"), str)
-    "cannot be shown: ValueError: invalid literal for int() with base 10: 'x'"
+    "cannot be displayed: ValueError: invalid literal for int() with base 10: 'x'"
     """
     try:
         return read()
     except Exception as error:  # noqa: BLE001 - edge: one object must not hide the others
-        return instead(f"cannot be shown: {describe(error)}")
+        return instead(f"cannot be displayed: {describe(error)}")
 
 
 def describe(error: Exception) -> str:

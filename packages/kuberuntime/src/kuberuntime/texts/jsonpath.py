@@ -56,13 +56,15 @@ Part: TypeAlias = str | Sequence[Step] | Loop
 def parse(template: str) -> list[Part]:
     """Parse a template, which must contain an expression in braces."""
     if "{" not in template:
-        raise JSONPathError(f"no expression in braces; use {{{template or '.metadata.name'}}}")
+        raise JSONPathError(
+            f"the template does not contain an expression in braces. Use {{{template or '.metadata.name'}}}"
+        )
     whole: list[Part] = []
     open_parts, at = [whole], 0
     while at < len(template):
         match = PART.match(template, at)
         if match is None:
-            raise JSONPathError(f"unclosed or empty expression at {template[at:]!r}")
+            raise JSONPathError(f"the expression at {template[at:]!r} is empty or not closed")
         at = match.end()
         inside = "" if match["inside"] is None else match["inside"].strip()
         if match["inside"] is None:
@@ -118,7 +120,7 @@ def path(words: str) -> list[Step]:
     while at < len(stripped):
         match = STEP.match(stripped, at)
         if match is None:
-            raise JSONPathError(f"{stripped[at:]!r} is invalid in {words.strip()!r}; use a path such as .metadata.name")
+            raise JSONPathError(f"{stripped[at:]!r} is invalid in {words.strip()!r}. Use a path such as .metadata.name")
         at = match.end()
         if (name := match["deep"] or match["name"]) is not None:
             steps += [_deep, _named(name)] if match["deep"] else [_named(name)]
@@ -174,14 +176,14 @@ def _union(words: str) -> Step:
     while at < len(words):
         match = UNION.match(words, at)
         if match is None or not match[0].strip(" ,"):
-            raise JSONPathError(f"[{words}] is invalid; use [*], [0], [0:2] or ['name']")
+            raise JSONPathError(f"[{words}] is invalid. Use [*], [0], [0:2] or ['name']")
         at = match.end()
         bounds = match["bounds"]
         steps.append(
             _literal(unquoted(match["key"])) if match["key"] else _named("*") if match["all"] else _slice(bounds)
         )
     if not steps:
-        raise JSONPathError("[] does not select anything; use [*] for all elements")
+        raise JSONPathError("[] does not select elements. Use [*] for all elements")
     return lambda value: (result for step in steps for result in step(value))
 
 
@@ -198,7 +200,7 @@ def _slice(words: str) -> Step:
             raise JSONPathError(f"[{words}]: {text(value)} is not a list")
         first, last = bounds[0] or 0, (bounds[1] or 0) - 1 if len(bounds) > 1 else bounds[0] or 0
         if first != last + 1 and not all(-len(value) <= index < len(value) for index in (first, last)):
-            raise JSONPathError(f"[{words}]: array index out of bounds: the list has {len(value)}")
+            raise JSONPathError(f"[{words}]: array index out of bounds: the list has {len(value)} elements")
         yield from value[slice(*bounds)] if len(bounds) > 1 else [value[first]]
 
     return step
@@ -208,7 +210,7 @@ def _filter(words: str) -> Step:
     """Parse a filter for list elements, which is either an existing path or a comparison."""
     match = COMPARISON.fullmatch(words)
     if match is None or "&&" in words or "||" in words:
-        raise JSONPathError(f'[?({words})] is invalid; use one comparison, such as [?(@.type=="Ready")]')
+        raise JSONPathError(f'[?({words})] is invalid. Use one comparison, such as [?(@.type=="Ready")]')
     left, sign, right = _operand(match["left"]), match["sign"], _operand(match["right"] or "@")
 
     def holds(value: JSON) -> bool:
@@ -216,7 +218,7 @@ def _filter(words: str) -> Step:
         if sign is None or not ours or not theirs:
             return bool(ours) and sign is None
         if isinstance(ours[0], str) != isinstance(theirs[0], str) or isinstance(ours[0], dict | list | None):
-            raise JSONPathError(f"[?({words})] compares {ours[0]!r} with {theirs[0]!r}")
+            raise JSONPathError(f"[?({words})] cannot compare {ours[0]!r} with {theirs[0]!r}")
         return SIGNS[sign](ours[0], theirs[0])
 
     return lambda value: filter(holds, _children(value))

@@ -75,7 +75,7 @@ COMPLETE: Final = ConditionOutcome(
     "Complete",
     "AllGroupsComplete",
     "All replicas are complete",
-    "the leaders of all groups in a set with runs to completion have exited with code 0; absent until then",
+    "all leaders of a LeaderWorkerSet that runs to completion have exited with code 0. Absent until then",
     excludes=frozenset({"Available", "Progressing", "UpdateInProgress", "Failed"}),
     health=ObjectHealth.HEALTHY,
     wait_words=("done", "complete"),
@@ -85,7 +85,10 @@ FAILED: Final = ConditionOutcome(
     "Failed",
     "DeadlineExceeded",
     "One or more replicas were not complete at the deadline",
-    "groups in a set with runs to completion were terminated at the deadline, and no other groups are running; absent until then",
+    (
+        "the deadline of a LeaderWorkerSet that runs to completion has passed, and its incomplete groups are "
+        "terminated. Absent until then"
+    ),
     excludes=frozenset({"Available", "Progressing", "UpdateInProgress", "Complete"}),
     health=ObjectHealth.DEGRADED,
     wait_words=("failed",),
@@ -95,7 +98,7 @@ DEGRADED: Final = ConditionOutcome(
     "Degraded",
     "ReplicaRestartBudgetExceeded",
     _STOPPED,
-    "groups exhausted their restarts, and their terminated pods are preserved for diagnosis",
+    "groups exhausted their restart budget, and their terminated pods are retained for diagnosis",
     excludes=frozenset(),
     health=ObjectHealth.DEGRADED,
     wait_words=("degraded",),
@@ -105,7 +108,7 @@ WORKLOAD_SCHEDULING_CREATED: Final = ConditionOutcome(
     "WorkloadSchedulingCreated",
     "SchedulingPrerequisitesCreated",
     "scheduling prerequisites created",
-    "the objects required by `spec.scheduling` have been created; absent without that field",
+    "the objects required by `spec.scheduling` have been created. Absent if this field is not set",
     excludes=frozenset(),
     health=ObjectHealth.REQUIRED,
     wait_words=(),
@@ -115,7 +118,7 @@ MOVE_IN_PROGRESS: Final = ConditionOutcome(
     "MoveInProgress",
     "GroupsMoving",
     "Groups must be moved from their nodes",
-    "groups must be moved from their nodes, within the disruption budget; absent until the first move",
+    "groups are waiting to be moved from their nodes. Absent until the first move",
     excludes=frozenset(),
     # A group that is moved from a node becomes Progressing by itself. Until then it serves traffic, and a sync must
     # not wait for a drain.
@@ -140,7 +143,7 @@ WAIT_WORDS: Final = {word: outcome for outcome in CONDITIONS for word in outcome
 NOT_DEGRADED: Final = ("AsExpected", "No replica has exhausted its restart budget")
 """The reason and message of the `DEGRADED` condition if it is False (N-ST-11)."""
 
-NOT_MOVING: Final = ("AsExpected", "No groups must be moved from their nodes")
+NOT_MOVING: Final = ("AsExpected", "No groups need to be moved from their nodes")
 """The reason and message of the `MOVE_IN_PROGRESS` condition after it changes to False."""
 
 FORMER: Final = "RestartsExhausted"

@@ -52,8 +52,9 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
         " a Deployment creates the leaders. Immutable."
     ),
     ("LeaderWorkerSetSpec", "groupReplacementPolicy"): (
-        "When the replacement of a group can be scheduled. PostTermination (default): when all pods of the old group are"
-        " deleted. Immediate: at once; requires groupIdentity Hash. A change does not start a rollout."
+        "When the replacement of a group can be scheduled. PostTermination (default): when all pods of the old group "
+        "are deleted. Immediate: without waiting for the old group; requires groupIdentity Hash. A change does not "
+        "start a rollout."
     ),
     ("LeaderWorkerSetSpec", "scheduling"): (
         "How kube-scheduler places pods that belong together. It applies to one level: the whole LeaderWorkerSet, each"
@@ -82,10 +83,14 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     ): "ResourceClaims that the pods of the role share. The pod template must refer to each.",
     ("WorkloadCompositePodGroupSchedulingPolicy", "basic"): "Pods are scheduled one by one.",
     ("WorkloadCompositePodGroupSchedulingPolicy", "gang"): "Pods are scheduled all together, or not at all.",
-    ("WorkloadCompositeGangSchedulingPolicy", "minGroupCount"): "Not supported: a gang contains all pods of its level.",
+    ("WorkloadCompositeGangSchedulingPolicy", "minGroupCount"): (
+        "Not supported, because a gang contains all pods of its level."
+    ),
     ("WorkloadPodGroupSchedulingPolicy", "basic"): "Pods are scheduled one by one.",
     ("WorkloadPodGroupSchedulingPolicy", "gang"): "Pods are scheduled all together, or not at all.",
-    ("WorkloadGangSchedulingPolicy", "minCount"): "The number of pods in the gang. It must be all pods of the role.",
+    ("WorkloadGangSchedulingPolicy", "minCount"): (
+        "The number of pods in the gang. It must equal the number of pods in the role."
+    ),
     ("WorkloadSchedulingConstraints", "topology"): "The topology domain in which all pods must run. At most one.",
     ("WorkloadTopologyConstraint", "key"): "The node label whose value is the topology domain.",
     ("WorkloadDisruptionMode", "single"): "Pods are preempted one by one.",
@@ -122,7 +127,7 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
         "Whether the claims are kept (Retain, default) or deleted (Delete) when the StatefulSet is scaled down."
     ),
     ("SubGroupPolicy", "subGroupPolicyType"): (
-        "Whether the leader is part of the first subgroup (LeaderWorker, default) or of no subgroup (LeaderExcluded)."
+        "Whether the leader belongs to the first subgroup (LeaderWorker, default) or to no subgroup (LeaderExcluded)."
     ),
     ("SubGroupPolicy", "subGroupSize"): (
         "The number of pods in a subgroup. It must divide the size of the group, or the size without the leader."
@@ -147,8 +152,12 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerSetStatus", "conditions"): (
         f"The conditions of the LeaderWorkerSet. {' '.join(f'{condition.type}: {condition.description}.' for condition in CONDITIONS)}"
     ),
-    ("LeaderWorkerSetStatus", "readyReplicas"): "The number of groups whose pods are all ready, of any revision.",
-    ("LeaderWorkerSetStatus", "updatedReplicas"): "The number of groups of the newest revision, ready or not.",
+    ("LeaderWorkerSetStatus", "readyReplicas"): (
+        "The number of groups whose pods are all ready, regardless of their revision."
+    ),
+    ("LeaderWorkerSetStatus", "updatedReplicas"): (
+        "The number of groups with the latest revision, whether or not they are ready."
+    ),
     ("LeaderWorkerSetStatus", "replicas"): "The number of groups that were created.",
     (
         "LeaderWorkerSetStatus",

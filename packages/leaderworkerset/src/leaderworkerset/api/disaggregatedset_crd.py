@@ -52,16 +52,18 @@ TEXTS: dict[str, str] = {
     ),
     "spec": "The desired roles.",
     "status": "The observed roles.",
-    "spec.roles": "The roles. A change of a template, or of the order of the roles, is rolled out to all of them.",
+    "spec.roles": "The roles. A change to a template, or to the order of the roles, is rolled out to all roles.",
     "spec.roles[].name": "The name of the role.",
-    "spec.roles[].scaling": "Where the number of groups of the role comes from.",
+    "spec.roles[].scaling": "How the number of groups of the role is determined.",
     "spec.roles[].scaling.mode": (
         "Static (default): spec.replicas. External: a DisaggregatedSetRoleScaler, which is created for the role."
     ),
     "spec.roles[].metadata": "Labels and annotations for the LeaderWorkerSets of the role.",
-    "spec.roles[].spec": "The spec of the LeaderWorkerSet of the role. Its replicas are the number of groups in each slice.",
+    "spec.roles[].spec": (
+        "The spec of the role's LeaderWorkerSet. The replicas field is the number of groups in each slice."
+    ),
     "spec.slices": "The number of independent copies of all roles. Defaults to 1.",
-    "spec.placementPolicy": "Where slices may run.",
+    "spec.placementPolicy": "The topology constraints for slices.",
     "spec.placementPolicy.type": (
         "None (default). ExclusiveSlice: no two slices of this DisaggregatedSet share a topology domain. ExclusiveTopology:"
         " no two slices of any DisaggregatedSet in the namespace share one."
@@ -72,7 +74,7 @@ TEXTS: dict[str, str] = {
     "status.roleStatuses[].name": "The name of the role.",
     "status.roleStatuses[].replicas": "The number of groups that were created.",
     "status.roleStatuses[].readyReplicas": "The number of groups whose pods are all ready.",
-    "status.roleStatuses[].updatedReplicas": "The number of groups of the newest revision.",
+    "status.roleStatuses[].updatedReplicas": "The number of groups with the latest revision.",
     "status.conditions": "The conditions of the set: Available, Progressing.",
 }
 

@@ -60,9 +60,9 @@ START_ORDINAL: Final = Feature(
 MATCH_CONDITIONS: Final = Feature(
     "matchConditions of webhooks", Version(28), "webhooks are also called for objects that are being deleted"
 )
-EXEC: Final = Feature("exec by WebSocket", Version(30), "`lws exec` and `lws cp` fail: use kubectl")
+EXEC: Final = Feature("exec by WebSocket", Version(30), "`lws exec` and `lws cp` fail. Use kubectl instead")
 AFFINITY_KEYS: Final = Feature(
-    "matchLabelKeys of pod affinity", Version(31), "the API server drops the field from pod templates that have it"
+    "matchLabelKeys of pod affinity", Version(31), "the API server drops the field from pod templates"
 )
 RESIZE: Final = Feature(
     "the subresource resize of pods",
@@ -75,26 +75,28 @@ STREAMING_LISTS: Final = Feature(
 SPREAD_KEYS: Final = Feature(
     "matchLabelKeys merged into the selectors of topology spread",
     Version(34),
-    "only kube-scheduler evaluates the field; other schedulers may ignore it",
+    "only kube-scheduler evaluates the field. Other schedulers might ignore it",
 )
 RESTART_RULES: Final = Feature("restartPolicyRules of containers", Version(35), "the API server drops the field")
 RESTART_ALL: Final = Feature(
-    "the action RestartAllContainers", Version(36), "the API server rejects it: a failed container recreates its group"
+    "the action RestartAllContainers",
+    Version(36),
+    "the API server rejects the action, so a failed container recreates its group",
 )
 RESIZE_CHECK: Final = Feature(
-    "resizes beyond the node rejected by the API server",
+    "rejection of resizes that exceed the capacity of the node",
     Version(36),
     "the kubelet reports such a resize as infeasible, with the same result",
 )
 POD_POLICIES: Final = Feature(
     "MutatingAdmissionPolicies",
     Version(36),
-    "pods wait for the webhook, also with `podAdmission: Auto`; the manager does not start with `Policy`",
+    "pods are admitted by the webhook, also with `podAdmission: Auto`. The manager does not start with `Policy`",
 )
 ALPHA_POD_GROUPS: Final = Feature(
     "PodGroups of scheduling.k8s.io, behind feature gates",
     Version(36),
-    "no native gang scheduling: use the provider built-in, volcano or coscheduling",
+    "native gang scheduling is not available. Use the provider built-in, volcano or coscheduling",
 )
 POD_GROUPS: Final = Feature(
     "scheduling.k8s.io/v1beta1, behind a feature gate", Version(37), "spec.scheduling is rejected at admission"
@@ -136,12 +138,15 @@ def too_old(text: str) -> str:
     """Return the reason why the manager does not support a version, or an empty string if there is none.
 
     >>> too_old("v1.26.3")
-    'Kubernetes v1.26.3 has no spec.ordinals of StatefulSets, which all groups require: upgrade the cluster to 1.27 or newer'
+    'Kubernetes v1.26.3 does not support spec.ordinals of StatefulSets, which all groups require. Upgrade the cluster to 1.27 or later'
     """
     version = parse(text)
     if version is None or START_ORDINAL.is_in(version):
         return ""
-    return f"Kubernetes {text} has no {START_ORDINAL.name}, which all groups require: upgrade the cluster to 1.{OLDEST} or newer"
+    return (
+        f"Kubernetes {text} does not support {START_ORDINAL.name}, which all groups require. Upgrade the cluster to "
+        f"1.{OLDEST} or later"
+    )
 
 
 def untested(text: str) -> str:
@@ -150,12 +155,14 @@ def untested(text: str) -> str:
     >>> untested("v1.36.3")
     ''
     >>> untested("v1.38.0")
-    'Kubernetes v1.38.0 is not tested with this version of lws: 1.34 to 1.37 are'
+    'Kubernetes v1.38.0 is not tested with this version of lws. Tested versions are 1.34 to 1.37'
     """
     version = parse(text)
     if version is not None and version.minor in TESTED:
         return ""
-    return f"Kubernetes {text} is not tested with this version of lws: 1.{TESTED[0]} to 1.{TESTED[-1]} are"
+    return (
+        f"Kubernetes {text} is not tested with this version of lws. Tested versions are 1.{TESTED[0]} to 1.{TESTED[-1]}"
+    )
 
 
 def degraded(text: str) -> list[str]:

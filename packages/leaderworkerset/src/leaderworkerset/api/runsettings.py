@@ -77,7 +77,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
             continue
         where = f"metadata.annotations.{name}"
         if name in _WORDS and text != _WORDS[name]:
-            yield invalid(where, text, f"must be {_WORDS[name]}, or absent")
+            yield invalid(where, text, f"must be {_WORDS[name]}, or must not be set")
         elif name not in _WORDS and DURATIONS.read(text) is None:
             yield invalid(where, text, f"must be {DURATIONS}")
         elif (missing := _missing(name, lws)) is not None:
@@ -93,7 +93,7 @@ def _missing(name: str, lws: LeaderWorkerSet) -> str | None:
         case labels.ON_HANG if not recreates:
             return "requires a restartPolicy that recreates groups"
         case labels.RUN_TO_COMPLETION if lws.spec.group_identity.is_hash:
-            return "groups with random keys cannot run to completion: use groupIdentity Ordinal"
+            return "requires groupIdentity Ordinal"
         case labels.COMPLETION_DEADLINE | labels.TTL_AFTER_FINISHED if labels.RUN_TO_COMPLETION not in lws.annotations:
             return f"requires the annotation {labels.RUN_TO_COMPLETION}"
     return None

@@ -68,7 +68,11 @@ SETTINGS: Final = (
     ),
     Setting(labels.STAY_ON_NODES, "whether a recreated group returns to its nodes", "how-to/places-and-ends.md"),
     Setting(labels.FOLLOW_PROGRESS, "whether group progress is tracked", "how-to/progress.md"),
-    Setting(labels.PROGRESS_TIMEOUT, "time without progress after which a group hangs", "how-to/progress.md"),
+    Setting(
+        labels.PROGRESS_TIMEOUT,
+        "time without progress after which a group is considered hanging",
+        "how-to/progress.md",
+    ),
     Setting(labels.ON_HANG, "response to a hanging group", "how-to/progress.md"),
     Setting(
         labels.RUN_TO_COMPLETION, "whether the set is complete when its leaders exit with code 0", "how-to/progress.md"

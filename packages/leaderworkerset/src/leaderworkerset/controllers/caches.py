@@ -46,8 +46,8 @@ class Cache(Struct, frozen=True):
         for name in self.indexes.keys() & other.indexes.keys():
             if self.indexes[name] is not other.indexes[name]:
                 raise ValueError(
-                    f"caches of {self.what.resource.group_resource}: index {name!r} is declared with two functions:"
-                    " rename one of them"
+                    f"caches of {self.what.resource.group_resource}: index {name!r} is declared with two functions. "
+                    "Rename one of them"
                 )
         indexes, keep = {**self.indexes, **other.indexes}, either(self.keep, other.keep)
         return Cache(self.what, indexes, keep, self.optional and other.optional, self.served or other.served)

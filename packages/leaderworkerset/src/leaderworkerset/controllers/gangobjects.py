@@ -111,7 +111,7 @@ async def find_parent(client: Client, lws: JSONObject) -> Parent:
     except ValueError as error:
         return SchedulingFailure(delegation.NOT_READY, str(error))
     except (ForbiddenError, NotFoundError) as error:
-        return SchedulingFailure(delegation.NOT_READY, f"an owner cannot be read: {error}")
+        return SchedulingFailure(delegation.NOT_READY, f"cannot read an owner: {error}")
 
 
 async def _find_parent(client: Client, lws: JSONObject) -> JSONObject:
@@ -124,7 +124,7 @@ async def _find_parent(client: Client, lws: JSONObject) -> JSONObject:
         if (workload := delegation.of_owner(workloads, owner)) is not None:
             return workload
         obj = await _read_owner(client, owner, meta.namespace(lws))
-    raise ValueError(f"no owner of LeaderWorkerSet {meta.key(lws)} has a Workload yet")
+    raise ValueError(f"owners of LeaderWorkerSet {meta.key(lws)} do not have a Workload yet")
 
 
 async def _read_owner(client: Client, owner: OwnerReference, namespace: str) -> JSONObject:
@@ -135,9 +135,9 @@ async def _read_owner(client: Client, owner: OwnerReference, namespace: str) -> 
     served = (item for item in discovery.get("resources") or [] if item.get("kind") == kind and "/" not in item["name"])
     plural = next((item["name"] for item in served), None)
     if plural is None:
-        raise ValueError(f"the API server serves no {kind} of {version}, which controls it")
+        raise ValueError(f"the API server does not serve {kind} of {version}, which is the kind of the owner")
     group, _, number = version.rpartition("/")
     obj = await client.get(Resource(group, number, plural, kind), ObjectKey(namespace, owner["name"]))
     if meta.uid(obj) != owner["uid"]:
-        raise ValueError(f"{kind} {owner['name']} does not control it")
+        raise ValueError(f"{kind} {owner['name']} is not the owner, because its UID differs")
     return obj

@@ -66,7 +66,7 @@ class LeaderWorkerSetMetrics:
         self._moves = Counter("lws_group_moves_total", "Total number of groups moved from nodes.", registry=registry)
         self._ready = Histogram(
             "lws_time_to_ready_seconds",
-            "Time from the creation of a LeaderWorkerSet, or since it was last available, until all groups are ready.",
+            "Time until all groups are ready, since the LeaderWorkerSet was created or was last available.",
             buckets=READY_SECONDS,
             registry=registry,
         )
@@ -125,7 +125,7 @@ class IgnoredCollector(Collector):
         """Return the current metric."""
         ignored = CounterMetricFamily(
             "lws_ignored_objects",
-            "Total number of unreadable object versions, which count as absent.",
+            "Total number of object versions that were ignored because they are invalid.",
             labels=("resource",),
         )
         tally: Tally[str] = Tally()

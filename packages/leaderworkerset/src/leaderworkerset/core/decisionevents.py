@@ -78,12 +78,12 @@ restarted_in_place: Final = EventKind("Normal", "RestartedInPlace", "Restart")
 deferring_replacement: Final = EventKind("Normal", "GroupReplacementDeferred", "Update")
 
 
-def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read") -> Event:
+def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "is invalid") -> Event:
     """Return the event for an ignored object.
 
     It regards the LeaderWorkerSet, or the object if the LeaderWorkerSet is unknown.
     """
-    note = f"{obj['kind']} {meta.name(obj)} {why} and is ignored: correct or delete it"
+    note = f"Ignored {obj['kind']} {meta.name(obj)}, because it {why}. Correct or delete it"
     return Event("Warning", "IgnoredObject", "Read", note, reference(lws or obj), reference(obj) if lws else None)
 
 
@@ -138,5 +138,5 @@ def scheduling_failed(obj: JSONObject, reason: str, note: str, related: JSONObje
 
 def unexpected_owner(leader: JSONObject, pod_group: str) -> Event:
     """Return the event for a PodGroup with a different controller (N-K8S-14)."""
-    note = f"PodGroup {pod_group} exists and is not controlled by the LeaderWorkerSet of this pod: delete or rename it"
+    note = f"PodGroup {pod_group} exists, but the LeaderWorkerSet of this pod does not control it. Delete or rename it"
     return Event("Warning", "UnexpectedPodGroupOwner", "Create", note, reference(leader))

@@ -22,9 +22,9 @@ REASON: Final = "ReconcileFailed"
 `AVAILABLE` has it if it changed to False.
 """
 
-NOT_WRITTEN: Final = "An object of the set could not be written or deleted: see the events and the manager log"
-NOT_DECIDED: Final = "The set could not be reconciled: see the error in the manager log"
-NOT_READ: Final = "The set cannot be read: {error}"
+NOT_WRITTEN: Final = "Failed to write or delete an object. See the events and the log of the manager"
+NOT_DECIDED: Final = "Failed to reconcile. See the error in the log of the manager"
+NOT_READ: Final = "The object is invalid: {error}"
 
 LONGEST: Final = 1024
 """The maximum number of characters of a message."""
@@ -32,7 +32,7 @@ LONGEST: Final = 1024
 FINAL: Final = (COMPLETE.type, FAILED.type)
 """The conditions that report a final result, which later failures do not change."""
 
-_UNTIL: Final = "It was True since {since}, until a reconcile failed. {why}"
+_UNTIL: Final = "It was True since {since}, until a reconciliation failed. {why}"
 _SINCE: Final = re.compile(r"It was True since (\S+), until")
 
 

@@ -91,4 +91,4 @@ class Registry(Struct, frozen=True):
 def _check_unique(what: str, names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"{what} {twice[0]!r} is registered twice: each {what} must have a unique name")
+        raise ValueError(f"{what} {twice[0]!r} is registered twice. Use a unique {what} for each kind")

@@ -32,7 +32,12 @@ def describe(environment: Mapping[str, str] = os.environ) -> str:
 
 def metric(environment: Mapping[str, str] = os.environ) -> Gauge:
     """Return the build information metric, which has the constant value 1 and labels."""
-    gauge = Gauge("lws_build_info", "What runs.", ("version", "commit", "python"), registry=CollectorRegistry())
+    gauge = Gauge(
+        "lws_build_info",
+        "Build information of the manager.",
+        ("version", "commit", "python"),
+        registry=CollectorRegistry(),
+    )
     gauge.labels(version(), commit(environment), platform.python_version()).set(1)
     return gauge
 

@@ -71,7 +71,7 @@ class GangDetection:
                 served = await detect(self._client)
             except KubeError as error:
                 report = log.debug if self._client.has_reported(error) else log.warning
-                report("gang schedulers not detected", error=str(error))
+                report("failed to detect gang schedulers", error=str(error))
             else:
                 if served != self._served:
                     log.info("gang schedulers detected", served=sorted(served))

@@ -53,7 +53,7 @@ def parse(words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
         word = rest.pop(0)
         name, equals, text = word.lstrip("-").partition("=")
         if not word.startswith("-") or word in {"-", "--"}:
-            raise FlagError(f"unexpected argument {word!r}: values of flags are given as --flag=value")
+            raise FlagError(f"unexpected argument {word!r}. Specify values of flags as --flag=value")
         if not name or word.startswith("---"):
             raise FlagError(f"bad flag syntax: {word}")
         flag = table.get(name)

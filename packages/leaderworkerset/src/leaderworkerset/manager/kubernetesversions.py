@@ -25,7 +25,7 @@ async def read(client: Client) -> str:
         version = msgspec.json.decode(answer.body, type=JSONObject)
     except msgspec.DecodeError as error:
         raise KubeError(f"/version: {error}") from error
-    return str(version.get("gitVersion") or "of unknown version")
+    return str(version.get("gitVersion") or "with an unknown version")
 
 
 async def is_served(client: Client, resource: Resource) -> bool:
@@ -45,8 +45,9 @@ async def require_pod_policies(client: Client) -> None:
     missing = [kind for kind in podpolicy.KINDS if not await is_served(client, kind)]
     if missing:
         raise UnsupportedKubernetesError(
-            f'podAdmission: Invalid value: "Policy": Kubernetes {await read(client)} does not serve {missing[0].kind} of'
-            f" {missing[0].api_version}: use 1.{kubernetesfeatures.POD_POLICIES.since.minor} or newer, or set Auto or Webhook"
+            f'podAdmission: Invalid value: "Policy": Kubernetes {await read(client)} does not serve {missing[0].kind} '
+            f"of {missing[0].api_version}. Use 1.{kubernetesfeatures.POD_POLICIES.since.minor} or later, or set Auto "
+            "or Webhook"
         )
 
 

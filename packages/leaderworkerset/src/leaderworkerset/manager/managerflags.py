@@ -17,7 +17,7 @@ from leaderworkerset.manager.managerlog import LEVELS, TIMES, Encoder, LogSettin
 N = TypeVar("N", int, float)
 
 DEBUG_VERBOSITY: Final = 4
-DEPRECATED: Final = "Deprecated: set it in the configuration file."
+DEPRECATED: Final = "Deprecated: use the configuration file instead."
 
 
 def number(text: str) -> float:

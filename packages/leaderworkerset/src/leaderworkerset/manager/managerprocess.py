@@ -72,10 +72,10 @@ from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 API_REQUESTS: Final = "lws_api_requests_total"
 """The metric for the number of requests by verb and resource."""
 
-GANGS: Final = "gang schedulers are not detected"
-WEBHOOKS: Final = "webhooks are not being served"
-CACHES: Final = "caches have not synced"
-SILENT: Final = "watches are silent: the API server does not send changes"
+GANGS: Final = "gang schedulers are not detected yet"
+WEBHOOKS: Final = "webhooks are not served yet"
+CACHES: Final = "caches have not synced yet"
+SILENT: Final = "watches do not receive changes from the API server"
 ELSEWHERE: Final = "the webhook configurations refer to the manager in a different namespace"
 """The readiness probe messages for components that are not ready."""
 

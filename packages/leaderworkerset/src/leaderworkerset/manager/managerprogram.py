@@ -54,7 +54,7 @@ def run(values: Mapping[str, Any], kubeconfig: str) -> int:
         log.error("unable to load the configuration", logger="setup", error=str(error))  # noqa: TRY400 - no stack
         return FAILED
     if configuration.api_version == DEPRECATED:
-        log.warning("the configuration version is deprecated", logger="setup", found=DEPRECATED, use=API_VERSION)
+        log.warning("the version of the configuration is deprecated", logger="setup", found=DEPRECATED, use=API_VERSION)
     lightaiohttp.load()
     from leaderworkerset.manager import managerprocess
 

@@ -97,7 +97,7 @@ class CertificateEnds:
         """Record the current PEM certificate of a server. Its expiration time is NaN if only OpenSSL can parse it."""
         end = await self._work.find_end(chain)
         if end is None:  # OpenSSL accepts more formats, and a metric must not stop a server
-            log.warning("unknown certificate expiration time", server=server)
+            log.warning("the expiration time of the certificate is unknown", server=server)
         self.record(server, end)
 
     def record(self, server: str, end: datetime | None) -> None:

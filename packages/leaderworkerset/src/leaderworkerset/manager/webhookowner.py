@@ -47,7 +47,10 @@ class WebhookOwner:
                 for informer in self._informers:
                     tasks.create_task(informer.run(gives_up=True))
         except* (ForbiddenError, UnauthorizedError) as errors:
-            log.info("failed to read the webhook configurations; this manager leads", error=str(errors.exceptions[0]))
+            log.info(
+                "failed to read the webhook configurations, so this manager can become the leader",
+                error=str(errors.exceptions[0]),
+            )
             self._ended.set()
 
     async def known(self) -> None:
@@ -71,7 +74,10 @@ class WebhookOwner:
         other = max((configurations.other_namespace(obj, self._namespace) for obj in objects), default="")
         if other and other != self.other:
             log.error(
-                "this manager does not lead, because the webhook configurations refer to a different installation; uninstall one of them",
+                (
+                    "this manager cannot become the leader, because the webhook configurations refer to a different "
+                    "installation. Uninstall one of them"
+                ),
                 namespace=other,
             )
         elif self.other and not other:

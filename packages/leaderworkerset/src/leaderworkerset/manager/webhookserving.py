@@ -49,7 +49,7 @@ class Webhooks:
             async with timeouts.within(CERTIFICATE_SECONDS):
                 await self._opened.wait()
         except TimeoutError as error:
-            raise ConfigError(f"no webhook certificate within {CERTIFICATE_SECONDS:.0f} s") from error
+            raise ConfigError(f"the webhook certificate was not issued within {CERTIFICATE_SECONDS:.0f} s") from error
         assert self._server is not None  # noqa: S101 - set before the event
         return self._server
 

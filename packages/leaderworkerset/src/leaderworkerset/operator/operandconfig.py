@@ -50,7 +50,7 @@ def _section(annotation: str) -> JSONObject:
     try:
         return msgspec.json.decode(annotation, type=dict[str, JSON])
     except (msgspec.DecodeError, RecursionError) as error:
-        raise OverrideError(f"{ANNOTATION}: expected a JSON object: {error}") from error
+        raise OverrideError(f"{ANNOTATION}: must be a JSON object: {error}") from error
 
 
 def patched(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObject:
@@ -60,7 +60,7 @@ def patched(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObje
     {'b': {'c': 2, 'd': 3}}
     """
     if depth > DEPTH:
-        raise OverrideError(f"{FIELD}: nested deeper than {DEPTH} levels")
+        raise OverrideError(f"{FIELD}: must not be nested deeper than {DEPTH} levels")
     result = dict(document)
     for name, value in patch.items():
         below = result.pop(name, None)

@@ -195,7 +195,7 @@ class OperatorDriver(Driver):
     async def plan(self, key: ObjectKey) -> Plan:
         """Reconcile the `cluster` object. Objects with other names can be stored, but are ignored (R-OP-2)."""
         if key != SINGLETON:
-            log.warning("ignored: only the object named cluster is supported", object=str(key))
+            log.warning("Ignored, because only the object named cluster is supported", object=str(key))
             return Plan()
         observed = self.observe()
         if observed.cluster is not None and operatorstatus.may_become_available(observed.cluster, observed.deployment):

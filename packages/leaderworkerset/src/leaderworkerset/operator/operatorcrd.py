@@ -31,7 +31,7 @@ def operator_crd() -> JSONObject:
         "message": f"{OPERATORS.kind} is a singleton: its name must be {SINGLETON.name}",
     }
     root = root_schema(_spec(), _status()) | {
-        "description": "Installs the manager of LeaderWorkerSets. The only object must have the name cluster.",
+        "description": "Installs the manager of LeaderWorkerSets. The name of the object must be cluster.",
         "required": ["spec"],
         "x-kubernetes-validations": [only_one],
     }
@@ -51,7 +51,7 @@ def _spec() -> JSONObject:
         "type": "object",
         "properties": {
             "managementState": {
-                "description": "Whether the operator manages the manager. Defaults to Managed.",
+                "description": "Whether the operator manages the installation. Defaults to Managed.",
                 "type": "string",
                 "pattern": STATES,
             },
@@ -61,7 +61,10 @@ def _spec() -> JSONObject:
             "observedConfig": free | {"description": "The TLS profile of the cluster, set by the operator."},
             "unsupportedConfigOverrides": free
             | {
-                "description": "A JSON merge patch for the configuration of the manager. It sets the condition Upgradeable to False."
+                "description": (
+                    "A JSON merge patch for the configuration of the manager. If set, the condition Upgradeable is "
+                    "False."
+                )
             },
             "nodePlacement": _placement(),
         },

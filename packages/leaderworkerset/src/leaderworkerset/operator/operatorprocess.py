@@ -234,7 +234,7 @@ class OperatorProcess:
             async with timeouts.within(TOPOLOGY_SECONDS):
                 return await self._client.get(INFRASTRUCTURES, ObjectKey("", "cluster"))
         except (KubeError, TimeoutError) as error:
-            log.debug("unknown topology; using the default lease settings", error=str(error))
+            log.debug("cannot determine the topology, using the default lease settings", error=str(error))
             return {}
 
     def _transport(self, access: Access, fence: Fence | None = None) -> Transport:
@@ -258,7 +258,7 @@ async def _compare(paths: Sequence[str], stopped: asyncio.Event) -> None:
     while not changed:
         await asyncio.sleep(COMPARE_SECONDS)
         changed = [path for path, then, now in zip(paths, first, contents(paths), strict=True) if then != now]
-    log.info("stopping: a file changed", files=changed)
+    log.info("stopping because a file changed", files=changed)
     stopped.set()
 
 

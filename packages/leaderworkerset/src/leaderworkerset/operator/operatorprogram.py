@@ -39,9 +39,9 @@ def flags() -> tuple[Flag, ...]:
             f"Namespace of the operator and the operand. Defaults to the namespace of the pod, or {OPERATOR}.",
         ),
         Flag("listen", str, "Address of the probe and metrics endpoints (HTTPS).", LISTEN),
-        Flag("terminate-on-files", _collecting(), "Exit when this file changes. May be repeated."),
+        Flag("terminate-on-files", _collecting(), "Exit when this file changes. Can be repeated."),
         Flag("zap-encoder", choice("console", "json"), "Log encoding. One of: console, json.", "json"),
-        Flag("v", int, "Log verbosity, until the object `cluster` sets it.", "2"),
+        Flag("v", int, "Log verbosity that applies until the object `cluster` sets it.", "2"),
     )
 
 
@@ -87,6 +87,6 @@ def run(values: Mapping[str, Any]) -> int:
     try:
         asyncio.run(operatorprocess.run_until_stopped(settings, verbosity))
     except (KubeError, OSError, ExceptionGroup) as error:
-        clusterprocess.log_errors("problem running operator", error)
+        clusterprocess.log_errors("failed to run the operator", error)
         return FAILED
     return 0

@@ -179,35 +179,35 @@ def _available(deployment: JSONObject | None, unreached: str) -> JSONObject:
                 f"the manager is not available: {unreached}",
             )
         return _condition(OperatorCondition.AVAILABLE, "True", AS_EXPECTED)
-    state = "does not exist" if deployment is None else f"has {available(deployment)} of {replicas} replicas"
+    state = "does not exist" if deployment is None else f"has {available(deployment)} of {replicas} available replicas"
     return _condition(
         OperatorCondition.AVAILABLE,
         "False",
         "DeploymentUnavailable",
-        f"the manager is not available: its Deployment {state}",
+        f"the manager is not available, because its Deployment {state}",
     )
 
 
 def _progressing(deployment: JSONObject | None, outcome: SyncOutcome) -> JSONObject:
     if deployment is not None and (outcome.rolls or not is_rolled_out(deployment)):
         return _condition(
-            OperatorCondition.PROGRESSING, "True", "RollingOut", "replicas of the latest template are starting"
+            OperatorCondition.PROGRESSING, "True", "RollingOut", "replicas with the latest template are starting"
         )
     return _condition(OperatorCondition.PROGRESSING, "False", AS_EXPECTED, outcome.note)
 
 
 def _upgradeable(desired: OperatorSettings) -> JSONObject:
     if desired.overrides:
-        text = "spec.unsupportedConfigOverrides changes the manager's configuration: remove it before an upgrade"
+        text = "spec.unsupportedConfigOverrides is set. Remove it before you upgrade"
         return _condition(OperatorCondition.UPGRADEABLE, "False", "UnsupportedConfigOverrides", text)
     return _condition(OperatorCondition.UPGRADEABLE, "True", AS_EXPECTED)
 
 
 def _deletes(outcome: SyncOutcome) -> JSONObject:
     """Build the condition that describes the effect of `lws.x-k8s.io/delete-crds`."""
-    ignored = f"{DELETE_CRDS} is ignored for {', '.join(outcome.unconfirmed)}: add the annotation also to each CRD"
+    ignored = f"{DELETE_CRDS} is ignored for {', '.join(outcome.unconfirmed)}. Add the annotation to each CRD"
     if outcome.terminating:
-        text = f"deleting this object deletes {', '.join(outcome.terminating)}and all objects of these kinds"
+        text = f"deleting this object also deletes {', '.join(outcome.terminating)} and all objects of these kinds"
         return _condition(
             OperatorCondition.DELETES_DEFINITIONS,
             "True",

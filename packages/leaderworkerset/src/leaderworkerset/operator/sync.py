@@ -50,10 +50,11 @@ RESYNC: Final = 300.0
 """The interval in seconds for comparing all objects when no change occurs (R-OP-13)."""
 
 MISSING: Final = (
-    "cert-manager is not installed: its kinds Issuer and Certificate of cert-manager.io/v1 are not served; install it,"
-    " or annotate this object with lws.x-k8s.io/certificates: internal"
+    "cert-manager is not installed. Install it, or annotate this object with lws.x-k8s.io/certificates: internal"
 )
-NO_MONITOR: Final = "metrics are not scraped: the cluster does not serve ServiceMonitor of monitoring.coreos.com/v1"
+NO_MONITOR: Final = (
+    "metrics are not scraped, because the cluster does not serve ServiceMonitor of monitoring.coreos.com/v1"
+)
 
 PROBE_AGAIN: Final = 1.0
 """The interval in seconds for probing webhooks of running managers, because network changes are not watched."""
@@ -226,7 +227,10 @@ def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects,
     for index, (kind, obj) in enumerate(objects):
         secret = operand.ISSUED.get(meta.name(obj), "") if kind == CERTIFICATES else ""
         if secret and not hashes[secret]:
-            text = f"secret {meta.namespace(obj)}/{secret} does not contain tls.crt and tls.key: cert-manager has not issued"
+            text = (
+                f"Secret {meta.namespace(obj)}/{secret} does not contain tls.crt and tls.key, because cert-manager has "
+                "not issued"
+            )
             return objects[: index + 1], f"{text} certificate {meta.name(obj)} yet"
     return objects, ""
 

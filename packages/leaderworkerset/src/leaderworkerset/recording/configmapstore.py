@@ -146,9 +146,9 @@ def packed(episode: Episode) -> tuple[Episode, bytes]:
     lines, whole = LINES, episode
     while len(data := zlib.compress(msgspec.json.encode(episode), wbits=GZIP)) > LARGEST:
         if not lines:
-            raise ValueError(f"an episode takes {len(data)} bytes without its logs, more than the maximum of {LARGEST}")
+            raise ValueError(f"an episode without logs has {len(data)} bytes, but the limit is {LARGEST}")
         lines //= 2
-        note = f"the episode was too large: only the last {lines} lines of each log are stored"
+        note = f"the episode was too large, so only the last {lines} lines of each log are stored"
         episode = msgspec.structs.replace(
             whole, ranks=tuple(_shortened(rank, lines) for rank in whole.ranks), notes=(*whole.notes, note)
         )

@@ -244,7 +244,7 @@ def _revision(traces: GroupObservation, mask: Mask) -> Revision | None:
         try:
             old, new = ({"spec": revision_content(entry)} for entry in (before, own))
         except UnreadableRevisionError as error:
-            changes = [f"not known: {error}"]
+            changes = [f"cannot be determined: {error}"]
         else:
             changes = [mask.text(str(_masked(change, mask))) for change in fieldchanges.field_changes(old, new)]
     return Revision(

@@ -52,7 +52,9 @@ class EpisodeRetention:
         number = max((place.number for place in own), default=0) + 1
         path = self._directory.joinpath(*names) / f"{number}-{identity}.json"
         if not all(map(NAME.fullmatch, names)) or not FILE.fullmatch(path.name):
-            raise ValueError(f"an episode of {names} with the identity {identity!r}: not names of files")
+            raise ValueError(
+                f"the names {names} and the identity {identity!r} of an episode cannot be used as file names"
+            )
         return Place(*names, number, identity, path)
 
     def put(self, place: Place, size: int) -> None:

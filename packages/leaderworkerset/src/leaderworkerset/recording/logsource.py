@@ -136,7 +136,7 @@ class ApiLogs:
         }
         have = {uid for (uid, _), runs in logs.items() if runs}
         faults = [
-            f"logs of {meta.name(pod)} could not be read: {self._faults[meta.uid(pod)]}"
+            f"failed to read the logs of pod {meta.name(pod)}: {self._faults[meta.uid(pod)]}"
             for pod in pods
             if meta.uid(pod) in self._faults and meta.uid(pod) not in have
         ]

@@ -191,7 +191,9 @@ class ProgressFollower:
         ]
         if len(leader_uids) > MOST_LEADERS and not self._was_full:
             log.warning(
-                "progress of additional leaders is not tracked", followed=MOST_LEADERS, leaders=len(leader_uids)
+                "the progress of some leaders is not tracked, because there are too many",
+                followed=MOST_LEADERS,
+                leaders=len(leader_uids),
             )
         self._was_full = len(leader_uids) > MOST_LEADERS
         followed_uids = set(_in_turns(leader_uids, self._leaders)[:MOST_LEADERS])
@@ -254,7 +256,7 @@ class ProgressFollower:
         hang = await self._examine(group, since)
         await self._write(leader.pod, {labels.HANG: progressannotations.render_hang(hang)})
         leader.hang_start = since
-        log.info("a group makes no progress", pod=str(meta.key(leader.pod)), silent=hang.blamed.pod)
+        log.info("a group does not make progress", pod=str(meta.key(leader.pod)), silent=hang.blamed.pod)
 
     async def _write(self, leader: JSONObject, annotations: Mapping[str, str | None]) -> None:
         patch = {"metadata": {"uid": meta.uid(leader), "annotations": dict(annotations)}}

@@ -296,8 +296,8 @@ class Recorder:
         if self._reads_secrets:
             secrets = await self._list(Selection(SECRETS, namespace), notes)
         if notes or not self._reads_secrets:
-            reason = notes[0] if notes else "the recorder lacks permission to read Secrets"
-            notes = [f"{reason}: values of Secrets are masked only if they have the form of a secret"]
+            reason = notes[0] if notes else "the recorder does not have permission to read Secrets"
+            notes = [f"{reason}. Values of Secrets are masked only if they look like secrets"]
         logs, missing = await self._logs.read(pods)
         uids: set[str] = {meta.uid(pod) for pod in pods} | ({meta.uid(lws)} if lws else set())
         traces = GroupObservation(
@@ -319,7 +319,7 @@ class Recorder:
                 selection.resource, namespace=selection.namespace, label_selector=selection.label_selector
             )
         except KubeError as error:
-            notes.append(f"{selection.resource.plural} could not be read: {error}")
+            notes.append(f"failed to read {selection.resource.plural}: {error}")
             return []
         return listing.items
 
@@ -336,9 +336,9 @@ class Recorder:
                 events += [event for event in page.items if (event.get("involvedObject") or {}).get("uid") in uids]
                 if not (token := page.token):
                     return events
-            notes.append(f"only {MOST_EVENTS} events in the namespace were searched")
+            notes.append(f"only the first {MOST_EVENTS} events of the namespace were searched")
         except KubeError as error:
-            notes.append(f"{CORE_EVENTS.plural} could not be read: {error}")
+            notes.append(f"failed to read {CORE_EVENTS.plural}: {error}")
         return events
 
 

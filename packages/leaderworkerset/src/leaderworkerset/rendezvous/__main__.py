@@ -38,11 +38,11 @@ NO_DATA: Final = {getattr(socket, name) for name in ("EAI_NODATA", "EAI_ADDRFAMI
 
 
 class RendezvousError(Exception):
-    """The rendezvous failed. The message is for users, and the obstacle is machine-readable."""
+    """The rendezvous failed. The message is for users, and the reason is machine-readable."""
 
-    def __init__(self, obstacle: FailureReason, text: str) -> None:
+    def __init__(self, reason: FailureReason, text: str) -> None:
         super().__init__(text)
-        self.obstacle = obstacle
+        self.reason = reason
 
 
 def read_group(environment: Mapping[str, str]) -> tuple[str, int, int]:
@@ -78,8 +78,8 @@ def name_of(rank: int, address: str) -> str:
     return f"{host}-{rank}.{domain}" if rank else address
 
 
-def find_obstacle(name: str, port: int | None, seconds: float) -> FailureReason | None:
-    """Try once to connect to a rank or to resolve its name. Return the obstacle, or None if there is no obstacle."""
+def find_failure(name: str, port: int | None, seconds: float) -> FailureReason | None:
+    """Try once to connect to a rank or to resolve its name. Return the reason, or None if the attempt succeeds."""
     try:
         if port is None:
             socket.getaddrinfo(name, None)
@@ -103,13 +103,13 @@ def _unresolved(code: int | None) -> FailureReason:
 
 
 class Rendezvous:
-    """The missing ranks, and the last obstacle of each rank."""
+    """The missing ranks, and the reason for the last failure of each rank."""
 
     def __init__(self, ranks: Mapping[int, str], port: int | None, seconds: float) -> None:
         self.ranks = dict(ranks)
         self.port = port
         self.seconds = seconds
-        self.obstacles: dict[int, FailureReason] = {}
+        self.reasons: dict[int, FailureReason] = {}
 
     def run(self) -> None:
         """Retry until all ranks are reachable."""
@@ -122,13 +122,13 @@ class Rendezvous:
                 pause = min(1.5 * pause, longest)
 
     def _try(self, rank: int, name: str) -> None:
-        obstacle = find_obstacle(name, self.port, min(ATTEMPT, self.seconds / 2))
-        if obstacle is None:
+        reason = find_failure(name, self.port, min(ATTEMPT, self.seconds / 2))
+        if reason is None:
             del self.ranks[rank]
             return
-        if rank == next(iter(self.ranks)) and self.obstacles.get(rank) is not obstacle:
-            say(f"waits for {self.title(rank, name)}: {obstacle.words}")
-        self.obstacles[rank] = obstacle
+        if rank == next(iter(self.ranks)) and self.reasons.get(rank) is not reason:
+            say(f"waiting for {self.title(rank, name)}: {reason.words}")
+        self.reasons[rank] = reason
 
     def title(self, rank: int, name: str) -> str:
         """Return the description of a rank for messages, with its name and port."""
@@ -138,10 +138,10 @@ class Rendezvous:
     def missed(self, ranks: Mapping[int, str]) -> RendezvousError:
         """Return the error for a missed deadline. It depends on whether the first lookup has finished."""
         (rank, name), *others = sorted(ranks.items())
-        obstacle = self.obstacles.get(rank, FailureReason.NO_DNS)
-        more = f", nor {len(others)} more" if others else ""
-        text = f"did not meet {self.title(rank, name)}{more} within {self.seconds:g} s: {obstacle.words}"
-        return RendezvousError(obstacle, text)
+        reason = self.reasons.get(rank, FailureReason.NO_DNS)
+        more = f" and {len(others)} more" if others else ""
+        text = f"{self.title(rank, name)}{more} did not respond within {self.seconds:g} s: {reason.words}"
+        return RendezvousError(reason, text)
 
 
 def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
@@ -150,7 +150,7 @@ def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
     if arguments.size not in (None, size):
         raise RendezvousError(
             FailureReason.WRONG_SIZE,
-            f"the application expects {arguments.size} ranks (--size), LWS_GROUP_SIZE is {size}",
+            f"--size is {arguments.size}, but LWS_GROUP_SIZE is {size}",
         )
     ranks = range(size) if arguments.whom == "all" else (0,)
     names = {rank: name_of(rank, address) for rank in ranks if rank != own}
@@ -162,7 +162,7 @@ def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
     thread.join(arguments.timeout)
     if left := dict(meeting.ranks):
         raise meeting.missed(left)
-    say(f"rank {own} met {arguments.whom} after {time.monotonic() - start:.1f} s")
+    say(f"rank {own} reached {arguments.whom} after {time.monotonic() - start:.1f} s")
 
 
 def say(text: str) -> None:
@@ -172,12 +172,12 @@ def say(text: str) -> None:
 
 def end(error: RendezvousError) -> NoReturn:
     """Print the reason, write it to the termination message, and exit with its code."""
-    text = f"{error} (exit code {error.obstacle.value}); {error.obstacle.advice}"
+    text = f"{error} (exit code {error.reason.value}). {error.reason.advice}"
     say(text)
     with contextlib.suppress(OSError):  # not in a container, or not writable
         if TERMINATION_LOG.exists():
             TERMINATION_LOG.write_text(f"rendezvous: {text}\n")
-    os._exit(error.obstacle.value)  # an unresponsive lookup must not delay the exit
+    os._exit(error.reason.value)  # an unresponsive lookup must not delay the exit
 
 
 def seconds(text: str) -> float:
@@ -207,9 +207,9 @@ def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m leaderworkerset.rendezvous", description=__doc__)
     parser.add_argument("whom", choices=("leader", "all", "shell"), help="`shell` prints the shell variant")
     parser.add_argument(
-        "--port", type=port, help="port on which they must listen; without it, only their names are resolved"
+        "--port", type=port, help="port on which the ranks must listen. If omitted, only their names are resolved"
     )
-    parser.add_argument("--timeout", type=seconds, default=600.0, metavar="SECONDS", help="600 by default")
+    parser.add_argument("--timeout", type=seconds, default=600.0, metavar="SECONDS", help="time limit, 600 by default")
     parser.add_argument("--size", type=count, help="number of ranks that the application expects in its group")
     return parser.parse_args()
 

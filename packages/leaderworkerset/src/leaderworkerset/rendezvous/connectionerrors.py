@@ -33,34 +33,34 @@ class FailureReason(IntEnum):
 _TABLE = {
     FailureReason.NO_NAME: (
         "its name does not exist",
-        "check that its pod exists, and that the group's Service is headless and publishes unready addresses",
+        "Check that its pod exists, and that the Service is headless and publishes unready addresses",
     ),
     FailureReason.NO_ADDRESS: (
         "its name has no address",
-        "check whether its pod waits for a node, an image or a volume",
+        "Check whether its pod is waiting for a node, an image or a volume",
     ),
     FailureReason.CLOSED: (
         "its port is closed",
-        "check that it listens on this port on all addresses, not only on 127.0.0.1, and increase --timeout if it loads longer",
+        "Check that it listens on all addresses, not only on 127.0.0.1. If it loads slowly, increase --timeout",
     ),
     FailureReason.SILENT: (
         "its port does not respond",
-        "check whether a NetworkPolicy, a firewall or a lost node blocks the connection",
+        "Check whether a NetworkPolicy, a firewall or a lost node blocks the connection",
     ),
     FailureReason.WRONG_SIZE: (
         "the group size differs from the size that the application expects",
-        "set --size and spec.leaderWorkerTemplate.size to the same number",
+        "Set --size and spec.leaderWorkerTemplate.size to the same number",
     ),
     FailureReason.NO_DNS: (
         "its name cannot be resolved, because no name server responds",
-        "on a cluster of this machine, which has none, its pod does not exist; elsewhere see whether the cluster's DNS runs, and whether a NetworkPolicy lets the pod reach it",
+        "On a local cluster, its pod does not exist. Otherwise, check the cluster DNS and NetworkPolicies",
     ),
     FailureReason.NO_GROUP: (
         "the environment variables of a group are not set",
-        "run it in a pod of a LeaderWorkerSet, and pass LWS_LEADER_ADDRESS, LWS_GROUP_SIZE and LWS_WORKER_INDEX on to it",
+        "Run it in a pod of a LeaderWorkerSet, and pass on its LWS_ variables",
     ),
     FailureReason.NO_TOOLS: (
         "the image does not contain a required command",
-        "add getent or nslookup, and for ports bash with timeout, or nc; or use the Python variant",
+        "Install getent or nslookup. For ports, install bash and timeout, or nc. Or use the Python variant",
     ),
 }

@@ -9,7 +9,7 @@
 say() { echo "rendezvous: $*" >&2; }
 
 end() { # code text advice
-    text="$2 (exit code $1); $3"
+    text="$2 (exit code $1). $3"
     say "$text"
     if [ -w /dev/termination-log ]; then echo "rendezvous: $text" >/dev/termination-log; fi
     exit "$1"
@@ -27,14 +27,14 @@ words_of() {
 
 advice_of() {
     case $1 in
-    80) echo "check that its pod exists, and that the group's Service is headless and publishes unready addresses" ;;
-    81) echo "check whether its pod waits for a node, an image or a volume" ;;
-    82) echo "check that it listens on this port on all addresses, not only on 127.0.0.1, and increase --timeout if it loads longer" ;;
-    83) echo "check whether a NetworkPolicy, a firewall or a lost node blocks the connection" ;;
-    84) echo "set --size and spec.leaderWorkerTemplate.size to the same number" ;;
-    85) echo "on a cluster of this machine, which has none, its pod does not exist; elsewhere see whether the cluster's DNS runs, and whether a NetworkPolicy lets the pod reach it" ;;
-    86) echo "run it in a pod of a LeaderWorkerSet, and pass LWS_LEADER_ADDRESS, LWS_GROUP_SIZE and LWS_WORKER_INDEX on to it" ;;
-    87) echo "add getent or nslookup, and for ports bash with timeout, or nc; or use the Python variant" ;;
+    80) echo "Check that its pod exists, and that the Service is headless and publishes unready addresses" ;;
+    81) echo "Check whether its pod is waiting for a node, an image or a volume" ;;
+    82) echo "Check that it listens on all addresses, not only on 127.0.0.1. If it loads slowly, increase --timeout" ;;
+    83) echo "Check whether a NetworkPolicy, a firewall or a lost node blocks the connection" ;;
+    84) echo "Set --size and spec.leaderWorkerTemplate.size to the same number" ;;
+    85) echo "On a local cluster, its pod does not exist. Otherwise, check the cluster DNS and NetworkPolicies" ;;
+    86) echo "Run it in a pod of a LeaderWorkerSet, and pass on its LWS_ variables" ;;
+    87) echo "Install getent or nslookup. For ports, install bash and timeout, or nc. Or use the Python variant" ;;
     esac
 }
 
@@ -122,7 +122,7 @@ title_of() {
 trap 'exit 143' TERM
 case ${1:-} in
 leader | all) whom=$1 ;;
-*) usage "say whom to wait for" ;;
+*) usage "specify leader or all" ;;
 esac
 shift
 port='' seconds=600 expected=''
@@ -143,10 +143,10 @@ is_number "$size" || end 86 "LWS_GROUP_SIZE is '$size', not a number" "$(advice_
 is_number "$own" || end 86 "LWS_WORKER_INDEX is '$own', not a number" "$(advice_of 86)"
 [ "$own" -lt "$size" ] || end 84 "LWS_WORKER_INDEX ($own) must be less than LWS_GROUP_SIZE ($size)" "$(advice_of 84)"
 [ "${expected:-$size}" -eq "$size" ] ||
-    end 84 "the application expects $expected ranks (--size), LWS_GROUP_SIZE is $size" "$(advice_of 84)"
-has getent || has nslookup || end 87 "there is neither getent nor nslookup" "$(advice_of 87)"
+    end 84 "--size is $expected, but LWS_GROUP_SIZE is $size" "$(advice_of 84)"
+has getent || has nslookup || end 87 "getent and nslookup are not installed" "$(advice_of 87)"
 if [ -n "$port" ] && ! has nc && ! { has bash && has timeout; }; then
-    end 87 "there is neither nc nor bash with timeout" "$(advice_of 87)"
+    end 87 "neither nc nor bash with timeout is installed" "$(advice_of 87)"
 fi
 
 domain=$(service_domain)
@@ -159,11 +159,11 @@ while [ "$rank" -lt "$size" ]; do
         rank=$((rank + 1))
         continue
     fi
-    if [ "$last" != "$rank $code" ]; then say "waits for $(title_of "$rank"): $(words_of "$code")"; fi
+    if [ "$last" != "$rank $code" ]; then say "waiting for $(title_of "$rank"): $(words_of "$code")"; fi
     last="$rank $code"
     if [ "$(date +%s)" -ge "$deadline" ]; then
-        end "$code" "did not meet $(title_of "$rank") within $seconds s: $(words_of "$code")" "$(advice_of "$code")"
+        end "$code" "$(title_of "$rank") did not respond within $seconds s: $(words_of "$code")" "$(advice_of "$code")"
     fi
     sleep 1
 done
-say "rank $own met $whom after $(($(date +%s) - begun)) s"
+say "rank $own reached $whom after $(($(date +%s) - begun)) s"

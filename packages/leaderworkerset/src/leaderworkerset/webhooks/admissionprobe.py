@@ -53,7 +53,7 @@ async def obstacle(client: Client, namespace: str) -> str:
 
 async def until_reached(client: Client, namespace: str, timeout: float) -> None:
     """Wait until the webhooks can be reached. Raise TimeoutError with the last obstacle."""
-    why = "no answer"
+    why = "no response"
     try:
         async with timeouts.within(timeout):
             while why := await obstacle(client, namespace):  # noqa: ASYNC110 - nothing reports it

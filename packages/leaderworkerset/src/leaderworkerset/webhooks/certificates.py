@@ -232,7 +232,7 @@ def _private_key(pem: bytes) -> PrivateKey:
     try:
         key = serialization.load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
     except (ValueError, TypeError) as error:
-        raise CertificateError("not a PEM private key without password") from error
+        raise CertificateError("not an unencrypted PEM private key") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-        raise CertificateError("the key must be an RSA or elliptic curve key")
+        raise CertificateError("the key must be an RSA key or an elliptic curve key")
     return key

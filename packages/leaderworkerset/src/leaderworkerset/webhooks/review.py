@@ -127,16 +127,16 @@ def decode(body: bytes) -> Review:
         document = _bounded(msgspec.json.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         is_deep = isinstance(error, RecursionError | DepthError)
-        refusal = BadReviewError(f"the body is not JSON: {nesting.TOO_DEEP if is_deep else error}")
+        refusal = BadReviewError(f"the body must be JSON: {nesting.TOO_DEEP if is_deep else error}")
         if is_deep and (match := UID.search(body[:HEAD])):
             refusal.uid = match[1].decode()
         raise refusal from error
     request = document.get("request") if isinstance(document, dict) else None
     if not isinstance(request, dict) or document.get("apiVersion") != API_VERSION:
-        raise BadReviewError(f"the body is not an AdmissionReview of {API_VERSION} with a request")
+        raise BadReviewError(f"the body must be an AdmissionReview of {API_VERSION} with a request")
     parts = [request.get("object"), request.get("oldObject")]
     if not isinstance(request.get("uid"), str) or not all(part is None or isinstance(part, dict) for part in parts):
-        raise BadReviewError("an AdmissionReview request requires a uid, and JSON objects in object and oldObject")
+        raise BadReviewError("an AdmissionReview request requires a uid, and object and oldObject must be JSON objects")
     return Review(request["uid"], str(request.get("operation", "")), parts[0] or {}, parts[1])
 
 

@@ -162,14 +162,14 @@ class Rotation:
             objects = informer.store.list()
             if not objects:
                 raise ConfigError(
-                    f"{informer.resource.kind} not found: install the webhook configurations (lws install)"
+                    f"{informer.resource.kind} not found. Run lws install to create the webhook configurations"
                 )
             for configuration in objects:
                 if configurations.other_namespace(configuration, self._place.secret.namespace):
                     continue  # it contains the CA of a different installation
                 trusting = configurations.with_authority(configuration, bundle)
                 if trusting is not configuration:
-                    log.info("injecting the CA", configuration=meta.name(configuration))
+                    log.info("adding the CA to a webhook configuration", configuration=meta.name(configuration))
                     actions += (Put(resource=informer.resource, object=trusting),)
         return actions
 
@@ -181,7 +181,7 @@ class Rotation:
             await asyncio.sleep(SETTLE)
         await self._serve(rotation.chain, rotation.until)
         self._served, self._signer = rotation.chain, rotation.signer
-        log.info("certificate served", until=rotation.until.isoformat())
+        log.info("serving a new certificate", until=rotation.until.isoformat())
 
 
 class _ClockFollower:
@@ -201,7 +201,10 @@ class _ClockFollower:
 
 def missing(secret: ObjectKey) -> str:
     """Return the message for a missing Secret, which describes the fix."""
-    return f"Secret {secret} not found, and the manager lacks permission to create it: create an empty secret (as lws install does), or set internalCertManagement.enable to false"
+    return (
+        f"Secret {secret} not found, and the manager does not have permission to create it. Run lws install, or set "
+        "internalCertManagement.enable to false"
+    )
 
 
 def _follow(client: Client, resource: Resource, name: str) -> Informer:

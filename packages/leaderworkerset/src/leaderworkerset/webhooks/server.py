@@ -103,7 +103,7 @@ class DecisionQueue:
         """Process the review when it is first in the queue."""
         if self._waiting + len(body) > self._most:
             raise web.HTTPServiceUnavailable(
-                text="too many large reviews are queued, retry later", headers={"retry-after": "1"}
+                text="too many large reviews are queued. Retry later", headers={"retry-after": "1"}
             )
         self._waiting += len(body)
         try:

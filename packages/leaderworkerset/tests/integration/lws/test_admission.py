@@ -141,7 +141,7 @@ async def test_webhook_rejects_a_string_for_a_number(space: LiveScenario) -> Non
     error = await refusal(space, with_spec(replicas="two"))
     assert error.code == 400
     denied = 'admission webhook "mleaderworkerset.kb.io" denied the request: '
-    assert error.message == f'{denied}spec.replicas: Invalid value: "two": must be an integer of 32 bits'
+    assert error.message == f'{denied}spec.replicas: Invalid value: "two": must be a 32-bit integer'
 
 
 ALLOWED = [

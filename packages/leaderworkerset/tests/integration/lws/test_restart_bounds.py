@@ -43,7 +43,7 @@ async def test_backoff_annotations_delay_recreations(space: LiveScenario) -> Non
 
     def are_told(state: State) -> None:
         waits = [note.split("recreated in ")[1] for note in state.notes("BackOff")]
-        assert sorted(waits) == ["1 s (number 2 in a row)", "2 s (number 3 in a row)", "2 s (number 4 in a row)"]
+        assert sorted(waits) == ["1 s (failure 2 in a row)", "2 s (failure 3 in a row)", "2 s (failure 4 in a row)"]
 
     await space.until(are_told)
 

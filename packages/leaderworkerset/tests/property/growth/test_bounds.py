@@ -108,7 +108,7 @@ def test_pod_with_too_large_variables_is_denied(subgroup: int | None) -> None:
 
     assert isinstance(denied, str)
     assert denied.startswith("pod web-0-1: TPU_WORKER_HOSTNAMES and TPU_PROCESS_ADDRESSES of 21474836")
-    assert denied.endswith("use a smaller size, subgroups, or fewer containers with google.com/tpu")
+    assert denied.endswith("Reduce the size, the subgroups, or the containers with google.com/tpu")
 
 
 async def manage_the_largest() -> tuple[JSONObject, JSONObject]:

@@ -126,7 +126,7 @@ class ApiServer:
         except TooLargeError as error:
             return representation.respond_refusal(apierrors.not_stored(str(error)))
         except Exception as error:  # a failed request must not stop the server
-            log.exception("request failed", method=request.method, path=request.path)
+            log.exception("failed to process a request", method=request.method, path=request.path)
             return representation.respond_refusal(apierrors.internal_error(f"{type(error).__name__}: {error}"))
 
     def call(self, request: Request, user: str) -> Call:

@@ -81,9 +81,9 @@ class ComponentFaults:
         kind = fault.kind
         part = self._parts.get(kind)
         if part is None:
-            raise FaultError(f"{kind}: this cluster runs none")
+            raise FaultError(f"{kind}: not part of this cluster")
         if kind in self._away:
-            raise FaultError(f"{kind}: is already unavailable")
+            raise FaultError(f"{kind}: already unavailable")
         self._away.add(kind)
 
         async def undo() -> None:

@@ -37,18 +37,18 @@ class LocalPods(Struct, frozen=True):
         """Return a pod with a separate address."""
         pod = await self.client.find(PODS, key)
         if pod is None:
-            raise FaultError(f"pod {key} is not there")
+            raise FaultError(f"pod {key} does not exist")
         if not meta.status(pod).get("podIP"):
-            raise FaultError(f"pod {key} has no address: it has not started, or has ended")
+            raise FaultError(f"pod {key} does not have an IP address, because it has not started or has terminated")
         if meta.spec(pod).get("hostNetwork"):
-            raise FaultError(f"pod {key} shares the network of its node (hostNetwork): choose another one")
+            raise FaultError(f"pod {key} uses the host network. Choose a different pod")
         return pod
 
     def running(self, pod: JSONObject) -> list[str]:
         """Return the runner's IDs of the running containers of a pod."""
         if containers := self.containers(pod):
             return containers
-        raise FaultError(f"pod {meta.key(pod)} has no running container: wait until it has started again")
+        raise FaultError(f"pod {meta.key(pod)} has no running container. Wait until a container is running")
 
     async def signal(self, containers: list[str], number: int) -> None:
         """Send a signal to all processes of containers. Exited processes are ignored."""

@@ -96,17 +96,19 @@ def parse(body: bytes) -> Fault:
     try:
         fault = msgspec.json.decode(body, type=Fault)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise FaultError(f"the fault cannot be read: {error}") from error
+        raise FaultError(f"invalid fault: {error}") from error
     form = FORMS[fault.kind]
     if not 0 <= fault.seconds <= LONGEST:
         raise FaultError(f"{fault.kind}: seconds: {fault.seconds}: must be between 0 and {LONGEST:.0f}")
     if not form.fewest <= len(fault.targets) <= form.most:
-        raise FaultError(f"{fault.kind}: targets: {len(fault.targets)} given, of {form.fewest} to {form.most}")
+        raise FaultError(
+            f"{fault.kind}: targets: {len(fault.targets)} specified, but {form.fewest} to {form.most} are required"
+        )
     if form.of_pods and any(not key.namespace or not key.name for key in fault.pods):
-        raise FaultError(f"{fault.kind}: targets: {', '.join(fault.targets)}: name pods as NAMESPACE/NAME")
+        raise FaultError(f"{fault.kind}: targets: {', '.join(fault.targets)}: must be pods in the form NAMESPACE/NAME")
     least, most = form.amounts or (0.0, 0.0)
     if not (least <= fault.amount <= most) or math.isnan(fault.amount):
         raise FaultError(f"{fault.kind}: amount: {fault.amount:g}: must be between {least:g} and {most:g}")
     if form.has_path != fault.path.startswith("/") or (fault.path and not form.has_path):
-        raise FaultError(f"{fault.kind}: path: {fault.path!r}: " + ("must begin with /" if form.has_path else "unused"))
+        raise FaultError(f"{fault.kind}: path: {fault.path!r}: " + ("must start with /" if form.has_path else "unused"))
     return fault

@@ -69,7 +69,7 @@ class FaultManager:
         """Start a fault, and return its number. Raise `FaultError` or `StartError` if this is impossible."""
         async with self._changing:
             if len(self._active) >= MOST:
-                raise FaultError(f"{MOST} faults last already: undo some first")
+                raise FaultError(f"{MOST} faults are already active. Undo a fault first")
             undo = await self._effects[fault.kind](fault)
             number = next(self._numbers)
             self._active[number] = ActiveFault(fault, self._clock.monotonic() + fault.seconds, undo)
@@ -85,9 +85,13 @@ class FaultManager:
             try:
                 await active.undo()
             except StartError as error:  # its container or sandbox has terminated, which also removes the fault
-                log.info("fault ended with its target", fault=str(active.fault.kind), reason=str(error))
+                log.info(
+                    "fault removed, because its target no longer exists",
+                    fault=str(active.fault.kind),
+                    reason=str(error),
+                )
             except KubeError:
-                log.exception("fault not undone", fault=str(active.fault.kind))
+                log.exception("failed to undo a fault", fault=str(active.fault.kind))
 
     async def undo_all(self) -> None:
         """Revert all faults, starting with the latest."""

@@ -41,7 +41,7 @@ class NetworkFaults:
         """Start to delay all packets to a pod. A pod has at most one delay at a time."""
         uid = meta.uid(await self._pods.pod(fault.pods[0]))
         if uid in self._delayed:
-            raise FaultError(f"delay: {fault.targets[0]} is delayed already: undo that first")
+            raise FaultError(f"delay: {fault.targets[0]} is already delayed. Undo that fault first")
 
         async def undo() -> None:
             self._delayed.discard(uid)
@@ -70,4 +70,4 @@ def losses(fault: Fault, addresses: list[str]) -> list[PacketLoss]:
         case FaultKind.PARTITION:
             return [PacketLoss(source, to) for source, to in ways]
         case _:
-            raise FaultError(f"{fault.kind} loses no packets")
+            raise FaultError(f"{fault.kind} does not drop packets")

@@ -27,7 +27,7 @@ async def remove(client: Client, fault: Fault) -> Undo:
     name, is_lost = fault.targets[0], fault.kind is FaultKind.LOSE_NODE
     node = await _find(client, name)
     if meta.spec(node).get("unschedulable"):
-        raise FaultError(f"{fault.kind}: node {name} is unschedulable already: choose another one")
+        raise FaultError(f"{fault.kind}: node {name} is already unschedulable. Choose a different node")
     taints = {"taints": [*(meta.spec(node).get("taints") or []), LOST]} if is_lost else {}
     change = {
         "metadata": {"annotations": {MARK: str(fault.kind)}},
@@ -49,7 +49,7 @@ async def _find(client: Client, name: str) -> JSONObject:
     node = await client.find(NODES, ObjectKey("", name))
     if node is None:
         names = ", ".join(map(meta.name, (await client.list(NODES)).items))
-        raise FaultError(f"node {name} is not there; there are {names}")
+        raise FaultError(f"node {name} does not exist; available: {names}")
     return node
 
 

@@ -208,7 +208,7 @@ class Kubelet:
             log.error("pod worker failed again", pod=pod, failure=failure)
         else:
             log.critical("pod worker failed", pod=pod, failure=traceback.format_exception(errors))
-        cell.emit("FailedSync", f"internal error, trying again: {failure}")
+        cell.emit("FailedSync", f"internal error, retrying: {failure}")
         return failure
 
     def _on_service(self, change: Change) -> None:

@@ -80,7 +80,7 @@ class PodWorker:
         except ConflictError:
             return None  # the informer will deliver the newer object
         except KubeError as error:
-            log.warning("pod status not written", pod=str(meta.key(self._cell.pod)), error=str(error))
+            log.warning("failed to write the pod status", pod=str(meta.key(self._cell.pod)), error=str(error))
             return self._cell.now() + API_RETRY
 
     async def _advance(self) -> datetime | None:
@@ -153,7 +153,9 @@ class PodWorker:
     async def _restart_all(self, name: str) -> None:
         """Start to restart all containers, and publish this state, because containers can exit immediately."""
         self._cell.set(replace(self._cell.state, restarted_by=name))
-        self._cell.emit(ALL_RESTARTED, f"Container {name} ended: restarting all containers of the pod in place", name)
+        self._cell.emit(
+            ALL_RESTARTED, f"Container {name} terminated, restarting all containers of the pod in place", name
+        )
         await self._publish()
 
     async def _prepare_volumes(self) -> None:
@@ -165,7 +167,7 @@ class PodWorker:
             lenient = replace(context, lenient=any(stubs))
             self._containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
         except (SpecError, OSError, ValueError) as error:  # ValueError: the path contains NUL
-            self._put_off("FailedMount", f"volumes: {explain(error)}")
+            self._put_off("FailedMount", f"failed to set up volumes: {explain(error)}")
         else:
             cell.set(replace(cell.state, has_volumes=True, problem="", not_before=None))
 
@@ -179,7 +181,7 @@ class PodWorker:
             except SpecError:
                 return  # if a source cannot be read, the files are not changed
             except (OSError, ValueError) as error:
-                cell.emit("FailedMount", f"volumes are not up to date: {explain(error)}")
+                cell.emit("FailedMount", f"failed to update volumes: {explain(error)}")
 
     @property
     def _volume_directory(self) -> Path:
@@ -196,7 +198,7 @@ class PodWorker:
         try:
             hostname = podspec.kernel_hostname(cell.pod, self._node.settings.cluster_domain)
         except SpecError as error:
-            self._put_off("FailedCreatePodSandBox", f"sandbox: {explain(error)}")
+            self._put_off("FailedCreatePodSandBox", f"failed to create the sandbox: {explain(error)}")
             return
         spec = SandboxSpec(
             id=cell.uid,
@@ -210,14 +212,14 @@ class PodWorker:
         try:
             ip = await self._node.runner.create_sandbox(spec, cell.lose)
         except (StartError, OSError) as error:
-            self._put_off("FailedCreatePodSandBox", f"sandbox: {explain(error)}")
+            self._put_off("FailedCreatePodSandBox", f"failed to create the sandbox: {explain(error)}")
             return
         cell.set(replace(cell.state, has_sandbox=True, ip=ip, problem="", not_before=None))
         hosts.set_pod(cell.pod, ip)
         try:
             await hosts.written()
         except OSError as error:  # `Hosts` retries
-            cell.emit("FailedCreatePodSandBox", f"the names of pods are not up to date: {explain(error)}")
+            cell.emit("FailedCreatePodSandBox", f"failed to update pod names: {explain(error)}")
 
     async def _has_devices(self) -> bool:
         """Allocate the devices of the pod, and record them in the pod before a container can start."""
@@ -225,7 +227,7 @@ class PodWorker:
         try:
             record = self._node.devices.take(cell.pod)
         except ShortageError as error:
-            self._put_off("FailedAllocateDevices", f"devices: {error}")
+            self._put_off("FailedAllocateDevices", f"failed to allocate devices: {error}")
             return False
         text = deviceallocations.annotation(record)
         if record and meta.annotations(cell.pod).get(wellknown.DEVICES) != text:

@@ -75,7 +75,7 @@ async def test_store_is_locked_only_while_its_process_runs(tmp_path: Path) -> No
     writer = start(path, "first")
     assert writer.stdout is not None
     writer.stdout.readline()
-    with pytest.raises(StoreError, match=f"in use by process {writer.pid}: stop it, or use another file"):
+    with pytest.raises(StoreError, match=f"in use by process {writer.pid}. Stop it, or use a different file"):
         Store(path)
     kill_after(writer, 1)
     store = Store(path)

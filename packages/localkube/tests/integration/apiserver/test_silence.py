@@ -58,7 +58,7 @@ async def test_watch_behind_a_half_dead_proxy_continues(monkeypatch: pytest.Monk
                 proxy.stall()
                 await writer.create(CONFIG_MAPS, config_map("after"))
                 await has(informer, "after")
-            assert "watch is silent, reconnecting" in [line["event"] for line in logs]
+            assert "watch did not send events in time, reconnecting" in [line["event"] for line in logs]
             following.cancel()
             await reader.close()
         await server.stop()

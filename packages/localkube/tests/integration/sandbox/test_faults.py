@@ -94,7 +94,7 @@ async def test_packets_are_delayed_or_the_missing_module_is_named(made: Machine)
     try:
         await made.runner.delay_packets("b", 0.1)
     except StartError as error:
-        assert str(error) == "delay packets: this kernel has no netem (module sch_netem)"  # noqa: PT017 - either is right
+        assert str(error) == "delay packets: the kernel does not have netem (module sch_netem)"  # noqa: PT017 - either is right
         return
     late = await ping(made, "a", "b")
     assert late["came"] == 3

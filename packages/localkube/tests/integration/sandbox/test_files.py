@@ -180,6 +180,8 @@ async def test_mount_point_is_not_created_through_a_link(tmp_path: Path, volume:
     (volume / "place").symlink_to(outside)
     async with machine(tmp_path) as made:
         mounts = (Mount(volume, "/data"), Mount(volume, f"/data/place/{MADE}"))
-        with pytest.raises(StartError, match=f"/data/place/{MADE}: a link in the volume at /data leads out of it"):
+        with pytest.raises(
+            StartError, match=f"/data/place/{MADE}: a symbolic link in the volume at /data leads outside the volume"
+        ):
             await made.sh(await made.pod("a"), "true", mounts=mounts)
         assert not any(outside.iterdir())

@@ -28,7 +28,7 @@ async def test_programs_run_as_the_user_of_the_cluster(made: Machine) -> None:
     assert output.split() == [str(os.geteuid()), str(os.getegid())]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start programs as someone else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="Remove runAsUser and runAsGroup, or run the cluster as root")
 async def test_root_can_run_a_program_as_another_user(made: Machine) -> None:
     made.write_hosts("9.9.9.9 elsewhere\n")
     made.hosts.chmod(0o755)

@@ -119,7 +119,7 @@ async def test_host_network_pods_share_the_network_of_the_bridge(made: Machine) 
 async def test_stub_answers_on_all_ports_and_exits_on_sigterm(made: Machine) -> None:
     pod = await made.pod("a")
     stub = await made.start(pod, stub_ports=(80, 8080))
-    assert await stub.line() == "stub: answering 200 on ports 80, 8080"
+    assert await stub.line() == "stub: serving status 200 on ports 80, 8080"
     for port in (80, 8080):
         assert (await answer(made, pod, (made.addresses[pod], port))).startswith(b"HTTP/1.1 200 OK\r\n")
         assert await stub.line() == f"stub: GET /health 200 on port {port}"
@@ -132,7 +132,7 @@ async def test_stub_answers_on_all_ports_and_exits_on_sigterm(made: Machine) -> 
 async def test_stub_speaks_tls_with_clients_that_begin_with_it(made: Machine) -> None:
     pod = await made.pod("a")
     stub = await made.start(pod, stub_ports=(8443,))
-    assert await stub.line() == "stub: answering 200 on port 8443"
+    assert await stub.line() == "stub: serving status 200 on port 8443"
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     for _ in range(2):
@@ -149,7 +149,7 @@ async def test_stub_speaks_tls_with_clients_that_begin_with_it(made: Machine) ->
 async def test_stub_survives_clients_that_disconnect_early(made: Machine) -> None:
     """A probe with a timeout disconnects early, which must not cause the pod to fail."""
     stub = await made.start(await made.pod("a"), stub_ports=(8080,))
-    assert await stub.line() == "stub: answering 200 on port 8080"
+    assert await stub.line() == "stub: serving status 200 on port 8080"
     address = made.addresses["a"], 8080
     os.kill(stub.pid, signal.SIGSTOP)
     for _ in range(3):
@@ -163,7 +163,7 @@ async def test_stub_survives_clients_that_disconnect_early(made: Machine) -> Non
 
 async def test_stub_without_ports_waits(made: Machine) -> None:
     stub = await made.start(await made.pod("a"))
-    assert await stub.line() == "stub: waiting, no ports"
+    assert await stub.line() == "stub: running without ports"
     await made.runner.signal(stub.id, 9)
     assert await stub.end() == Exit(137, 9)
 
@@ -174,7 +174,7 @@ async def test_shared_network_gives_each_pod_a_loopback_address(tmp_path: Path) 
         assert all(made.addresses[pod].startswith("127.") for pod in pods)
         for pod in pods:
             stub = await made.start(pod, stub_ports=(48080,))
-            assert await stub.line() == "stub: answering 200 on port 48080"
+            assert await stub.line() == "stub: serving status 200 on port 48080"
         taken = await made.start("a", stub_ports=(48080,))
         assert await taken.line() == "stub: cannot listen on port 48080: Address already in use"
         assert (await taken.end()).code == 1
@@ -189,7 +189,7 @@ async def test_two_clusters_on_one_machine_are_isolated(tmp_path: Path, network:
     async with machine(tmp_path / "1", network=network) as one, machine(tmp_path / "2", network=network) as two:
         for made in (one, two):
             stub = await made.start(await made.pod("same"), stub_ports=(48081,), id="same")
-            assert await stub.line() == "stub: answering 200 on port 48081"
+            assert await stub.line() == "stub: serving status 200 on port 48081"
         await one.runner.stop()
         assert (await answer(two, "same", (two.addresses["same"], 48081))).startswith(b"HTTP/1.1 200")
         assert network == "isolated" or one.addresses["same"] != two.addresses["same"]

@@ -17,7 +17,7 @@ async def test_plain_isolation_reports_lost_features(tmp_path: Path) -> None:
     async with machine(tmp_path, network="isolated", isolation="plain") as made:
         granted = made.capabilities
         assert (granted.namespaces, granted.network) == (False, "shared")
-        assert any(line.startswith("volumes, and certain death of daemons") for line in granted.lost)
+        assert any(line.startswith("volumes and reliable termination of daemons") for line in granted.lost)
         assert (plainnames.ONLY_PYTHON in granted.lost) == (plainnames.find_wrapper() is None)
 
 
@@ -26,11 +26,11 @@ async def test_plain_volumes_must_exist_on_the_host(tmp_path: Path) -> None:
     volume.mkdir()
     async with machine(tmp_path, network="shared", isolation="plain") as made:
         pod = await made.pod("a")
-        with pytest.raises(StartError, match=f"mount {volume} at /data: cannot mount without namespaces"):
+        with pytest.raises(StartError, match=f"mount {volume} at /data: this machine does not permit namespaces"):
             await made.start(pod, "true", mounts=(Mount(volume, "/data"),))
         for mount in (Mount(volume, str(volume)), Mount(volume, "/dev/shm")):
             assert (await made.sh(pod, "true", mounts=(mount,)))[0].code == 0
-        with pytest.raises(StartError, match="cannot replace / without namespaces"):
+        with pytest.raises(StartError, match="cannot replace /, because this machine does not permit namespaces"):
             await made.start(pod, "true", root=volume)
 
 

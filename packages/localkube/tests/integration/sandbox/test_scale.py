@@ -27,7 +27,7 @@ async def test_fifty_stub_pods_start_within_seconds_and_stay_small(made: Machine
 
     async def stub(number: int) -> None:
         program = await made.start(await made.pod(f"pod-{number}"), stub_ports=(8080,))
-        assert (await program.line()).startswith("stub: answering")
+        assert (await program.line()).startswith("stub: serving")
 
     await asyncio.gather(*(stub(number) for number in range(STUBS)))
     seconds = time.monotonic() - begin
@@ -58,10 +58,10 @@ async def test_probe_socket_does_not_wait_for_other_pods(made: Machine) -> None:
 
 async def test_pods_work_beyond_1024_files_and_1024_ports(made: Machine) -> None:
     first = await made.start(await made.pod("first"), stub_ports=(8080,))
-    assert (await first.line()).startswith("stub: answering")
+    assert (await first.line()).startswith("stub: serving")
     await asyncio.gather(*(made.pod(f"empty-{number}") for number in range(FILLING)))
     program = await made.start(await made.pod("late"), stub_ports=(8080,))
-    assert (await program.line()).startswith("stub: answering")
+    assert (await program.line()).startswith("stub: serving")
     fetch = FETCH.format(address=made.addresses["first"])
     last = await made.start(await made.pod("last"), sys.executable, "-c", fetch)
     assert await last.finish() == (Exit(0), "stub\n")

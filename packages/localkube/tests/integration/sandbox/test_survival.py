@@ -110,15 +110,15 @@ def test_unprivileged_user_has_the_same_guarantees(network: str) -> None:
 @pytest.mark.parametrize(
     ("limit", "namespaces", "words"),
     [
-        ("max_user_namespaces", False, "volumes, and certain death of daemons"),
-        ("max_net_namespaces", True, "a network per pod: all pods share the host's"),
+        ("max_user_namespaces", False, "volumes and reliable termination of daemons"),
+        ("max_net_namespaces", True, "pod networks: all pods share the host"),
     ],
 )
 def test_refused_kernel_features_are_reported_as_lost(tmp_path: Path, limit: str, namespaces: bool, words: str) -> None:
     refusing = ("unshare", "-Ur", "sh", "-c", f'echo 0 >/proc/sys/user/{limit}; exec "$@"', "sh")
     with cluster_process(tmp_path, "isolated", "namespaces", prefix=refusing) as (_, facts):
         assert (facts["namespaces"], facts["network"]) == (namespaces, "shared")
-        assert any(line.startswith(words) and "see the limits in /proc/sys/user" in line for line in facts["lost"])
+        assert any(line.startswith(words) and "check the limits in /proc/sys/user" in line for line in facts["lost"])
 
 
 @pytest.mark.parametrize(("network", "isolation"), GROUNDS)
@@ -142,7 +142,7 @@ async def test_dead_launcher_is_replaced_after_reporting_losses(
         _kill_launcher()
         await other.end()
         assert made.lost == [pod, "c"]
-        with pytest.raises(StartError, match="ended again; a new one is started after"):
+        with pytest.raises(StartError, match=r"exited repeatedly\. It is restarted after"):
             await made.pod("d")
 
 

@@ -27,7 +27,7 @@ from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings,
         (
             Nodes(capacity=("nvidia.com/gpu=2",), gpus=1),
             "gpus",
-            "nvidia.com/gpu is also in the capacity; omit one of them",
+            "nvidia.com/gpu is also specified in the capacity. Remove one of them",
         ),
     ],
     ids=["label", "later label", "later taint", "taint", "capacity", "twice"],

@@ -57,7 +57,7 @@ def test_linked_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").touch(mode=0o644)
     (tmp_path / "default").mkdir()
     (tmp_path / "default" / "state.db").symlink_to("../elsewhere")
-    with pytest.raises(StateDirectoryError, match=r"state\.db: is a symbolic link: put the file itself there"):
+    with pytest.raises(StateDirectoryError, match=r"state\.db: is a symbolic link. Replace it with a regular file"):
         make_private(tmp_path / "default")
     assert mode(tmp_path / "elsewhere") == 0o644
 
@@ -76,7 +76,7 @@ def test_file_of_another_user_is_refused(foreign: str, tmp_path: Path) -> None:
     (tmp_path / "default").mkdir()
     (tmp_path / "default" / "state.db").touch(mode=0o644)
     os.chown(tmp_path / foreign, NOBODY, NOBODY)
-    with pytest.raises(StateDirectoryError, match=rf"{foreign}: belongs to user {NOBODY}, and this is user 0: start"):
+    with pytest.raises(StateDirectoryError, match=rf"{foreign}: belongs to user {NOBODY}, but the current user is 0"):
         make_private(tmp_path / "default")
     assert mode(tmp_path / "default" / "state.db") == 0o644
 

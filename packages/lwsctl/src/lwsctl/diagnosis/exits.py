@@ -96,12 +96,12 @@ def advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[
     if name := signal(death.end):
         yield _of_signal(observed, rank, container, code, name)
     image = str(container.get("image") or "")
-    obstacle = next((candidate for candidate in FailureReason if candidate == code), None)
+    reason = next((candidate for candidate in FailureReason if candidate == code), None)
     is_unmapped = _is_unmapped(observed, rank, death.container, image)
     if code in LACKING and is_unmapped and image != ON_PURPOSE:
         yield (f"if a file is missing, map the image with --image {image}=DIR, or rehearse it with --stub={image}")
-    elif obstacle is not None and _is_rendezvous(container, death.end):
-        yield f"exit code {code} of the rendezvous means that {obstacle.words}; {obstacle.advice}"
+    elif reason is not None and _is_rendezvous(container, death.end):
+        yield f"exit code {code} of the rendezvous means that {reason.words}. {reason.advice}"
     elif code == NOT_FOUND and not is_unmapped:
         yield f"exit code 127 means that an executable was not found in image {image}, or is not on PATH"
     elif code == NOT_EXECUTABLE:

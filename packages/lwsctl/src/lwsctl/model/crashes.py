@@ -21,7 +21,7 @@ from lwsctl.model.leaderworkerset import View
 
 DISRUPTED: Final = re.compile(
     r"deleted(: (EvictionByEvictionAPI|DeletionByTaintManager|DeletionByPodGC|PreemptionByScheduler|NodeLost|NodeShutdown"
-    r"|Terminated|Preempting|no manager ran)(: .*)?)?"
+    r"|Terminated|Preempting|no manager was running)(: .*)?)?"
 )
 """Recorded failures that were caused by a user, a drain, the scheduler, a lost node, or another component."""
 

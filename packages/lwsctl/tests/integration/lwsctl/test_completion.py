@@ -131,8 +131,8 @@ async def test_hanging_group_is_recreated_when_enabled(space: LiveScenario) -> N
 @pytest.mark.parametrize(
     ("annotations", "spec", "told"),
     [
-        ({labels.RUN_TO_COMPLETION: "yes"}, {}, "yes.*: must be true, or absent"),
-        (COMPLETES, {"groupIdentity": "Hash"}, "random keys cannot run to completion: use groupIdentity Ordinal"),
+        ({labels.RUN_TO_COMPLETION: "yes"}, {}, "yes.*: must be true, or must not be set"),
+        (COMPLETES, {"groupIdentity": "Hash"}, "requires groupIdentity Ordinal"),
         ({labels.ON_HANG: "recreate"}, {}, "requires the annotation .*progress-timeout"),
     ],
 )

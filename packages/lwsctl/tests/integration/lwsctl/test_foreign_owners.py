@@ -73,7 +73,7 @@ async def test_user_service_that_selects_the_pods_is_used(space: LiveScenario, p
     await space.until(_assert_available)
     await space.until(warned(f"Service {name} is not headless"))
     if not policy:
-        note = f"note: Service {space.namespace}/web is not headless: the names of pods"
+        note = f"note: Service {space.namespace}/web is not headless, so pod names"
         assert note in await typed(space, "-n", space.namespace, "explain", "web")
 
 

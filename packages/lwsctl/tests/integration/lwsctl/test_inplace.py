@@ -144,10 +144,10 @@ async def test_other_changes_recreate_groups_or_hold_the_rollout(space: LiveScen
     """The error contains the first changed field that is not an image. After a revert, no object differs."""
     before = (await space.bring_up(in_place("Only", replicas=2, size=2))).uids("web")
     await space.edit_template(size=3)
-    why = "Cannot update groups in place, {}: spec.leaderWorkerTemplate.size differs and cannot be changed in a running pod"
+    why = "Cannot update groups in place, so {}: spec.leaderWorkerTemplate.size cannot be changed in a running pod"
 
     def is_told(state: State) -> None:
-        assert why.format("holds the rollout") in state.notes("GroupsUpdating")
+        assert why.format("the rollout is blocked") in state.notes("GroupsUpdating")
 
     assert (await space.until(is_told)).uids("web") == before
     told = await named(space, code)

@@ -32,7 +32,7 @@ class OpenContext(Generic[T]):
         """Raise the exception that stopped the context, if there is one."""
         if self._task.done():
             self._task.result()
-            raise RuntimeError(f"{self._context!r} has ended")
+            raise RuntimeError(f"{self._context!r} has terminated")
 
     async def leave(self) -> None:
         """Exit the context gracefully."""

@@ -16,12 +16,12 @@ from kuberuntime.objects.meta import JSON
 EXPECTED: Final = {
     "string": "a string",
     "bool": "true or false",
-    "int32": "an integer of 32 bits",
-    "int64": "an integer of 64 bits",
-    "int-or-string": "an integer of 32 bits or a string",
-    "time": "a time with its zone, like 2026-01-31T12:00:00Z",
-    "microtime": "a time with its zone, like 2026-01-31T12:00:00.000000Z",
-    "bytes": "bytes in base64",
+    "int32": "a 32-bit integer",
+    "int64": "a 64-bit integer",
+    "int-or-string": "a 32-bit integer or a string",
+    "time": "a time with a time zone, such as 2026-01-31T12:00:00Z",
+    "microtime": "a time with a time zone, such as 2026-01-31T12:00:00.000000Z",
+    "bytes": "a base64 string",
 }
 CONTAINERS: Final = {"list": "a list", "map": "an object", "struct": "an object"}
 

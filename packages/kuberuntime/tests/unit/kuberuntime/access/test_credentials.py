@@ -153,14 +153,14 @@ def test_plugin_receives_arguments_environment_and_cluster(tmp_path: Path) -> No
 
 ERRORS = {
     "exit code": ("exit 3", {}, "./plugin failed with exit code 3"),
-    "no JSON": ("echo hello", {}, "./plugin printed no ExecCredential: "),
-    "another kind": ("echo '{}'", {}, "./plugin printed no ExecCredential: Object missing required field"),
+    "no JSON": ("echo hello", {}, "./plugin did not print a valid ExecCredential: "),
+    "another kind": ("echo '{}'", {}, "./plugin did not print a valid ExecCredential: Object missing required field"),
     "another version": (
         printing(token="t"),
         {"apiVersion": "client.authentication.k8s.io/v1beta1"},
         f"./plugin printed {V1}, but the entry specifies client.authentication.k8s.io/v1beta1",
     ),
-    "nothing usable": (printing(clientCertificateData="C"), {}, "printed neither a token nor a client certificate"),
+    "nothing usable": (printing(clientCertificateData="C"), {}, "did not print a token or a client certificate"),
     "not found": (
         "",
         {"command": "no-such-plugin", "installHint": "Install it by hand."},
@@ -200,5 +200,5 @@ def test_plugin_output_may_be_large(tmp_path: Path) -> None:
 def test_plugin_that_never_exits_is_stopped(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path, "exec sleep 1000")
 
-    with pytest.raises(ConfigError, match=r"\./plugin printed nothing in 300 s"):
+    with pytest.raises(ConfigError, match=r"\./plugin did not print credentials within 300 s"):
         run(plugin.source.get())

@@ -29,7 +29,7 @@ def test_private_directory_is_accepted(directory: Path) -> None:
 def test_directory_below_a_writable_directory_is_refused(directory: Path, tmp_path: Path, above: str) -> None:
     (tmp_path / above).chmod(0o777)
     with pytest.raises(
-        OwnershipError, match=rf"/{above}: other users have write permission \(mode 0777\): run `chmod go-w "
+        OwnershipError, match=rf"/{above}: other users have write permission \(mode 0777\)\. Run `chmod go-w "
     ):
         require_private(directory)
 
@@ -58,7 +58,7 @@ def test_directory_writable_by_a_shared_group_is_refused(directory: Path, group:
 @pytest.mark.parametrize("foreign", ["default", "default/kubeconfig"])
 def test_foreign_directory_or_file_is_refused(directory: Path, foreign: str) -> None:
     os.chown(directory.parent / foreign, NOBODY, NOBODY)
-    with pytest.raises(OwnershipError, match=f"{foreign}: belongs to user {NOBODY}, and this is user 0: start"):
+    with pytest.raises(OwnershipError, match=f"{foreign}: belongs to user {NOBODY}, but the current user is 0"):
         require_private(directory)
 
 

@@ -145,40 +145,40 @@ def test_insecure_skip_tls_verify_disables_verification(tmp_path: Path) -> None:
 
 
 ERRORS: dict[str, tuple[Any, str]] = {
-    "not YAML": ("a: [", "{file}: not YAML: line 2: did not find expected node content"),
-    "not a mapping": ("- a", "{file}: not a kubeconfig: Expected `object`, got `array`"),
+    "not YAML": ("a: [", "{file}: invalid YAML: line 2: did not find expected node content"),
+    "not a mapping": ("- a", "{file}: invalid kubeconfig: Expected `object`, got `array`"),
     "wrong type": (
         document(cluster={"server": 6443}),
-        "{file}: not a kubeconfig: Expected `str`, got `int` - at `$.clusters[0].cluster.server`",
+        "{file}: invalid kubeconfig: Expected `str`, got `int` - at `$.clusters[0].cluster.server`",
     ),
     "entry without a name": (
         document(users=[{"user": {}}]),
-        "{file}: not a kubeconfig: Object missing required field `name` - at `$.users[0]`",
+        "{file}: invalid kubeconfig: Object missing required field `name` - at `$.users[0]`",
     ),
-    "empty": ("", "{file}: no current-context: specify one of these contexts with --context: none"),
+    "empty": ("", "{file}: current-context is not set. Specify --context with one of: none"),
     "no current context": (
         document() | {"current-context": ""},
-        "{file}: no current-context: specify one of these contexts with --context: dev",
+        "{file}: current-context is not set. Specify --context with one of: dev",
     ),
     "unknown context": (
         document() | {"current-context": "prod"},
-        "{file}: there is no context 'prod'; there are: dev",
+        "{file}: context 'prod' does not exist; available: dev",
     ),
     "unknown cluster": (
         document(contexts=[{"name": "dev", "context": {"cluster": "x", "user": "dev"}}]),
-        "{file}: contexts[dev].context.cluster: there is no cluster 'x'; there are: dev",
+        "{file}: contexts[dev].context.cluster: cluster 'x' does not exist; available: dev",
     ),
     "unknown user": (
         document(contexts=[{"name": "dev", "context": {"cluster": "dev", "user": "x"}}]),
-        "{file}: contexts[dev].context.user: there is no user 'x'; there are: dev",
+        "{file}: contexts[dev].context.user: user 'x' does not exist; available: dev",
     ),
     "no server": (
         document(clusters=[{"name": "dev", "cluster": {}}]),
-        "{file}: clusters[dev].cluster.server: Invalid value: '': must be a URL like https://host:6443",
+        "{file}: clusters[dev].cluster.server: Invalid value: '': must be a URL such as https://host:6443",
     ),
     "server without scheme": (
         document(cluster={"server": "dev:6443"}),
-        "{file}: clusters[dev].cluster.server: Invalid value: 'dev:6443': must be a URL like https://host:6443",
+        "{file}: clusters[dev].cluster.server: Invalid value: 'dev:6443': must be a URL such as https://host:6443",
     ),
     "certificate authority missing": (
         document(cluster={"certificate-authority": "ca.crt"}),
@@ -186,7 +186,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "certificate authority not base64": (
         document(cluster={"certificate-authority-data": "%%%"}),
-        "{file}: clusters[dev].cluster.certificate-authority-data: not base64: ",
+        "{file}: clusters[dev].cluster.certificate-authority-data: invalid base64: ",
     ),
     "token file missing": (
         document(user={"tokenFile": "/nowhere/token"}),
@@ -194,39 +194,39 @@ ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "certificate without key": (
         document(user={"client-certificate-data": b64("CERT")}),
-        "{file}: users[dev].user.client-key: Required value: a client certificate and its key belong together",
+        "{file}: users[dev].user.client-key: Required value: a client certificate requires a key, and a key requires a certificate",
     ),
     "key without certificate": (
         document(user={"client-key-data": b64("KEY")}),
-        "{file}: users[dev].user.client-certificate: Required value: a client certificate and its key belong together",
+        "{file}: users[dev].user.client-certificate: Required value: a client certificate requires a key, and a key requires a certificate",
     ),
     "basic authentication": (
         document(user={"username": "admin", "password": "secret"}),
         (
-            "{file}: users[dev].user.username: Kubernetes has no basic authentication since 1.19: "
-            "use a token, a client certificate or an exec plugin"
+            "{file}: users[dev].user.username: Kubernetes does not support basic authentication since 1.19. "
+            "Use a token, a client certificate or an exec plugin"
         ),
     ),
     "auth provider": (
         document(user={"auth-provider": {"name": "gcp"}}),
-        "{file}: users[dev].user.auth-provider: Kubernetes has no auth providers since 1.26: use an exec plugin",
+        "{file}: users[dev].user.auth-provider: Kubernetes does not support auth providers since 1.26. Use an exec plugin",
     ),
     "impersonation": (
         document(user={"token": "t", "as": "root"}),
-        "{file}: users[dev].user.as: impersonation is not supported: use credentials of your own",
+        "{file}: users[dev].user.as: impersonation is not supported. Use the credentials of the intended user",
     ),
     "certificate authority and no verification": (
         document(cluster={"insecure-skip-tls-verify": True, "certificate-authority-data": b64("CA")}),
         (
             "{file}: clusters[dev].cluster.insecure-skip-tls-verify: Invalid value: true: specifying a root certificates "
-            "file with the insecure flag is not allowed: remove one of them"
+            "file with the insecure flag is not allowed. Remove one of them"
         ),
     ),
     "token over HTTP": (
         document(cluster={"server": "http://dev:6443"}),
         (
             "{file}: clusters[dev].cluster.server: Invalid value: 'http://dev:6443': would send the token of "
-            "users[dev].user unencrypted: use https://"
+            "users[dev].user unencrypted. Use https://"
         ),
     ),
     "plugin over HTTP": (
@@ -241,7 +241,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
         document(user={"token": "s3cret\nX-Admin: yes"}),
         (
             "{file}: users[dev].user.token: Invalid value: character 7 of the token is a space, a control character or "
-            "not ASCII: copy the token again"
+            "not ASCII. Copy the token again"
         ),
     ),
     "token that is not ASCII": (
@@ -250,18 +250,18 @@ ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "name with a null character": (
         document(user={"tokenFile": "a\0b"}),
-        "{file}: users[dev].user.tokenFile: cannot read {dir}/a\0b: there is a null character in the name",
+        "{file}: users[dev].user.tokenFile: cannot read {dir}/a\0b: the file name contains a null character",
     ),
     "bomb": (
         "a0: &a0 [x,x]\n" + "\n".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)),
-        "{file}: not YAML: line 8: alias *a6: aliases repeat more than 3145728 characters and nodes",
+        "{file}: invalid YAML: line 8: alias *a6: aliases must not repeat more than 3145728 characters and nodes",
     ),
-    "deep": ("[" * 50_000, "{file}: not YAML: line 1: nested more than 100 levels deep"),
+    "deep": ("[" * 50_000, "{file}: invalid YAML: line 1: nested more than 100 levels deep"),
     "exec plugin of an old version": (
         document(user={"exec": {"apiVersion": "client.authentication.k8s.io/v1alpha1", "command": "login"}}),
         (
             "{file}: users[dev].user.exec.apiVersion: Unsupported value: 'client.authentication.k8s.io/v1alpha1': "
-            "update the plugin and its entry to client.authentication.k8s.io/v1"
+            "supported values: client.authentication.k8s.io/v1. Update the plugin and its entry"
         ),
     ),
 }
@@ -322,7 +322,7 @@ def test_http_without_a_token_is_allowed(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("~nobody-at-all/config", "~nobody-at-all/config: "),
-        ("a" * 300, f"{'a' * 300}: cannot read it: File name too long"),
+        ("a" * 300, f"{'a' * 300}: cannot read the file: File name too long"),
     ],
     ids=["unknown user", "long name"],
 )
@@ -334,7 +334,7 @@ def test_unusable_path_is_named_in_the_error(name: str, message: str) -> None:
 
 
 def test_endless_file_is_refused() -> None:
-    with pytest.raises(ConfigError, match="/dev/zero: cannot read it: larger than 16 MiB"):
+    with pytest.raises(ConfigError, match="/dev/zero: cannot read the file: larger than 16 MiB"):
         kubeconfig.parse(Path("/dev/zero"))
 
 
@@ -347,22 +347,24 @@ def test_invalid_address_in_the_environment_of_a_pod_is_named(tmp_path: Path, po
 
 
 def test_explicit_kubeconfig_that_is_missing_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no such file: give the path of a kubeconfig"):
+    with pytest.raises(ConfigError, match=r"no such file\. Specify the path of a kubeconfig"):
         load(tmp_path / "missing")
 
 
 def test_unreadable_kubeconfig_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot read it: Is a directory"):
+    with pytest.raises(ConfigError, match="cannot read the file: Is a directory"):
         load(tmp_path)
 
 
 def test_missing_kubeconfig_error_lists_where_it_is_searched(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no kubeconfig: set KUBECONFIG, write ~/.kube/config, or give --kubeconfig"):
+    with pytest.raises(
+        ConfigError, match=r"kubeconfig not found. Set KUBECONFIG, create ~/.kube/config, or specify --kubeconfig"
+    ):
         kubeconfig.load({"HOME": str(tmp_path)})
 
 
 def test_missing_files_of_the_kubeconfig_variable_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no file in KUBECONFIG exists: /absent:/gone"):
+    with pytest.raises(ConfigError, match=r"the files in KUBECONFIG do not exist: /absent:/gone"):
         kubeconfig.load({"HOME": str(tmp_path), "KUBECONFIG": "/absent:/gone"})
 
 
@@ -390,7 +392,9 @@ def test_ipv6_address_is_bracketed(tmp_path: Path) -> None:
 
 
 def test_pod_without_a_service_account_token_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"token: no such file, though KUBERNETES_SERVICE_HOST is set: set automount"):
+    with pytest.raises(
+        ConfigError, match=r"token: no such file, although KUBERNETES_SERVICE_HOST is set\. Set automount"
+    ):
         kubeconfig.load(POD | {"HOME": str(tmp_path)})
 
 
@@ -411,7 +415,7 @@ def test_exec_plugin_gets_the_extension_of_its_cluster(tmp_path: Path) -> None:
     cluster = {"disable-compression": True, "extensions": extensions}
     path = write(tmp_path / "config", document(user=user, cluster=cluster))
 
-    with pytest.raises(ConfigError, match="printed no ExecCredential"):
+    with pytest.raises(ConfigError, match="did not print a valid ExecCredential"):
         asyncio.run(kubeconfig.load({}, kubeconfig=str(path)).credentials.get())
 
     spec = json.loads((tmp_path / "info").read_text())["spec"]

@@ -57,7 +57,7 @@ def test_no_proxy_is_used_by_default() -> None:
 
 
 def test_socks_proxy_is_refused() -> None:
-    with pytest.raises(ConfigError, match="only http:// and https:// proxies are supported"):
+    with pytest.raises(ConfigError, match="must be a http:// or https:// URL"):
         urls.choose("https://api.example:6443", "socks5://proxy:1080", {})
 
 

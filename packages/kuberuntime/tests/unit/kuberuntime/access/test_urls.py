@@ -20,14 +20,14 @@ def test_server_urls_are_accepted(url: str) -> None:
 )  # fmt: skip
 def test_invalid_server_urls_are_refused_in_one_line(url: str) -> None:
     with pytest.raises(
-        ConfigError, match=r"^server: Invalid value: .*: must be a URL like https://host:6443$"
+        ConfigError, match=r"^server: Invalid value: .*: must be a URL such as https://host:6443$"
     ) as caught:
         urls.check_server(url, "server")
     assert str(caught.value).isprintable()
 
 
 def test_password_in_a_server_url_is_refused_and_not_shown() -> None:
-    with pytest.raises(ConfigError, match="a user and password in the URL are not supported") as caught:
+    with pytest.raises(ConfigError, match="the URL must not contain a user and password") as caught:
         urls.check_server("https://me:s3cret@api:6443", "server")
     assert "s3cret" not in str(caught.value)
     assert "https://xxxxx@api:6443" in str(caught.value)

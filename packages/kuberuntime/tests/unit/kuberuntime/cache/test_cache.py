@@ -120,7 +120,7 @@ def test_index_follows_the_objects() -> None:
 
 
 def test_unknown_index_error_names_the_known_ones() -> None:
-    with pytest.raises(KeyError, match="no index 'grup'; there are: group"):
+    with pytest.raises(KeyError, match="index 'grup' does not exist; available: group"):
         filled().by_index("grup", "0")
 
 

@@ -50,7 +50,7 @@ def test_statuses_and_bookmarks_are_not_reduced(kind: str) -> None:
 
 @pytest.mark.parametrize("broken", [b"<html>", b"{}", b'{"type": "ADDED"}', b'{"type": "ADDED", "object": 3}'])
 def test_malformed_event_line_is_a_connection_error(broken: bytes) -> None:
-    with pytest.raises(ConnectionFailedError, match="not an event"):
+    with pytest.raises(ConnectionFailedError, match="the watch sent an invalid event"):
         DECODER.event(broken)
 
 

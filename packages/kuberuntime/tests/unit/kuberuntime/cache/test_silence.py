@@ -43,7 +43,7 @@ async def test_silent_stream_is_replaced_within_75_seconds(streaming: bool) -> N
             assert names(informer) == {"a", "b"}
             assert not informer.watch_state.silent
             await asyncio.sleep(3600)
-    assert warnings(logs) == ["watch is silent, reconnecting"]
+    assert warnings(logs) == ["watch did not send events in time, reconnecting"]
 
 
 async def test_server_that_stays_silent_is_logged_once() -> None:
@@ -133,4 +133,4 @@ async def test_watches_that_end_at_once_lead_to_a_list(streaming: bool) -> None:
             server.put("b")
             await asyncio.sleep(31)
             assert names(informer) == {"a", "b"}
-    assert warnings(logs) == ["watch repeatedly closed without events, listing"]
+    assert warnings(logs) == ["watch closed repeatedly without events, listing the objects"]

@@ -24,5 +24,5 @@ def test_failure_without_an_exit_code_is_a_connection_error() -> None:
 
 @pytest.mark.parametrize("status", [b"", b"[]", b'{"status":1}', b'{"details":{"causes":[1]}}', b"\xff"])
 def test_malformed_exit_status_is_an_error(status: bytes) -> None:
-    with pytest.raises(ConnectionFailedError, match="cannot be read"):
+    with pytest.raises(ConnectionFailedError, match="cannot read the status"):
         exit_code(status)

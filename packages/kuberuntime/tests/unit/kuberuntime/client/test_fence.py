@@ -177,7 +177,7 @@ async def test_write_is_abandoned_when_the_lease_ends() -> None:
 
 @pytest.mark.virtual_time
 async def test_unanswered_write_of_a_leader_is_a_connection_error() -> None:
-    with pytest.raises(ConnectionFailedError, match="POST /pods had no response within 2"):
+    with pytest.raises(ConnectionFailedError, match="POST /pods did not respond within 2"):
         await FencedTransport(SilentTransport(), Gate(2.0)).request(POST)
     transport = ScriptedTransport(ConnectionFailedError("refused"), answer(201, {}))
     fenced = FencedTransport(transport, Gate())

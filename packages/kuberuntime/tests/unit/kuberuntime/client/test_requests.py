@@ -121,7 +121,7 @@ def test_name_with_path_characters_is_refused(name: str) -> None:
 
 
 def test_namespaced_object_requires_a_namespace() -> None:
-    with pytest.raises(UnusableNameError, match="Pod: namespace: Required value: give the namespace of the object"):
+    with pytest.raises(UnusableNameError, match="Pod: namespace: Required value: specify the namespace of the object"):
         requests.create(PODS, {"metadata": {"name": "web"}})
 
 

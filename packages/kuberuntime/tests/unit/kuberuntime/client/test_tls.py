@@ -110,7 +110,7 @@ def test_verification_can_be_skipped(authority: trustme.CA) -> None:
 
 
 def test_malformed_authority_is_named_in_the_error() -> None:
-    with pytest.raises(ConfigError, match=r"config: ca: not a PEM certificate"):
+    with pytest.raises(ConfigError, match=r"config: ca: invalid PEM certificate"):
         asyncio.run(ask(Access("https://127.0.0.1:1", token("t"), TLS(b"no", entry="config: ca"))))
 
 
@@ -183,7 +183,7 @@ async def test_refusal_of_a_proxy_is_reported_without_its_password() -> None:
         through = access.server.replace("http://", "http://me:s3cret@")
         with pytest.raises(ConnectionFailedError) as caught:
             await ask(Access("https://api.example:6443", token("t"), proxy=through))
-    said = "cannot reach https://api.example:6443: its proxy answered 407 Proxy Authentication Required"
+    said = "cannot reach https://api.example:6443: its proxy responded with 407 Proxy Authentication Required"
     assert str(caught.value) == said
 
 

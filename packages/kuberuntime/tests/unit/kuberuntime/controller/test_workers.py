@@ -46,7 +46,7 @@ def test_conflict_is_logged_as_warning_only_if_it_persists() -> None:
 
     with capture_logs() as logged:
         run(scenario())
-    levels = [entry["log_level"] for entry in logged if entry["event"] == "reconcile failed"]
+    levels = [entry["log_level"] for entry in logged if entry["event"] == "failed to reconcile"]
     assert levels == ["debug"] * 8 + ["warning"] * 2
 
 

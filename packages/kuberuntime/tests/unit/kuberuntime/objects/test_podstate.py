@@ -110,7 +110,7 @@ def test_scheduling_gates_are_shown() -> None:
                     | {"lastState": {"terminated": {"exitCode": 2, "reason": "Error"}}}
                 ]
             ),
-            "main: Error (exit code 2); waits before it is restarted",
+            "main: Error (exit code 2); waiting to be restarted",
         ),
         (pod("Failed", message="evicted"), "evicted"),
         (pod(), ""),

@@ -163,7 +163,7 @@ def test_memory_of_suspected_addresses_is_bounded() -> None:
     ("script", "status", "text"),
     [
         ([KNOWN, ALLOWED], 200, "numbers"),
-        ([KNOWN, DENIED], 403, "may not get /metrics"),
+        ([KNOWN, DENIED], 403, "does not have permission to get /metrics"),
         ([UNKNOWN], 401, "bearer token"),
         ([ConnectionFailedError("no answer")], 503, "no answer"),
         ([failure(403, "Forbidden", "no reviews for you")], 503, "no reviews for you"),

@@ -22,7 +22,7 @@ OTHER = certificates.issue()
 
 @pytest.mark.parametrize("text", ["8443", "host", ":x", ":70000", "host:"])
 def test_malformed_address_is_an_error(text: str) -> None:
-    with pytest.raises(ConfigError, match="expected host:port"):
+    with pytest.raises(ConfigError, match="must be host:port"):
         parse_address(text)
 
 

@@ -49,7 +49,7 @@ _ALLOWED: Final[Mapping[str, str]] = {
     labels.RESTART_BACKOFF: f"{ON} or {OFF}",
     **{key: str(allowed) for key, (_, allowed) in _DURATIONS.items()},
     labels.MAX_GROUP_RESTARTS: f"a number from 1 to {MOST_RESTARTS}, or {UNLIMITED}",
-    labels.RESUME_GROUP_RESTARTS: f"a text of at most {LONGEST_RESUMED} characters",
+    labels.RESUME_GROUP_RESTARTS: f"a string of at most {LONGEST_RESUMED} characters",
 }
 """The annotations, and the values that they accept."""
 
@@ -80,14 +80,17 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     first, longest = labels.RESTART_FIRST_DELAY, labels.RESTART_LONGEST_DELAY
     delays = (FIRST_DELAYS.read(new.get(first, "")), LONGEST_DELAYS.read(new.get(longest, "")))
     if None not in delays and max(delays, key=_seconds) == delays[0] != delays[1]:
-        yield invalid(f"metadata.annotations.{longest}", new[longest], f"must not be less than {first}: {new[first]}")
+        yield invalid(f"metadata.annotations.{longest}", new[longest], f"must not be less than {first} ({new[first]})")
 
 
 def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
     """Return a warning about the restart limit annotation, which is replaced by a field."""
     if labels.MAX_GROUP_RESTARTS in annotations:
         field = "spec.leaderWorkerTemplate.maxGroupRestarts"
-        yield f"metadata.annotations.{labels.MAX_GROUP_RESTARTS}: use {field}, which takes precedence if both are set"
+        yield (
+            f"metadata.annotations.{labels.MAX_GROUP_RESTARTS}: use {field} instead, which takes precedence if both "
+            "are set"
+        )
 
 
 def _apply(key: str, text: str, settings: RestartSettings) -> RestartSettings | None:

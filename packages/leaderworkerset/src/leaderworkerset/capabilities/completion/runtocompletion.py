@@ -133,7 +133,7 @@ def keep_ended(group: LiveGroup) -> PolicyDecision:
     if end is None:
         return NOTHING
     is_done = meta.is_deleting(leader) or retention.is_recovered(leader)
-    return PolicyDecision(holds="the group is finished", actions=() if is_done else (_end(group, end),))
+    return PolicyDecision(holds="the group has completed", actions=() if is_done else (_end(group, end),))
 
 
 def finish(group: LiveGroup) -> PolicyDecision:
@@ -146,7 +146,7 @@ def finish(group: LiveGroup) -> PolicyDecision:
         return NOTHING
     end = end_of(group.lws, group.leader, group.revisions, group.now)
     if end is not None:
-        return PolicyDecision(holds="the group is finishing", actions=(mark(group.leader, end), _end(group, end)))
+        return PolicyDecision(holds="the group is being completed", actions=(mark(group.leader, end), _end(group, end)))
     left = time_left(settings, group.leader, group.revisions, group.now)
     return NOTHING if left is None else PolicyDecision(requeue_after=left.total_seconds())
 
@@ -166,7 +166,7 @@ def _end(group: LiveGroup, end: GroupEnd) -> Delete:
             note = f"Leader pod {name} has exited with code 0: group {index} is complete"
         case GroupEnd.LATE:
             kind = "Warning"
-            note = f"Group {index} is not complete at its deadline and was terminated"
+            note = f"Terminated group {index} because it was not complete at its deadline"
         case _:
             assert_never(end)
     ended = decisionevents.EventKind(kind, f"Group{end.value}", "Delete")

@@ -22,7 +22,7 @@ ROLLOUT: Final = "rollout"
 STARTING: Final = "starting"
 """The required value of the `DO_NOT_DISRUPT` annotation."""
 
-ALLOWED: Final = f"{OFF}, {ROLLOUT}, a number of groups, or a percentage of them up to 100%"
+ALLOWED: Final = f"{OFF}, {ROLLOUT}, a number of groups, or a percentage of groups up to 100%"
 
 
 class DisruptionSettings(Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
     text = annotations.get(labels.DISRUPTION_BUDGET, "")
     if is_valid(text) and decimals.natural(text.removesuffix("%")) == 0:
         name = f"metadata.annotations.{labels.DISRUPTION_BUDGET}"
-        yield f"{name}: with {text}, no pod can be evicted, and node drains are blocked until this is changed"
+        yield f"{name}: {text} does not permit evictions, so node drains are blocked until the value is changed"
 
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:

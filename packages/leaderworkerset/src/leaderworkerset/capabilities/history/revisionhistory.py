@@ -49,7 +49,10 @@ def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
     text = annotations.get(labels.REVISION_HISTORY_LIMIT)
     if text is not None and decimals.natural(text) is None:
         where = f"metadata.annotations.{labels.REVISION_HISTORY_LIMIT}"
-        yield f"{where}: {text[:LONGEST_QUOTED]!r} is not a number and is ignored: {DEFAULT_LIMIT} revisions are kept"
+        yield (
+            f"{where}: {text[:LONGEST_QUOTED]!r} is not a number. The default applies, and {DEFAULT_LIMIT} revisions "
+            "are kept"
+        )
 
 
 def selector(name: str) -> str:

@@ -139,7 +139,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     if text not in ALLOWED:
         yield not_supported(path, text, ALLOWED)
     elif lws.spec.group_identity.is_hash:
-        yield invalid(path, text, "in-place updates require groupIdentity Ordinal: remove this annotation")
+        yield invalid(path, text, "in-place updates require groupIdentity Ordinal. Remove this annotation")
 
 
 def route_of(facts: SetFacts) -> tuple[Route | None, GroupIndex]:
@@ -252,9 +252,11 @@ def announce(
     if not why:
         return ()
     kind, what = (
-        (HELD, "holds the rollout") if setting.forbids_recreation else (decisionevents.updating, "groups are recreated")
+        (HELD, "the rollout is blocked")
+        if setting.forbids_recreation
+        else (decisionevents.updating, "groups are recreated")
     )
-    return (kind(obj, f"Cannot update groups in place, {what}: {why} differs and cannot be changed in a running pod"),)
+    return (kind(obj, f"Cannot update groups in place, so {what}: {why} cannot be changed in a running pod"),)
 
 
 def _bound(obj: JSONObject, gang: Gang) -> str:

@@ -208,8 +208,8 @@ def _resize_all(now: MarkedGroup) -> tuple[Action, ...]:
 def _refuse(now: MarkedGroup) -> tuple[Action, ...]:
     """Mark the leader once for each revision."""
     pod, why = now.refusals[0]
-    what = "its group is not changed" if now.is_only else "its group is recreated"
-    event = inplace.HELD(now.group.obj, f"Cannot resize pod {meta.name(pod)}, {what}: {why}", pod)
+    what = "its group is unchanged" if now.is_only else "its group is recreated"
+    event = inplace.HELD(now.group.obj, f"Cannot resize pod {meta.name(pod)}, so {what}: {why}", pod)
     return (replace(_mark_refused(now), on_success=(event,)),)
 
 

@@ -116,12 +116,12 @@ def _release_one(stuck: StuckGroup, pod: JSONObject, node: JSONObject | None, *,
         return
     where = f"Pod {meta.name(pod)} is Terminating on node {_node_name(pod)}, which {state}"
     if groupname.is_leader(pod) and not _is_down(node):
-        note = f"{where}: a leader is force-deleted only if its node is deleted or has the taint {OUT_OF_SERVICE}"
+        note = f"{where}. A leader is force-deleted only if its node is deleted or has the taint {OUT_OF_SERVICE}"
         if is_first:
             yield Emit(events=(WAITING(stuck.lws, note, pod),))
         return
     index = groupname.label(pod)
-    note = f"{where}: force-deleted it to unblock group {index}"
+    note = f"{where}. Force-deleted it to unblock group {index}"
     yield Delete(
         resource=PODS,
         key=meta.key(pod),

@@ -38,7 +38,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     if DEADLINES.read(text) is None:
         yield invalid(where, text, f"must be {DEADLINES}")
     if not lws.spec.leader_worker_template.restart_policy.recreates:
-        yield invalid(where, text, "requires a restartPolicy that recreates groups: remove this annotation")
+        yield invalid(where, text, "requires a restartPolicy that recreates groups. Remove this annotation")
 
 
 def tolerated(annotations: Mapping[str, str]) -> timedelta | None:
@@ -104,7 +104,7 @@ def _restarts(pod: JSONObject) -> int:
 
 
 def _news(obj: JSONObject, pod: JSONObject, note: RestartNote, deadline: timedelta) -> Event:
-    limit = f"; it must be ready within {_seconds(deadline)}" if note.since is not None else ""
+    limit = f". It must be ready within {_seconds(deadline)}" if note.since is not None else ""
     text = f"Pod {meta.name(pod)} restarted all its containers in place (restart {note.restarts}){limit}"
     return decisionevents.restarted_in_place(obj, text, pod)
 

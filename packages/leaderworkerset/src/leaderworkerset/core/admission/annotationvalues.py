@@ -25,7 +25,7 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     for name, text in lws.annotations.items():
         if not name.startswith(labels.PREFIX):
             if meant := _meant(name):
-                yield f"metadata.annotations.{name}: {NO_EFFECT}: did you mean {meant}?"
+                yield f"metadata.annotations.{name}: {NO_EFFECT}. Did you mean {meant}?"
             continue
         check = CHECKS.get(name, _anything if name in KNOWN else _nothing)
         if why := check(lws, text):
@@ -42,12 +42,12 @@ def _meant(name: str) -> str:
 
 def _counts(lws: LeaderWorkerSet, _text: str) -> str:
     why = invalidfields.unreadable_counts(lws)
-    return f"{why}: the LeaderWorkerSet is not reconciled until the annotation is corrected or removed" if why else ""
+    return f"{why}. The LeaderWorkerSet is not reconciled until you correct or remove the annotation" if why else ""
 
 
 def _partition(_lws: LeaderWorkerSet, text: str) -> str:
     is_number = decimals.natural(text) is not None
-    return "" if is_number else f"{invalidfields.excerpt(text)} is not a number: the rollout resumes at partition 0"
+    return "" if is_number else f"{invalidfields.excerpt(text)} is not a number, so the rollout resumes at partition 0"
 
 
 def _node_label(_lws: LeaderWorkerSet, text: str) -> str:

@@ -51,8 +51,8 @@ def warnings(obj: JSONObject) -> list[str]:
     """Return warnings about valid values that are probably unintended."""
     whole = decode(obj)
     ignored = [
-        f"spec.roles[{index}].spec.replicas: role {role.name} is External, so {role.replicas} is ignored:"
-        f" DisaggregatedSetRoleScaler {scaler_name(whole.name, role.name)} specifies the number of groups"
+        f"spec.roles[{index}].spec.replicas: ignored, because role {role.name} is External. DisaggregatedSetRoleScaler "
+        f"{scaler_name(whole.name, role.name)} specifies the number of groups"
         for index, role in enumerate(whole.roles)
         if role.is_external and role.replicas > 1
     ]
@@ -60,7 +60,7 @@ def warnings(obj: JSONObject) -> list[str]:
     return [
         *ignored,
         *_member_warnings(obj, whole),
-        *(f"metadata.name: no LeaderWorkerSet can be called after {whole.name}: {text}" for text in wrong),
+        *(f"metadata.name: {whole.name} cannot be used in the name of a LeaderWorkerSet: {text}" for text in wrong),
     ]
 
 
@@ -138,7 +138,7 @@ def _member_warnings(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[str]:
         lws = _member(whole, role)
         yield from (f"spec.roles[{index}].spec: {text}" for text in templatewarnings.warnings(lws))
         yield from (f"spec.roles[{index}].{text}" for text in annotationvalues.warnings(lws))
-        yield from (f"spec.roles[{index}]: of {lws.name}: {text}" for text in namelengths.warnings(lws))
+        yield from (f"spec.roles[{index}]: LeaderWorkerSet {lws.name}: {text}" for text in namelengths.warnings(lws))
 
 
 def _scheduling(role: JSONObject) -> JSON:

@@ -337,8 +337,8 @@ def _surge(lws: LeaderWorkerSet) -> Iterator[str]:
     surge = lws.rolling_update.max_surge
     if lws.labels.get(labels.QUEUE_NAME) and isinstance(surge, str) and intstr.is_percent(surge) and surge != "0%":
         yield (
-            f'{ROLLING_UPDATE}.maxSurge: "{surge}": Kueue reads percentages as 0 and never admits the additional groups:'
-            " use a number of groups"
+            f'{ROLLING_UPDATE}.maxSurge: "{surge}": Kueue treats percentages as 0, so additional groups are never '
+            "admitted. Use a number of groups"
         )
 
 
@@ -348,6 +348,6 @@ def _queue_of_templates(lws: LeaderWorkerSet) -> Iterator[str]:
     for field, pod in lws.pod_templates.items():
         if meta.labels(pod).get(labels.QUEUE_NAME):
             yield (
-                f"{TEMPLATE}.{field}.metadata.labels[{labels.QUEUE_NAME}]: without {QUEUE_LABEL}"
-                " Kueue counts leaders as single pods and ignores workers: set the label on the LeaderWorkerSet"
+                f"{TEMPLATE}.{field}.metadata.labels[{labels.QUEUE_NAME}]: Kueue ignores workers and queues each "
+                f"leader as a single pod. Set {QUEUE_LABEL} on the LeaderWorkerSet"
             )

@@ -40,15 +40,15 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     length, most = len(lws.name), _longest_name(lws, _digits(groups), LONGEST_HASH)
     if length > most:
         yield (
-            f"metadata.name: with {length} characters, the API server rejects the pods of some revisions, because their"
-            f" labels may exceed {LONGEST} characters: use at most {most} characters"
+            f"metadata.name: pods of some revisions may be rejected, because their labels can exceed {LONGEST} "
+            f"characters. Use at most {most} characters instead of {length}"
         )
         return
     fitting = 10 ** (_digits(groups) + most - length)
     if lws.size > 1 and fitting < min(groups * MORE_GROUPS, MAX_REPLICAS):
         yield (
-            f"metadata.name: with {length} characters, only {fitting} groups are supported, because the labels of pods"
-            f" may exceed {LONGEST} characters: use a shorter name for more groups"
+            f"metadata.name: only {fitting} groups are supported with {length} characters. For more groups, use a "
+            "shorter name"
         )
 
 

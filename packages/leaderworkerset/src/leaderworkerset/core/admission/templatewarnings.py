@@ -35,11 +35,11 @@ def _refused(path: str, pod: JSONObject, claims: Sequence[str]) -> Iterator[str]
     # Saves fifteen modules in replicas that do not admit LeaderWorkerSets.
     from kuberuntime.objects.podrules import templates
 
-    errors = [f"{error} (pods of this template cannot be created)" for error in templates.errors(pod, path, claims)]
-    errors += [f"{error} (containers of this template cannot start)" for error in _of_kubelet(path, pod)]
+    errors = [f"{error} (pods cannot be created from this template)" for error in templates.errors(pod, path, claims)]
+    errors += [f"{error} (containers cannot start from this template)" for error in _of_kubelet(path, pod)]
     yield from errors[:MOST]
     if len(errors) > MOST:
-        yield f"{path}: {len(errors) - MOST} more values are rejected"
+        yield f"{path}: {len(errors) - MOST} additional values are invalid"
 
 
 def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:
@@ -50,7 +50,9 @@ def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:
             place = f"{path}.spec.{field}[{index}]"
             image = container.get("image")
             if isinstance(image, str) and image and image.strip() == image and not imagenames.is_reference(image):
-                yield invalid(f"{place}.image", image, "must be a reference such as registry.example.com/org/name:tag")
+                yield invalid(
+                    f"{place}.image", image, "must be an image reference such as registry.example.com/org/name:tag"
+                )
             yield from _undeclared_ports(place, container)
             yield from _fractions(place, container.get("resources") or {})
 
@@ -62,7 +64,7 @@ def _fractions(place: str, resources: JSONObject) -> Iterator[FieldError]:
             amount = str((resources.get(kind) or {}).get(name) or 0)
             with suppress(quantity.QuantityError):
                 if quantity.parse(amount).nanos % quantity.NANOS:
-                    text = "must be whole bytes: m is a thousandth, Mi a mebibyte"
+                    text = "must be a whole number of bytes. The suffix m means thousandths, and Mi means mebibytes"
                     yield invalid(f"{place}.resources.{kind}[{name}]", amount, text)
 
 
@@ -81,4 +83,4 @@ def _undeclared_ports(place: str, container: JSONObject) -> Iterator[FieldError]
 def _of_template(path: str, pod: JSONObject) -> Iterator[str]:
     for part, read, keys in IGNORED:
         if ignored := sorted(keys & read(pod).keys()):
-            yield f"{path}.metadata.{part}: ignored, since only the controllers set them: {', '.join(ignored)}"
+            yield f"{path}.metadata.{part}: ignored, because only the controllers set {', '.join(ignored)}"

@@ -59,7 +59,10 @@ def scaler_deleted(obj: JSONObject, name: str, role: str) -> Event:
 
 def scaler_conflict(obj: JSONObject, name: str, role: str) -> Event:
     """Return the event for a role whose scaler name is in use by a different object."""
-    note = f"DisaggregatedSetRoleScaler {name} has a different owner: role {role} keeps its groups until it is deleted"
+    note = (
+        f"DisaggregatedSetRoleScaler {name} has a different owner. The groups of role {role} are not scaled until it "
+        "is deleted"
+    )
     return _tell(obj, "ScalerConflict", "Conflict", note, "Warning")
 
 

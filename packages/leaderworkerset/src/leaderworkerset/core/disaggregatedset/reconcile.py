@@ -111,7 +111,9 @@ def _delete_drained(piece: _Slice, drained: Sequence[RolePart]) -> list[Action]:
     actions: list[Action] = []
     going = [part for part in drained if not part.is_deleting]
     for part in going:
-        events: tuple[Event, ...] = (disaggregatedsetevents.deleted(obj, part.key.name, "its revision is drained"),)
+        events: tuple[Event, ...] = (
+            disaggregatedsetevents.deleted(obj, part.key.name, "its revision has no more groups"),
+        )
         if part is going[-1] and not piece.old and piece.new:
             events += (disaggregatedsetevents.completed(obj, revision, piece.index),)
         actions.append(Delete(resource=LEADERWORKERSETS, key=part.key, uid=part.uid, on_success=events))

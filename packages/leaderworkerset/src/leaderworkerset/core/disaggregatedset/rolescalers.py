@@ -89,7 +89,7 @@ def _status(set_name: str, role: str, scaler: JSONObject, parts: Sequence[RolePa
         "type": READY,
         "status": "True",
         "reason": BOUND,
-        "message": f"scales role {role} of DisaggregatedSet {set_name}",
+        "message": f"Scales role {role} of DisaggregatedSet {set_name}",
         "observedGeneration": meta.generation(scaler),
     }
     return {

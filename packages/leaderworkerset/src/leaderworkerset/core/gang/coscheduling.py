@@ -36,7 +36,7 @@ def alike(lws: LeaderWorkerSet, fields: Sequence[str], scheduler: str) -> Sequen
         invalid(
             f"{path}.{field}",
             leader.get(field),
-            f"must equal the value of the workers under {scheduler} gang scheduling",
+            f"must equal the value of the workers with {scheduler} gang scheduling",
         )
         for field in fields
         if any((leader.get(field) or None) != (worker.get(field) or None) for _, worker in others)

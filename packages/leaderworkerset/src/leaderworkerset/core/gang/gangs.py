@@ -144,12 +144,15 @@ class Gangs(Struct, frozen=True, kw_only=True):
         """
         choice = _choice(lws.annotations)
         if old is not None and _choice(old.annotations) != choice:
-            text = "the gang scheduler of a LeaderWorkerSet cannot be changed: delete and recreate the LeaderWorkerSet"
+            text = "the gang scheduler cannot be changed. Delete and recreate the LeaderWorkerSet"
             return [FieldError(Kind.FORBIDDEN, CHOICE, detail=text)]
         if old is None and choice not in {"", NONE, *self.providers}:
             return [not_supported(CHOICE, choice, (NONE, *self.providers))]
         if lws.spec.scheduling is not None and choice:
-            text = "spec.scheduling defines how groups are scheduled: remove this annotation"
+            text = (
+                "cannot be combined with spec.scheduling, which defines how groups are scheduled. Remove this "
+                "annotation"
+            )
             return [FieldError(Kind.FORBIDDEN, CHOICE, detail=text)]
         provider = self._provider(choice, {"spec": meta.spec(lws.leader_template)})
         if provider is None or (lws.spec.scheduling is not None and self._follows):
@@ -186,7 +189,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
             return PolicyDecision(actions=tuple(self._creations(group, provider, kind, name)))
         if meta.is_controlled(known, leader) and not meta.is_deleting(known):
             return PolicyDecision()
-        holds = f"waits for {kind.kind} {name} of an earlier leader to be deleted"
+        holds = f"waits for {kind.kind} {name} of a previous leader to be deleted"
         removal = Delete(resource=kind, key=meta.key(known), uid=meta.uid(known))
         return PolicyDecision(holds=holds, actions=() if meta.is_deleting(known) else (removal,))
 

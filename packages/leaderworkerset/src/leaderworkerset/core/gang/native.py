@@ -53,7 +53,7 @@ def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
 
     Their workers wait for the leader, their pods differ in scheduler or priority, or have a system priority (R-KQ-149).
     """
-    system = f"PodGroups must not have a system priority: use a different class, {ADVICE}"
+    system = f"PodGroups must not have a system priority. Use a different class, {ADVICE}"
     return [
         *alike(lws, ("schedulerName", PRIORITY), NAME),
         *refuse_awaiting(lws, NAME),

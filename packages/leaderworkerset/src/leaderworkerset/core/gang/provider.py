@@ -84,13 +84,13 @@ def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError
     if lws.size == 1:
         return ()
     errors = []
-    awaited = f"workers wait for their leader, which {scheduler} gang scheduling binds only together with the workers"
+    awaited = f"{scheduler} gang scheduling binds the leader together with its workers, which would wait for the leader"
     if lws.spec.startup_policy.awaits_leader:
-        text = f"{awaited}: use {StartupPolicy.LEADER_CREATED}, {ADVICE}"
+        text = f"{awaited}. Use {StartupPolicy.LEADER_CREATED}, {ADVICE}"
         errors.append(invalid("spec.startupPolicy", lws.spec.startup_policy, text))
     if exclusive.is_exclusive(lws):
         path = f"metadata.annotations[{labels.EXCLUSIVE_TOPOLOGY}]"
-        errors.append(FieldError(Kind.FORBIDDEN, path, detail=f"{awaited}: remove it, {ADVICE}"))
+        errors.append(FieldError(Kind.FORBIDDEN, path, detail=f"{awaited}. Remove this annotation, {ADVICE}"))
     return errors
 
 

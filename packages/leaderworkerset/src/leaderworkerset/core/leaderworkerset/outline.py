@@ -143,7 +143,7 @@ def _set_aside(
         return Plan(retention.release(observed.evidence), RECHECK_DELETION)
     if not groupname.is_foreign_leader_workload(living, obj):
         return None
-    why = f"{living['kind']} {lws.name} {meta.ownership(living)}: delete one of them, or use a different name"
+    why = f"{living['kind']} {lws.name} {meta.ownership(living)}. Delete one of them, or use a different name"
     note = f"Failed to create leader {living['kind'].lower()} {lws.name}: {why}"
     event = decisionevents.failed_create(obj, note)
     return Plan(

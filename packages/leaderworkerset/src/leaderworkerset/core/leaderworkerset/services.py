@@ -32,7 +32,9 @@ SET_BY_CONTROLLERS: Final = (
 )
 """The labels that controllers set on pods. Manifests do not contain their values."""
 
-UNRESOLVED: Final = "Service {name} is not headless: the names of pods, such as LWS_LEADER_ADDRESS, do not resolve"
+UNRESOLVED: Final = (
+    "Service {name} is not headless, so pod names such as LWS_LEADER_ADDRESS cannot be resolved. Set clusterIP to None"
+)
 """The note about a user's Service that selects the pods (docs/adr/0043-services-of-users.md)."""
 
 

@@ -21,7 +21,7 @@ from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFac
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 
 NOT_RENEWED: Final = (
-    "Failed to update broken groups before others, which needs the verb patch on statefulsets/status: {error}"
+    "Failed to prioritize the update of broken groups, which requires the verb patch on statefulsets/status: {error}"
 )
 
 

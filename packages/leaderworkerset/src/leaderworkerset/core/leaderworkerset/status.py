@@ -63,7 +63,7 @@ def count(lws: LeaderWorkerSet, folded: GroupIndex, revision: str) -> Counts:
     for group in folded.irregular.values():
         if group.index is None:
             raise UnknownIndexError(
-                f"pod {group.leader}: label {labels.GROUP_INDEX}: {group.group_index!r} is not a number"
+                f"pod {group.leader}: label {labels.GROUP_INDEX} is {group.group_index!r}, not a number"
             )
         alone, is_wanted, is_held = GroupIndex.of(group), group.index < replicas, group.index < partition
         parts.append(_count(alone, size, revision, desired=alone.members * is_wanted, kept=alone.members * is_held))

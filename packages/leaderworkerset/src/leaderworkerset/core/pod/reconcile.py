@@ -33,7 +33,7 @@ AWAIT_REVISION: Final = 1.0
 def reconcile(group: LiveGroup, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM) -> Plan:
     """Reconcile the group. An invalid object is reported as `Plan.error`."""
     if lacking := lacking_label(group.leader):
-        return _report_stray(group.leader, group.obj, f"lacks the label {lacking}")
+        return _report_stray(group.leader, group.obj, f"does not have the label {lacking}")
     if not group.obj or meta.is_deleting(group.obj):
         return _after([extensions.groups.without_set(group)], Plan())
     try:
@@ -84,7 +84,7 @@ def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[Polic
     yield hook.first(group)
     yield hook.before_evidence(group)
     if groupname.is_exhausted(group.leader):
-        yield PolicyDecision(holds="the group exhausted its restarts", actions=restartpolicy.keep_evidence(group))
+        yield PolicyDecision(holds="the group exhausted its restart budget", actions=restartpolicy.keep_evidence(group))
     yield hook.before_deletion(group)
     if meta.is_deleting(group.leader):
         yield PolicyDecision(holds="the leader is terminating")
@@ -105,7 +105,7 @@ def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
 def _decide_stray(group: LiveGroup, extensions: Extensions) -> Plan:
     """Report a failed worker whose name does not contain a leader name (R-POD-5.3)."""
     if failures.is_active(group.lws) and failures.has_failed(group.leader, excuses=extensions.excuses):
-        return _report_stray(group.leader, group.obj, "failed, its name contains no leader's,")
+        return _report_stray(group.leader, group.obj, "has failed and its name does not contain a leader name")
     return Plan()
 
 
@@ -125,7 +125,7 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     if groupname.is_hash(group.leader) and not (
         meta.spec(group.leader).get("hostname") and groupname.subdomain(group.leader)
     ):
-        raise ValueError("has no hostname or subdomain, because admission did not add it to a group")
+        raise ValueError("does not have a hostname or subdomain, because admission did not add it to a group")
     revision = revisions.find(revisions.owned(group.revisions, group.obj), groupname.revision(group.leader))
     scheduled = _decide_gang(group, revision, gang)
     opened = () if scheduled.holds else gate_patches(group, extensions.groups.prefer)

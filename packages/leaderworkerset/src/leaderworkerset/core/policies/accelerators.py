@@ -121,8 +121,8 @@ def _slice(pod: JSONObject, hosts: _Hosts, ports: tuple[str, ...], first_id: int
     at_least = 2 * processes * len(ports) * len(f"{hosts.leader}.{subdomain},")
     if at_least > LARGEST:
         raise DeniedError(
-            f"pod {meta.name(pod)}: {WORKER_HOSTNAMES} and {PROCESS_ADDRESSES} of {processes} processes would take more"
-            f" than {LARGEST} bytes: use a smaller size, subgroups, or fewer containers with {RESOURCE}"
+            f"pod {meta.name(pod)}: {WORKER_HOSTNAMES} and {PROCESS_ADDRESSES} would exceed {LARGEST} bytes for "
+            f"{processes} processes. Reduce the size, the subgroups, or the containers with {RESOURCE}"
         )
     names = [f"{host}.{subdomain}" for host in hosts.names()]
     return Slice(

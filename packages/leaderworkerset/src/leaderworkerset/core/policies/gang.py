@@ -176,7 +176,10 @@ class NoGang(Struct, frozen=True):
         choice = lws.annotations.get(labels.GANG_SCHEDULER, NONE)
         if choice == NONE or (old is not None and old.annotations.get(labels.GANG_SCHEDULER) == choice):
             return ()
-        text = "the manager configuration has no gang scheduler: set gangSchedulingManagement.schedulerProvider"
+        text = (
+            "the manager does not have a gang scheduler. Set gangSchedulingManagement.schedulerProvider in its "
+            "configuration"
+        )
         return (invalid(CHOICE, choice, text),)
 
     def mark(self, pod: JSONObject, _request: str) -> JSONObject:

@@ -185,14 +185,14 @@ def _wait(group: LiveGroup, settings: RestartSettings, due: Recreation) -> float
 
 
 def _holds(due: Recreation) -> str:
-    return f"group is recreated: pod {due.failure.pod} failed"
+    return f"the group is being recreated, because pod {due.failure.pod} failed"
 
 
 def replace_ended(group: LiveGroup) -> Delete:
     """Delete a finished leader with its group, regardless of the restart policy, because a new leader exists."""
     name = meta.name(group.leader)
     phase = meta.status(group.leader)["phase"]
-    return recreate(group, f"Leader pod {name} is {phase}, deleted it to end group {_index(group)}")
+    return recreate(group, f"Leader pod {name} is {phase}, deleted it to terminate group {_index(group)}")
 
 
 def _delete(group: LiveGroup, due: Recreation) -> Delete:
@@ -230,13 +230,16 @@ def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
     """Return the event for a delayed recreation. Other recreations are reported when the leader is deleted."""
     if new.state is not RecreationState.WAITING:
         return ()
-    when = f"group {_index(group)} is recreated in {int((new.due - group.now).total_seconds())} s"
+    when = f"Group {_index(group)} is recreated in {int((new.due - group.now).total_seconds())} s"
     if new.failure.origin is Origin.PROGRAM:
         failed = f"Pod {new.failure.pod} failed again{in_brackets(new.failure.what)}"
-        note = f"{failed}, {when} (number {new.count} in a row)"
+        note = f"{failed}. {when} (failure {new.count} in a row)"
     else:
         minutes = int(DELETIONS_WITHIN.total_seconds() / 60)
-        note = f"Pod {new.failure.pod} was deleted, like {MOST_DELETIONS} before it within {minutes} minutes: {when}"
+        note = (
+            f"Pod {new.failure.pod} was deleted, after {MOST_DELETIONS} other deletions within {minutes} minutes. "
+            f"{when}"
+        )
     return (decisionevents.backing_off(group.obj, note, group.leader),)
 
 

@@ -253,7 +253,7 @@ def parse(text: bytes) -> Configuration:
     try:
         return decode(yamltext.load(text, unique_keys=True))
     except yamltext.YamlError as error:
-        raise ConfigurationError(f"not valid YAML: {error}") from error
+        raise ConfigurationError(f"invalid YAML: {error}") from error
 
 
 def decode(document: JSON) -> Configuration:
@@ -263,7 +263,7 @@ def decode(document: JSON) -> Configuration:
     type_meta = (document.get("apiVersion"), document.get("kind"))
     if type_meta not in ((API_VERSION, KIND), (DEPRECATED, KIND)):
         raise ConfigurationError(
-            f'no kind "{type_meta[1]}" is registered for version "{type_meta[0]}": expected {KIND} of {API_VERSION}'
+            f'no kind "{type_meta[1]}" is registered for version "{type_meta[0]}". Use {KIND} of {API_VERSION}'
         )
     unknown = _unknown_fields(document, Configuration, "")
     if unknown:

@@ -114,7 +114,7 @@ def _serving_errors(configuration: Configuration) -> list[FieldError]:
         "livenessEndpointName": health.liveness_endpoint_name,
     }
     errors += [
-        invalid(f"health.{field}", path, "must be a path without spaces, braces, ? and #")
+        invalid(f"health.{field}", path, "must be a path without spaces, braces, question marks and number signs")
         for field, path in paths.items()
         if set(path) & NOT_IN_PATHS
     ]
@@ -133,7 +133,7 @@ def _restart_errors(restarts: GroupRestarts | None) -> list[FieldError]:
     failures = [
         (not settings.FIRST_DELAYS.holds(first), "firstDelay", f"{first:g}s", settings.FIRST_DELAYS),
         (not settings.LONGEST_DELAYS.holds(longest), "longestDelay", f"{longest:g}s", settings.LONGEST_DELAYS),
-        (longest < first, "longestDelay", f"{longest:g}s", "not less than firstDelay"),
+        (longest < first, "longestDelay", f"{longest:g}s", "at least firstDelay"),
         (not settings.RESETS.holds(restarts.reset_after), "resetAfter", f"{restarts.reset_after:g}s", settings.RESETS),
         (not 0 <= most <= settings.MOST_RESTARTS, "maxGroupRestarts", most, f"at most {settings.MOST_RESTARTS}"),
         (
@@ -153,7 +153,7 @@ def _recorder_errors(recorder: RecorderSettings) -> list[FieldError]:
     failures = [
         (not EPISODE_AGES.holds(age), "keepFor", f"{age:g}s", str(EPISODE_AGES)),
         (not 1 <= size <= MOST_MEBIBYTES, "mebibytes", size, f"from 1 to {MOST_MEBIBYTES}"),
-        (not 1 <= share <= max(size, 1), "mebibytesPerSet", share, "from 1 to mebibytes"),
+        (not 1 <= share <= max(size, 1), "mebibytesPerSet", share, "from 1 to the value of mebibytes"),
     ]
     return [
         invalid(f"recorder.{field}", value, f"must be {allowed}") for wrong, field, value, allowed in failures if wrong

@@ -49,7 +49,7 @@ def test_newest_tested_version_has_every_feature() -> None:
     assert kubernetesfeatures.missing(Version(OLDEST - 1)) == [*FEATURES]
 
 
-@pytest.mark.parametrize("text", ["", "v2.1.0", "of unknown version", "v1.", "1.x"])
+@pytest.mark.parametrize("text", ["", "v2.1.0", "with an unknown version", "v1.", "1.x"])
 def test_text_without_a_version_is_not_parsed(text: str) -> None:
     assert kubernetesfeatures.parse(text) is None
     assert kubernetesfeatures.too_old(text) == ""

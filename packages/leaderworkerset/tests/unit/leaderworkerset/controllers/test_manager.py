@@ -64,7 +64,7 @@ async def test_backoff_continues_under_the_next_manager(cluster: NodelessCluster
         third = await cluster.uids()
         assert third.keys() == second.keys()
         assert third["web-0"] != second["web-0"]
-        note = "Pod web-0-1 failed again, group 0 is recreated in 10 s (number 2 in a row)"
+        note = "Pod web-0-1 failed again. Group 0 is recreated in 10 s (failure 2 in a row)"
         assert note in await cluster.notes()
 
 
@@ -87,7 +87,7 @@ async def test_deleted_pods_recreate_their_group_at_once(cluster: NodelessCluste
         await cluster.settle(10)
         assert (await cluster.uids())["web-0"] != last
     notes = [note for note in await cluster.notes() if "deleted, like 5 before it" in note]
-    assert notes == ["Pod web-0-1 was deleted, like 5 before it within 2 minutes: group 0 is recreated in 110 s"]
+    assert notes == ["Pod web-0-1 was deleted, after 5 other deletions within 2 minutes. Group 0 is recreated in 110 s"]
 
 
 async def test_worker_deleted_during_an_error_recreates_its_group(cluster: NodelessCluster) -> None:
@@ -120,7 +120,7 @@ async def test_deletions_do_not_change_the_count_of_failures(cluster: NodelessCl
             await cluster.settle(5)
         await cluster.fail("web-0-1")
         await cluster.settle(5)
-    assert "Pod web-0-1 failed again, group 0 is recreated in 10 s (number 2 in a row)" in await cluster.notes()
+    assert "Pod web-0-1 failed again. Group 0 is recreated in 10 s (failure 2 in a row)" in await cluster.notes()
 
 
 async def test_objects_deleted_by_hand_are_recreated(cluster: NodelessCluster) -> None:

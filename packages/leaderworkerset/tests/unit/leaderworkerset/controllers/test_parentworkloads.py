@@ -130,12 +130,12 @@ def test_workload_is_found_through_the_owners(make: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (nobodys, "no owner of LeaderWorkerSet default/web has a Workload yet"),
-        (alone, "no owner of LeaderWorkerSet default/web has a Workload yet"),
+        (nobodys, "owners of LeaderWorkerSet default/web do not have a Workload yet"),
+        (alone, "owners of LeaderWorkerSet default/web do not have a Workload yet"),
         (two, "several Workloads are controlled by ConfigMap pipeline"),
-        (gone, "an owner cannot be read: "),
-        (another, "ConfigMap pipeline does not control it"),
-        (unserved, "the API server serves no Pipeline of v1"),
+        (gone, "cannot read an owner: "),
+        (another, "ConfigMap pipeline is not the owner, because its UID differs"),
+        (unserved, "the API server does not serve Pipeline of v1"),
     ],
 )
 def test_missing_workload_has_a_reason(make: Any, text: str) -> None:
@@ -152,7 +152,7 @@ def test_unreadable_owner_is_a_failure_reason() -> None:
     found = found_by(upper_owner, stage=ForbiddenError({"code": 403, "message": "no get of configmaps"}))
 
     assert isinstance(found, SchedulingFailure)
-    assert found.message == "an owner cannot be read: no get of configmaps"
+    assert found.message == "cannot read an owner: no get of configmaps"
 
 
 def test_server_error_while_reading_owners_is_raised() -> None:

@@ -66,6 +66,6 @@ def test_every_event_regards_the_leaderworkerset(event: Event, words: tuple[Any,
 def test_ignored_object_is_reported_for_its_set_or_itself(lws: Any, regarding: Any, related: Any) -> None:
     event = decisionevents.ignored(LEADER, lws)
     assert (event.type, event.reason, event.action) == ("Warning", "IgnoredObject", "Read")
-    assert event.note == "Pod web-0 cannot be read and is ignored: correct or delete it"
+    assert event.note == "Ignored Pod web-0, because it is invalid. Correct or delete it"
     assert event.regarding == decisionevents.reference(regarding)
     assert event.related == (decisionevents.reference(related) if related else None)

@@ -46,7 +46,9 @@ def test_warning_names_what_an_old_version_lacks() -> None:
 
 def test_differs_from_upstream_manager_ends_on_kubernetes_1_26() -> None:
     """The Go manager starts, but does not create workers. This manager exits and logs a solution (docs/adr/0042)."""
-    with pytest.raises(kubernetesversions.UnsupportedKubernetesError, match=r"no spec\.ordinals .* upgrade .* 1\.27"):
+    with pytest.raises(
+        kubernetesversions.UnsupportedKubernetesError, match=r"does not support spec\.ordinals .* Upgrade .* 1\.27"
+    ):
         logged(200, b'{"gitVersion": "v1.26.15"}')
 
 
@@ -61,6 +63,6 @@ async def test_required_policies_are_an_error_if_not_served() -> None:
     server = ApiServer(Store(), builtin.kinds(), VirtualClock())
     await server.start()
     with pytest.raises(
-        kubernetesversions.UnsupportedKubernetesError, match=r"podAdmission: Invalid value: .* use 1\.36"
+        kubernetesversions.UnsupportedKubernetesError, match=r"podAdmission: Invalid value: .* Use 1\.36"
     ):
         await kubernetesversions.require_pod_policies(Client(InProcessTransport(server, "manager")))

@@ -106,7 +106,11 @@ async def test_leader_without_any_changes_is_not_ready() -> None:
             assert not part.receives_changes()
             await asyncio.sleep(5 * SILENCE)
             assert not part.receives_changes()
-        silent = [line["resource"] for line in logs if "silent" in line["event"] and line["log_level"] == "warning"]
+        silent = [
+            line["resource"]
+            for line in logs
+            if "did not send events" in line["event"] and line["log_level"] == "warning"
+        ]
         assert silent.count("leaderworkersets.leaderworkerset.x-k8s.io") == 1
         transport.is_mute = False
         await asyncio.sleep(SILENCE + 1)

@@ -130,11 +130,11 @@ async def test_oversized_episode_loses_its_earliest_lines() -> None:
         (log,) = kept.ranks[0].containers[0].logs
         assert log == lines[-len(log) :]
         assert 50 <= len(log) < 200
-        assert kept.notes == (f"the episode was too large: only the last {len(log)} lines of each log are stored",)
+        assert kept.notes == (f"the episode was too large, so only the last {len(log)} lines of each log are stored",)
         (obj,) = await objects(client)
         assert size(obj) <= LARGEST + 2
         huge = msgspec.structs.replace(episode(), failure=RANDOM.randbytes(LARGEST).hex())
-        with pytest.raises(ValueError, match="bytes without its logs"):
+        with pytest.raises(ValueError, match="an episode without logs has"):
             await store.keep(huge, "huge")
 
 

@@ -195,7 +195,7 @@ def test_unreadable_revision_is_named_and_missing_one_omitted() -> None:
     known = [builders.revision(old, number=2) | {"data": {}}, builders.revision(new, number=5)]
     found = build(traces(pod(0, key=builders.key_of(new)), lws=new, revisions=known), Mask()).revision
     assert found is not None
-    assert found.changes[0].startswith("not known: ")
+    assert found.changes[0].startswith("cannot be determined: ")
     assert build(traces(pod(0, key="gone"), lws=new, revisions=known), Mask()).revision is None
     assert build(traces(pod(0, key="gone"), revisions=known), Mask()).revision is None
 

@@ -122,7 +122,7 @@ def test_unresponsive_kubelet_is_abandoned_at_the_deadline() -> None:
         silent = ApiLogs(Client(Kubelet(present=None, previous=None)))
         silent.hurry([pod()])
         found, notes = await silent.read([pod()])
-        assert notes == ["logs of web-0 could not be read: pods not found"]
+        assert notes == ["failed to read the logs of pod web-0: pods not found"]
 
     play(scenario)
 
@@ -180,7 +180,7 @@ def test_log_that_its_node_removed_is_a_note_and_no_line() -> None:
         logs = ApiLogs(Client(Kubelet(present=gone, previous=gone)))
         logs.hurry([pod()])
         found, notes = await logs.read([pod()])
-        assert (found["uid-web-0", "app"], notes) == ([], [f"logs of web-0 could not be read: {gone.decode()}"])
+        assert (found["uid-web-0", "app"], notes) == ([], [f"failed to read the logs of pod web-0: {gone.decode()}"])
 
     play(scenario)
 

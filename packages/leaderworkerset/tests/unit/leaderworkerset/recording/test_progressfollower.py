@@ -157,7 +157,7 @@ def test_logs_are_read_only_while_the_annotation_exists() -> None:
 
 def test_group_without_progress_hangs_and_blames_a_rank() -> None:
     def waits(uid: str) -> tuple[str, str]:
-        return ("data or room on a socket,", "10.0.0.1:7000") if uid == leader[0] else ("a lock (futex)", "")
+        return ("data or buffer space on a socket,", "10.0.0.1:7000") if uid == leader[0] else ("a lock (futex)", "")
 
     leader: list[str] = []
 
@@ -177,7 +177,7 @@ def test_group_without_progress_hangs_and_blames_a_rank() -> None:
             assert abs(hang.since - since) < timedelta(seconds=1)
             assert [(one.pod, one.rank, one.waits) for one in hang.ranks] == [
                 ("web-0-1", 1, "a lock (futex)"),
-                ("web-0", 0, "data or room on a socket, web-0-1 (10.0.0.1:7000)"),
+                ("web-0", 0, "data or buffer space on a socket, web-0-1 (10.0.0.1:7000)"),
             ]
             version = meta.resource_version(await cluster.get(PODS, "web-0"))
             await cluster.settle(300)

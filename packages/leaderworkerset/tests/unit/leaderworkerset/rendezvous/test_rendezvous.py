@@ -59,7 +59,7 @@ def test_rank_meets_the_leader_with_the_standard_library(form: object) -> None:
         port = str(leader.getsockname()[1])
         result = form("leader", "--port", port, "--size", "2", "--timeout", "60")
     assert result.returncode == 0, result.stderr
-    assert result.stderr.startswith("rendezvous: rank 1 met leader after ")
+    assert result.stderr.startswith("rendezvous: rank 1 reached leader after ")
 
 
 NETCATS: Final = (
@@ -149,8 +149,8 @@ def test_size_that_is_not_a_number_is_an_error(number: str) -> None:
 @pytest.mark.parametrize(
     ("missing", "words"),
     [
-        (("getent", "nslookup"), "there is neither getent nor nslookup"),
-        (("bash", "nc"), "there is neither nc nor bash with timeout"),
+        (("getent", "nslookup"), "getent and nslookup are not installed"),
+        (("bash", "nc"), "neither nc nor bash with timeout is installed"),
     ],
 )
 def test_missing_shell_tools_are_named(tmp_path: Path, missing: tuple[str, ...], words: str) -> None:
@@ -186,7 +186,7 @@ def test_shell_form_parses_the_output_of_nslookup(tmp_path: Path) -> None:
         path = f"{programs}:{os.environ['PATH']}"
         result = shell("leader", "--timeout", "1", path=path, LWS_LEADER_ADDRESS="web-0.web.prod")
         return result.returncode, re.findall(
-            r"did not meet the leader \(web-0\.web\.prod\) within 1 s: (.*) \(", result.stderr
+            r"the leader \(web-0\.web\.prod\) did not respond within 1 s: (.*) \(", result.stderr
         )
 
     with ThreadPoolExecutor(len(NSLOOKUP)) as threads:

@@ -67,14 +67,14 @@ def test_invalid_certificate_raises_an_error() -> None:
 
 
 def test_invalid_key_raises_an_error() -> None:
-    with pytest.raises(CertificateError, match="not a PEM private key"):
+    with pytest.raises(CertificateError, match="not an unencrypted PEM private key"):
         certificates.issue(certificates.Certificate(AUTHORITY.certificate, b"hello"), ["a"], NOW)
 
 
 def test_authority_with_an_unsupported_key_raises_an_error() -> None:
     key = ed25519.Ed25519PrivateKey.generate()
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    with pytest.raises(CertificateError, match="must be an RSA or elliptic curve key"):
+    with pytest.raises(CertificateError, match="must be an RSA key or an elliptic curve key"):
         certificates.issue(certificates.Certificate(AUTHORITY.certificate, pem), ["a"], NOW)
 
 

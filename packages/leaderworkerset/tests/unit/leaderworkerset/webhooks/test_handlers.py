@@ -156,8 +156,8 @@ def test_ignored_labels_of_a_template_cause_a_warning() -> None:
     path = "spec.leaderWorkerTemplate.workerTemplate.metadata"
     assert response["allowed"]
     assert response["warnings"] == [
-        f"{path}.labels: ignored, since only the controllers set them: {P}group-index, {P}worker-index",
-        f"{path}.annotations: ignored, since only the controllers set them: {P}size",
+        f"{path}.labels: ignored, because only the controllers set {P}group-index, {P}worker-index",
+        f"{path}.annotations: ignored, because only the controllers set {P}size",
     ]
 
 

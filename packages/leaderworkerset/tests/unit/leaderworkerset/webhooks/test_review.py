@@ -59,7 +59,7 @@ def test_changed_object_is_allowed_with_a_patch() -> None:
         (DeniedError("no"), {"code": 403, "message": "no", "reason": "Forbidden"}),
         (
             GoTypeError(Mismatch("spec.replicas", "x", "int32")),
-            {"code": 400, "message": 'spec.replicas: Invalid value: "x": must be an integer of 32 bits'},
+            {"code": 400, "message": 'spec.replicas: Invalid value: "x": must be a 32-bit integer'},
         ),
     ],
     ids=["refused (R-ADM-1)", "wrong type (R-DEF-7)"],
@@ -87,14 +87,14 @@ def test_old_object_exists_on_update_and_not_on_delete() -> None:
 @pytest.mark.parametrize(
     ("sent", "message"),
     [
-        (b"", "the body is not JSON"),
+        (b"", "the body must be JSON"),
         (b"[" * 5000 + b"]" * 5000, "exceeded max depth"),
         (b'{"a":' * 5000 + b"1" + b"}" * 5000, "exceeded max depth"),
-        (b"[]", "the body is not an AdmissionReview of admission.k8s.io/v1"),
-        (b'{"apiVersion":"admission.k8s.io/v1beta1","request":{}}', "not an AdmissionReview of"),
-        (b'{"apiVersion":"admission.k8s.io/v1"}', "not an AdmissionReview of"),
+        (b"[]", "the body must be an AdmissionReview of admission.k8s.io/v1"),
+        (b'{"apiVersion":"admission.k8s.io/v1beta1","request":{}}', "must be an AdmissionReview of"),
+        (b'{"apiVersion":"admission.k8s.io/v1"}', "must be an AdmissionReview of"),
         (body(uid=None), "requires a uid"),
-        (body(object=[]), "JSON objects in object and oldObject"),
+        (body(object=[]), "object and oldObject must be JSON objects"),
     ],
 )
 def test_body_that_is_not_a_review_is_answered_with_400(sent: bytes, message: str) -> None:

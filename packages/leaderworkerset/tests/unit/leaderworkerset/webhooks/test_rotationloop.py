@@ -181,9 +181,7 @@ async def test_deleted_secret_is_created_again() -> None:
 async def test_missing_secret_is_an_error_without_the_permission() -> None:
     """The manager exits and reports the missing object (R-CERT-1)."""
     transport = ScriptedTransport(failure(404, "NotFound"), failure(403, "Forbidden"))
-    with pytest.raises(
-        ConfigError, match=r"Secret default/lws-webhook-server-cert not found, .*: create an empty secret"
-    ):
+    with pytest.raises(ConfigError, match=r"Secret default/lws-webhook-server-cert not found, .*: Run lws install"):
         await Replica(Client(transport)).rotation.run()
 
 
@@ -251,7 +249,7 @@ async def test_rotation_waits_for_an_unreachable_api_server(outage: Response | E
     """If the process exited, this pod would restart minutes after the outage."""
     missing = failure(404, "NotFound")
     transport = ScriptedTransport(*[outage] * 20, missing, failure(403, "Forbidden"))
-    with pytest.raises(ConfigError, match="create an empty secret"):
+    with pytest.raises(ConfigError, match="Run lws install"):
         await Replica(Client(transport), VirtualClock()).rotation.run()
     assert len(transport.requests) == 22
 

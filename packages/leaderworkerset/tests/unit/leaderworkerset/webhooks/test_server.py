@@ -129,7 +129,7 @@ async def test_oversized_body_is_rejected() -> None:
 @pytest.mark.parametrize(
     ("sent", "headers", "words"),
     [
-        (b"[" * 5000, {}, "the body is not JSON"),
+        (b"[" * 5000, {}, "the body must be JSON"),
         (b'{"a":' * 5000 + b"1" + b"}" * 5000, {}, "exceeded max depth"),
         (b"not gzip", {"content-encoding": "gzip"}, "must not be compressed (content-encoding: gzip)"),
         (

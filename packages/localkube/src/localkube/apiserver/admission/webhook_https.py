@@ -67,7 +67,7 @@ async def _read(answer: aiohttp.ClientResponse) -> bytes:
     async for piece in answer.content.iter_any():
         body += piece
         if len(body) > LARGEST_ANSWER:
-            raise ValueError(f"the answer is larger than {LARGEST_ANSWER >> 20} MiB")
+            raise ValueError(f"the response is larger than {LARGEST_ANSWER >> 20} MiB")
     return bytes(body)
 
 

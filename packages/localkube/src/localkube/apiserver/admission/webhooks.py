@@ -149,7 +149,7 @@ class Admission:
         client, seconds = hook.declaration["clientConfig"], hook.declaration["timeoutSeconds"]
         if "url" not in client:  # Services are not reachable, because there is no virtual network
             place = f"{client['service']['namespace']}/{client['service']['name']}"
-            text = f"service {place} cannot be reached from this API server: use clientConfig.url"
+            text = f"service {place} cannot be reached from this API server. Use clientConfig.url"
             raise CallError(f"failed to call webhook: {text}")
         try:
             request = WebhookRequest(client["url"], review(uid, attempt), seconds, client.get("caBundle", ""))
@@ -167,7 +167,9 @@ class Admission:
 
 def _content(answer: Response) -> bytes:
     if answer.status != OK:
-        raise CallError(f"the webhook answered {answer.status}: {answer.body[:200].decode(errors='replace')}")
+        raise CallError(
+            f"the webhook responded with status {answer.status}: {answer.body[:200].decode(errors='replace')}"
+        )
     return answer.body
 
 
@@ -233,9 +235,9 @@ def _patched(hook: Hook, obj: JSONObject, response: JSONObject) -> JSONObject:
         operations = nesting.decode(base64.b64decode(response["patch"], validate=True))
         patched = json_patch.apply(obj, operations)
     except (binascii.Error, msgspec.DecodeError, StatusError) as error:
-        raise apierrors.internal_error(f"webhook {render(hook.name)} answered with a bad patch: {error}") from error
+        raise apierrors.internal_error(f"webhook {render(hook.name)} returned an invalid patch: {error}") from error
     if not isinstance(patched, dict) or not meta.metadata(patched):
-        raise apierrors.internal_error(f"the patch of webhook {render(hook.name)} leaves no object")
+        raise apierrors.internal_error(f"the patch of webhook {render(hook.name)} does not result in an object")
     return patched
 
 

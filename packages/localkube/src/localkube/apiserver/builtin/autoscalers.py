@@ -46,7 +46,7 @@ def validate_autoscaler(new: JSONObject, _old: JSONObject | None) -> Iterator[Fi
 AUTOSCALER = Strategy(
     resource=resources.HORIZONTAL_POD_AUTOSCALERS,
     struct="HorizontalPodAutoscaler",
-    description="A HorizontalPodAutoscaler changes the replicas of what it scales with the load of its pods.",
+    description="A HorizontalPodAutoscaler scales a workload based on the load of its pods.",
     default=default_autoscaler,
     validate=validate_autoscaler,
     name_rule=names.dns_1123_subdomain,

@@ -93,7 +93,7 @@ def _validate_frozen(new: JSONObject, old: JSONObject | None, fields: tuple[str,
 CONFIG_MAP = Strategy(
     resource=resources.CONFIG_MAPS,
     struct="ConfigMap",
-    description="A ConfigMap holds settings that pods read as environment variables or files.",
+    description="A ConfigMap contains settings that pods read as environment variables or files.",
     validate=validate_config_map,
     short_names=("cm",),
 )
@@ -101,7 +101,7 @@ CONFIG_MAP = Strategy(
 SECRET = Strategy(
     resource=resources.SECRETS,
     struct="Secret",
-    description="A Secret holds confidential data, such as tokens and keys.",
+    description="A Secret contains confidential data, such as tokens and keys.",
     default=default_secret,
     validate=validate_secret,
 )
@@ -109,6 +109,6 @@ SECRET = Strategy(
 SERVICE_ACCOUNT = Strategy(
     resource=resources.SERVICE_ACCOUNTS,
     struct="ServiceAccount",
-    description="A ServiceAccount is the identity of a pod's programs at the API server.",
+    description="A ServiceAccount provides an identity for the processes of a pod.",
     short_names=("sa",),
 )

@@ -93,7 +93,7 @@ def validate_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldErr
 CLAIM = Strategy(
     resource=resources.PERSISTENT_VOLUME_CLAIMS,
     struct="PersistentVolumeClaim",
-    description="A PersistentVolumeClaim asks for a PersistentVolume.",
+    description="A PersistentVolumeClaim requests a PersistentVolume.",
     initial_status=pending,
     validate=validate_claim,
     has_status=True,
@@ -103,7 +103,7 @@ CLAIM = Strategy(
 VOLUME = Strategy(
     resource=resources.PERSISTENT_VOLUMES,
     struct="PersistentVolume",
-    description="A PersistentVolume is storage that outlives the pods that use it.",
+    description="A PersistentVolume is storage that is independent of the pods that use it.",
     initial_status=pending,
     validate=validate_volume,
     has_status=True,

@@ -47,7 +47,7 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
 POD = Strategy(
     resource=resources.PODS,
     struct="Pod",
-    description="A Pod is a group of containers that are started together, with one host name and one address.",
+    description="A Pod is a group of containers that share a host name and an IP address.",
     default=pod_defaults.default_pod,
     on_create=pod_defaults.admit_pod,
     carry=pod_defaults.keep_tolerating,

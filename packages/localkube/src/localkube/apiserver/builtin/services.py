@@ -88,14 +88,11 @@ def service_warnings(service: JSONObject) -> Iterator[str]:
         return
     if spec["type"] in {"NodePort", "LoadBalancer"}:
         yield (
-            f"spec.type: {spec['type']} services get no address and no node port on this machine: "
-            f"reach the pods with `kubectl port-forward service/{name}`, or inside pods by the name {name}"
+            f"spec.type: {spec['type']} Services are not reachable on a local cluster. Use `kubectl port-forward "
+            f"service/{name}`, or the name {name} in pods"
         )
     if spec.get("clusterIP"):
-        yield (
-            f"spec.clusterIP: nothing answers at {spec['clusterIP']} on this machine: inside pods connect to the name "
-            f"{name}, which leads to the pods of the service"
-        )
+        yield f"spec.clusterIP: {spec['clusterIP']} is not reachable on a local cluster. Use the name {name} in pods"
     if spec.get("selector"):
         for index, port in enumerate(spec.get("ports") or ()):
             if port["targetPort"] != port["port"]:
@@ -104,11 +101,10 @@ def service_warnings(service: JSONObject) -> Iterator[str]:
 
 def _not_forwarded(name: str, index: int, port: JSONObject) -> str:
     number, target = port["port"], port["targetPort"]
-    address = f"{name}:{target}" if isinstance(target, int) else f"{name}, at the port that the pods call {target}"
+    address = f"{name}:{target}" if isinstance(target, int) else f"{name}, at the pod port named {target}"
     return (
-        f"spec.ports[{index}].targetPort: inside pods port {number} is not forwarded to {target} on this machine, as the "
-        f"name {name} leads straight to the pods: connect to {address}; "
-        f"`kubectl port-forward service/{name} {number}` does forward it"
+        f"spec.ports[{index}].targetPort: port {number} is not forwarded to {target} in pods. Connect to {address}, or "
+        f"use `kubectl port-forward service/{name} {number}`"
     )
 
 
@@ -171,7 +167,7 @@ MAX_ADDRESSES = 100
 SERVICE = Strategy(
     resource=resources.SERVICES,
     struct="Service",
-    description="A Service gives a name to the pods that its selector matches.",
+    description="A Service provides a DNS name for the pods that its selector matches.",
     default=default_service,
     carry=carry_service,
     validate=validate_service,
@@ -185,7 +181,7 @@ SERVICE = Strategy(
 ENDPOINTS = Strategy(
     resource=resources.ENDPOINTS,
     struct="Endpoints",
-    description="Endpoints list addresses and ports of pods behind a Service, in the older form.",
+    description="Endpoints lists the addresses and ports of a Service. EndpointSlice replaces this kind.",
     short_names=("ep",),
     lazily_owned=True,
 )
@@ -193,7 +189,7 @@ ENDPOINTS = Strategy(
 ENDPOINT_SLICE = Strategy(
     resource=resources.ENDPOINT_SLICES,
     struct="EndpointSlice",
-    description="An EndpointSlice lists addresses and ports of pods behind a Service.",
+    description="An EndpointSlice lists the addresses and ports of a Service.",
     validate=validate_slice,
     generation="object and labels",
     lazily_owned=True,

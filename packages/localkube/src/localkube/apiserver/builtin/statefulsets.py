@@ -122,7 +122,7 @@ def _validate_selector(spec: JSONObject, kind: str) -> Iterator[FieldError]:
 STATEFULSET = Strategy(
     resource=resources.STATEFULSETS,
     struct="StatefulSet",
-    description="A StatefulSet keeps a number of pods running whose names are numbered and stay.",
+    description="A StatefulSet runs pods with ordered and persistent names.",
     name_rule=names.dns_1123_label,
     default=default,
     validate=validate,
@@ -146,6 +146,6 @@ def validate_revision(new: JSONObject, old: JSONObject | None) -> Iterator[Field
 CONTROLLER_REVISION = Strategy(
     resource=resources.CONTROLLER_REVISIONS,
     struct="ControllerRevision",
-    description="A ControllerRevision is one state of a template, kept so that it can be restored.",
+    description="A ControllerRevision stores one revision of a template, so that it can be restored.",
     validate=validate_revision,
 )

@@ -62,7 +62,7 @@ def _validate_versions(versions: list[JSONObject]) -> Iterator[FieldError]:
         path = f"spec.versions[{index}]"
         yield from all_invalid(f"{path}.name", version["name"], names.dns_1035_label(version["name"]))
         if version["served"] and not version["storage"]:
-            yield forbidden(f"{path}.served", "this API server serves the stored version only")
+            yield forbidden(f"{path}.served", "only the storage version can be served by this API server")
         yield from _validate_version(version, path)
 
 

@@ -29,7 +29,7 @@ class Pattern(Struct, frozen=True):
     def matches(self, text: str) -> bool:
         """Return whether the pattern matches part of the string. Raise `PatternError` if this takes too long."""
         if len(text) * self.compiled.programsize > EFFORT:
-            raise PatternError(f"the value is too long to be matched: {len(text)} characters")
+            raise PatternError(f"the value is too long to match against a pattern: {len(text)} characters")
         return self.compiled.search(text) is not None
 
 

@@ -29,9 +29,9 @@ class Authenticator:
     def check(self, headers: Mapping[str, str]) -> StatusError | None:
         """Return the error for a request with these headers, or None if the request is accepted."""
         if headers.get("host", "").lower() not in self._hosts():
-            return _forbidden("the Host header names another server than this one")
+            return _forbidden("the Host header does not match this server")
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
-            return _forbidden("requests of web pages are refused")
+            return _forbidden("requests from web pages are not allowed")
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not hmac.compare_digest(_bytes(token.strip()), _bytes(self.token)):
             return apierrors.unauthorized()

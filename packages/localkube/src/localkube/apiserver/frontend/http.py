@@ -80,8 +80,10 @@ class HttpServer:
         try:
             await self._acceptor.listen(self._web, LOOPBACK, port)
         except OSError as error:
-            what = "in use by another program" if error.errno == errno.EADDRINUSE else (error.strerror or str(error))
-            raise ListenError(f"{LOOPBACK}:{port}: {what}: choose another port, or 0 for any that is free") from error
+            what = (
+                "in use by a different process" if error.errno == errno.EADDRINUSE else (error.strerror or str(error))
+            )
+            raise ListenError(f"{LOOPBACK}:{port}: {what}. Use a different port, or 0 for a free port") from error
         self._guard = Authenticator(self._acceptor.port, self._token)
         return self._acceptor.port
 
@@ -109,7 +111,9 @@ class HttpServer:
                 async with timeouts.within(BODY_SECONDS):
                     body = await request.read()
         except TimeoutError:
-            return _refuse(apierrors.StatusError(408, "Timeout", f"the body was not sent within {BODY_SECONDS:.0f} s"))
+            return _refuse(
+                apierrors.StatusError(408, "Timeout", f"the request body was not received within {BODY_SECONDS:.0f} s")
+            )
         except web.HTTPRequestEntityTooLarge:
             return _refuse(apierrors.too_large(BODY_LIMIT))
         api_request = _request(request, body)
@@ -122,7 +126,7 @@ class HttpServer:
         try:
             call = self._api.call(api_request, self._user)
             if call.subresource not in podstreams.SERVED:
-                raise apierrors.bad_request(f"{api_request.path} cannot be spoken over a WebSocket")
+                raise apierrors.bad_request(f"{api_request.path} does not support WebSockets")
             routes.require_served(call)
             return await podstreams.SERVED[call.subresource](self._api.backend, call, request)
         except StatusError as refused:

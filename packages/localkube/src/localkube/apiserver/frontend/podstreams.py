@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 LINGER: Final = 1.0
 """The time in seconds to read after a command has exited, if a child process still has its output open."""
 
-NO_INPUT: Final = "containers have no standard input here: attach without --stdin, or run a command with kubectl exec"
+NO_INPUT: Final = (
+    "containers do not have standard input on a local cluster. Attach without --stdin, or use kubectl exec"
+)
 
 PORT: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
 

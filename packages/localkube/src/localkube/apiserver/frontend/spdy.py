@@ -137,7 +137,7 @@ class FrameReader:
             word, rest = PAIR.unpack_from(self._buffer)
             kind, length = "control" if word & CONTROL else "data", rest & 0xFFFFFF
             if length > LONGEST[kind]:
-                raise ProtocolError(f"a {kind} frame has {length} bytes: at most {LONGEST[kind]} are taken")
+                raise ProtocolError(f"a {kind} frame with {length} bytes exceeds the limit of {LONGEST[kind]} bytes")
             end = PAIR.size + length
             if len(self._buffer) < end:
                 break
@@ -147,7 +147,7 @@ class FrameReader:
             if kind == "data":
                 frames.append(Frame(Type.DATA, _stream(word), payload, fin=fin))
             elif word & 0xFFFF == HEADERS:
-                raise ProtocolError("a HEADERS frame was sent: only SYN_STREAM has headers here")
+                raise ProtocolError("HEADERS frames are not supported. Use SYN_STREAM frames")
             elif word & 0xFFFF in LAYOUTS:
                 frames.append(self._control(word, payload, fin=fin))
         return frames
@@ -155,12 +155,12 @@ class FrameReader:
     def _control(self, word: int, payload: bytes, *, fin: bool) -> Frame:
         version = word >> 16 & 0x7FFF
         if version != VERSION:
-            raise ProtocolError(f"a frame is of SPDY/{version}: SPDY/{VERSION} is spoken here")
+            raise ProtocolError(f"SPDY/{version} is not supported. Use SPDY/{VERSION}")
         kind = Type(word & 0xFFFF)
         layout, has_headers = LAYOUTS[kind], kind in HEADED
         head, block = payload[: layout.size], payload[layout.size :]
         if len(head) < layout.size or (block and not has_headers):
-            raise ProtocolError(f"a control frame has {len(payload)} bytes where {layout.size} are due")
+            raise ProtocolError(f"a control frame has {len(payload)} bytes, but {layout.size} are expected")
         first, *others = layout.unpack(head)
         stream = first if kind is Type.PING else _stream(first)
         status = 0 if has_headers else sum(others)
@@ -171,9 +171,9 @@ class FrameReader:
         try:
             plain = self._zlib.decompress(block, limit)
         except zlib.error as error:
-            raise ProtocolError(f"a header block cannot be decompressed: {error}") from error
+            raise ProtocolError(f"cannot decompress a header block: {error}") from error
         if self._zlib.unconsumed_tail:
-            raise ProtocolError(f"a header block is longer than {limit} bytes")
+            raise ProtocolError(f"a header block exceeds the limit of {limit} bytes")
         return parse_headers(plain)
 
 
@@ -218,29 +218,29 @@ def parse_headers(block: bytes) -> Headers:
         name, rest = _text(rest)
         value, rest = _text(rest)
         if not name or name != name.lower() or name in headers:
-            raise ProtocolError(f"a header block has the name {name!r}: names must be lower case, once each")
+            raise ProtocolError(f"header {name!r} is duplicated or not lowercase")
         headers[name] = value
     if rest:
-        raise ProtocolError(f"a header block of {count} headers has data after them")
+        raise ProtocolError(f"a header block contains data after its {count} headers")
     return headers
 
 
 def _text(block: bytes) -> tuple[str, bytes]:
     length, rest = _number(block)
     if length > len(rest):
-        raise ProtocolError("a header block ends within a header")
+        raise ProtocolError("a header block is incomplete")
     return rest[:length].decode("latin-1"), rest[length:]
 
 
 def _number(block: bytes) -> tuple[int, bytes]:
     if len(block) < WORD.size:
-        raise ProtocolError("a header block ends within a header")
+        raise ProtocolError("a header block is incomplete")
     return WORD.unpack_from(block)[0], block[WORD.size :]
 
 
 def _stream(word: int) -> int:
     if not word & NUMBER:
-        raise ProtocolError("a frame is about stream 0, which there is none")
+        raise ProtocolError("stream ID 0 is invalid")
     return word & NUMBER
 
 
@@ -310,7 +310,9 @@ class Connection:
 
     def _open(self, frame: Frame) -> Iterator[Frame]:
         if frame.stream % 2 == 0 or frame.stream <= self._last:
-            raise ProtocolError(f"stream {frame.stream} is opened after stream {self._last}: take odd, rising numbers")
+            raise ProtocolError(
+                f"stream {frame.stream} was opened after stream {self._last}. Stream IDs must be odd and increasing"
+            )
         self._last = frame.stream
         if len(self._streams) >= STREAM_LIMIT:
             self._write(Frame(Type.RST_STREAM, frame.stream, status=Status.REFUSED_STREAM))

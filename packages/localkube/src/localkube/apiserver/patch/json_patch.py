@@ -30,10 +30,12 @@ def apply(document: JSON, operations: JSON) -> JSON:
     {'a': [2, 3]}
     """
     if not isinstance(operations, list):
-        raise apierrors.bad_request("a JSON patch is a list of operations")
+        raise apierrors.bad_request("a JSON patch must be a list of operations")
     for operation in operations:
         if not isinstance(operation, dict) or not isinstance(operation.get("path", ""), str):
-            raise apierrors.bad_request(f"a JSON patch operation is an object with a path, not {render(operation)}")
+            raise apierrors.bad_request(
+                f"a JSON patch operation must be an object with a path, not {render(operation)}"
+            )
     if len(operations) > MAX_OPERATIONS:
         count = len(operations)
         raise StatusError(
@@ -59,7 +61,7 @@ def _copied(document: JSON, operation: JSONObject) -> int:
 
 def _perform(document: JSON, operation: JSONObject) -> JSON:
     if not isinstance(operation.get("path"), str):
-        raise _unfit(f"a JSON patch operation has an op and a path, not {render(operation)}")
+        raise _unfit(f"a JSON patch operation must have an op and a path, not {render(operation)}")
     path = _parse(operation["path"])
     match operation.get("op"):
         case "add":
@@ -76,19 +78,19 @@ def _perform(document: JSON, operation: JSONObject) -> JSON:
         case "move":
             return _move(document, _source(operation), path)
         case other:
-            raise _unfit(f"a JSON patch has no operation {render(other)}")
+            raise _unfit(f"unknown JSON patch operation {render(other)}")
 
 
 def _parse(pointer: str) -> list[str]:
     if pointer and not pointer.startswith("/"):
-        raise _unfit(f"{render(pointer)} is not a JSON pointer: it must start with /")
+        raise _unfit(f"{render(pointer)} is not a JSON pointer, because it does not start with /")
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
 def _source(operation: dict[str, Any]) -> list[str]:
     source = operation.get("from")
     if not isinstance(source, str):
-        raise _unfit(f"the JSON patch operation {render(operation)} lacks a from")
+        raise _unfit(f"the JSON patch operation {render(operation)} requires a from")
     return _parse(source)
 
 
@@ -153,7 +155,7 @@ def _change(document: JSON, path: Sequence[str], change: Callable[[JSON, str], J
     """Copy the objects and lists along `path`. Modify the last object or list."""
     token, rest = path[0], path[1:]
     if not isinstance(document, dict | list):
-        raise _unfit(f"there is nothing at {render(token)}: the value above it is {render(document)}")
+        raise _unfit(f"{render(token)} does not exist, because its parent is {render(document)}")
     if not rest:
         return change(document, token)
     return _with_child(document, token, _change(_child(document, token), rest, change))
@@ -172,7 +174,7 @@ def _child(parent: JSON, token: str) -> JSON:
         return parent[token]
     if isinstance(parent, list):
         return parent[_index(parent, token, len(parent) - 1)]
-    raise _unfit(f"the path has no value at {render(token)}")
+    raise _unfit(f"{render(token)} does not exist")
 
 
 def _index(parent: list[JSON], token: str, last: int) -> int:

@@ -77,7 +77,7 @@ def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObjec
     """Parse the object of a subresource, which has a separate Go type and versions. Reject other objects."""
     sent = parse(call.body, media_type(call.headers))
     if not isinstance(sent, dict):
-        raise apierrors.bad_request(f"the body must be an object of the kind {struct}")
+        raise apierrors.bad_request(f"the body must be a {struct} object")
     require_identity(sent, struct, versions)
     read = normalized(call, struct, sent)
     if meta.name(read) not in {"", call.name}:
@@ -90,7 +90,7 @@ def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObjec
 def require_identity(sent: JSONObject, kind: str, versions: Collection[str]) -> None:
     """Raise an error if an object has a different kind or version."""
     if (sent.get("kind") or kind) != kind or (sent.get("apiVersion") or min(versions)) not in versions:
-        raise apierrors.bad_request(f"the body must be an object of the kind {kind} of {' or '.join(sorted(versions))}")
+        raise apierrors.bad_request(f"the body must be a {kind} object of {' or '.join(sorted(versions))}")
 
 
 def normalized(call: Call, struct: str, sent: JSONObject) -> JSONObject:
@@ -114,7 +114,10 @@ def identified(call: Call, obj: JSONObject) -> JSONObject:
     if api_version != resource.api_version:
         why = _version_text(call, str(api_version))
     elif kind != resource.kind:
-        why = f'{kind} in version "{resource.version}" cannot be handled as a {resource.kind}: the object is of another kind'
+        why = (
+            f'{kind} in version "{resource.version}" cannot be handled as a {resource.kind}: the object has a '
+            "different kind"
+        )
     elif metadata is not None and not isinstance(metadata, dict):
         why = f'{kind} in version "{resource.version}" cannot be handled as a {kind}: metadata is not an object'
     else:

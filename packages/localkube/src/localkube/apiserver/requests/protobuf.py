@@ -114,12 +114,12 @@ class UnreadableError(ValueError):
 def decode(content: bytes) -> JSONObject:
     """Decode an object."""
     if not content.startswith(MAGIC):
-        raise UnreadableError("it does not begin as Kubernetes' protobuf does")
+        raise UnreadableError("the body does not start with the Kubernetes protobuf prefix")
     envelope = _message("Unknown", content[len(MAGIC) :])
     identity = envelope.get("typeMeta") or {}
     kind = (identity.get("apiVersion", ""), identity.get("kind", ""))
     if kind not in KINDS:
-        raise UnreadableError(f"objects of the kind {kind[1]} of {kind[0]} are not read")
+        raise UnreadableError(f"decoding {kind[1]} of {kind[0]} is not supported")
     return {**identity, **_message(kind[1], base64.b64decode(envelope.get("raw", "")))}
 
 
@@ -158,12 +158,12 @@ def _value(kind: str, value: int | bytes) -> JSON:
             return _value("string", dict(_fields(value)).get(1, b""))
         case _ if kind in MESSAGES:
             return _message(kind, value)
-    raise UnreadableError(f"a field of the type {kind} is written in another way")
+    raise UnreadableError(f"a field of type {kind} has an invalid encoding")
 
 
 def _entry(kind: str, value: int | bytes) -> JSONObject:
     if isinstance(value, int):
-        raise UnreadableError("an entry of a map is not a message")
+        raise UnreadableError("a map entry is not a message")
     parts = dict(_fields(value))
     key, content = parts.get(1, b""), parts.get(2, b"")
     return {str(_value("string", key)): _value("bytes" if kind == "bytes map" else "string", content)}
@@ -182,11 +182,11 @@ def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
             case 2:
                 length, position = _varint(content, position)
                 if position + length > len(content):
-                    raise UnreadableError("it ends in the middle of a field")
+                    raise UnreadableError("a field is incomplete")
                 yield tag >> 3, content[position : position + length]
                 position += length
             case other:
-                raise UnreadableError(f"there is no wire type {other}")
+                raise UnreadableError(f"unknown wire type {other}")
 
 
 def _varint(content: bytes, position: int) -> tuple[int, int]:
@@ -198,4 +198,4 @@ def _varint(content: bytes, position: int) -> tuple[int, int]:
         shift += 7
         if byte < 0x80:
             return result, position
-    raise UnreadableError("it ends in the middle of a number")
+    raise UnreadableError("a number is incomplete")

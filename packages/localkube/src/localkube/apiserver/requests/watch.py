@@ -93,7 +93,9 @@ class Watcher:
         self._chunks.append(chunk)
         self._size += len(chunk)
         if self._size > BUFFER:  # the client receives a 410 instead of the pending lines, and lists the objects
-            slow = apierrors.expired("the watch was too slow to keep up with the changes: list again")
+            slow = apierrors.expired(
+                "the watch was too slow to receive all changes. List the objects, and start a new watch"
+            )
             self._chunks, self._size = deque(), 0
             self.end(line("ERROR", encode(slow.status())))
         self.nudge()
@@ -217,8 +219,10 @@ class WatchBroadcaster:
         try:
             feed.take_in(change)
         except Exception:
-            log.exception("a change cannot be shown to those who watch", key=change.key, revision=change.revision)
-            failed = apierrors.internal_error(f"the change {change.revision} cannot be shown: list again")
+            log.exception("failed to send a change to watches", key=change.key, revision=change.revision)
+            failed = apierrors.internal_error(
+                f"change {change.revision} cannot be sent. List the objects, and start a new watch"
+            )
             feed.deliver()
             for watcher in tuple(feed.watchers):
                 watcher.end(line("ERROR", encode(failed.status())))

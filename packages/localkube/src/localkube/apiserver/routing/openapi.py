@@ -91,17 +91,14 @@ def _operation(served: ServedKind, action: str) -> JSONObject:
     }
 
 
-ELSEWHERE: Final = (
-    "The embedded cluster does not describe its fields; they are described at"
-    " https://kubernetes.io/docs/reference/kubernetes-api/"
-)
+ELSEWHERE: Final = "For its fields, see https://kubernetes.io/docs/reference/kubernetes-api/"
 
 NUMBER_OR_TEXT: Final = "IntOrString"
 
 ENVELOPE: Final = {
     "apiVersion": "The group and version of the kind.",
     "kind": "The kind of the object.",
-    "metadata": "Metadata: name, labels, owners, and the cluster's records.",
+    "metadata": "The metadata, such as name, labels and owner references.",
 }
 """The descriptions of fields that all kinds share."""
 
@@ -122,7 +119,7 @@ def components(members: Iterable[ServedKind]) -> JSONObject:
     return {
         **{_type(name): _object(shape, f"{name} of the Kubernetes API. {ELSEWHERE}") for name, shape in types.items()},
         _type(NUMBER_OR_TEXT): {
-            "description": "A number or a text.",
+            "description": "A number or a string.",
             "oneOf": [{"type": "integer"}, {"type": "string"}],
         },
         **{component(served): _kind(served) for served in kinds},

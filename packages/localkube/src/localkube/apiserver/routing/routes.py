@@ -102,8 +102,8 @@ async def _upgrade_required(backend: Backend, call: Call) -> Answer:
     podtarget.running_pod(backend, call)
     variable = f"KUBECTL_{'PORT_FORWARD' if call.subresource == 'portforward' else 'REMOTE_COMMAND'}_WEBSOCKETS"
     raise apierrors.bad_request(
-        "Upgrade request required: the embedded cluster speaks WebSockets, not SPDY:"
-        f" use kubectl 1.31 or newer, or set {variable}=true"
+        "Upgrade request required: the embedded cluster does not support SPDY for this request. Use kubectl 1.31 or "
+        f"later, or set {variable}=true"
     )
 
 

@@ -94,15 +94,15 @@ def inspect(path: Path) -> None:
         with closing(connect_readonly(path)) as database:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version > FORMAT:
-                formats = f"(format {version}, this one reads {FORMAT})"
-                raise StoreError(f"{path}: made by a newer version {formats}: use that")
+                formats = f"(format {version}, but only format {FORMAT} is supported)"
+                raise StoreError(f"{path}: created by a newer version {formats}. Use that version")
             problem = _problem(database) if version == FORMAT else f"not a file of this version (format {version})"
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF not in DAMAGE:
             raise explain(str(path), error) from error
         problem = str(error)
     if problem:
-        raise DamagedError(f"{path}: damaged: {problem}: delete it, or use another file")
+        raise DamagedError(f"{path}: the file is damaged: {problem}. Delete it, or use a different file")
 
 
 def connect_readonly(path: Path) -> sqlite3.Connection:
@@ -118,16 +118,16 @@ def _problem(database: sqlite3.Connection) -> str:
         return " ".join(line for line in str(structure).splitlines() if not line.startswith("***"))
     statements = {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
     if statements != set(STATEMENTS):
-        return f"its tables are not those of format {FORMAT}"
+        return f"the tables do not have format {FORMAT}"
     for *row, checksum in database.execute("SELECT * FROM history"):
         if not isinstance(row[-1], bytes) or row_checksum(row) != checksum:
-            return f"the checksum of revision {row[0]} is wrong"
+            return f"checksum mismatch in revision {row[0]}"
     counters = {name: (value, checksum) for name, value, checksum in database.execute("SELECT * FROM counters")}
     for name in COUNTERS:
         value, checksum = counters.get(name, (None, None))
         if checksum != counter_checksum(name, value):
-            return f"the counter {name} is wrong"
-    return "" if database.execute(FITTING).fetchone() == (0,) else "its objects are not those of its history"
+            return f"checksum mismatch in counter {name}"
+    return "" if database.execute(FITTING).fetchone() == (0,) else "the objects do not match their history"
 
 
 MEMORY: Final = ":memory:"
@@ -171,7 +171,7 @@ def _prepare(path: Path) -> None:
         inspect(path)
         return
     if path.exists() or beside(path, "-wal").exists():
-        raise DamagedError(f"{path}: missing or empty, but it was there: put the file back, or delete what is left")
+        raise DamagedError(f"{path}: the file is missing or empty. Restore it, or delete the remaining files")
     with (
         explained(path),
         new_file(path) as fresh,

@@ -47,7 +47,7 @@ class DiskReserve:
     def _take(self, path: Path) -> None:
         disk = os.statvfs(path.parent)
         if not path.exists() and disk.f_bavail * disk.f_frsize < 2 * SIZE:
-            raise OSError("too little room")
+            raise OSError("not enough disk space")
         descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         try:
             os.fchmod(descriptor, 0o600)  # independent of the umask

@@ -18,13 +18,13 @@ class FileLock:
         try:
             self._descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise StoreError(f"{beside}: {error.strerror}: use a directory that can be written to") from error
+            raise StoreError(f"{beside}: {error.strerror}. Use a writable directory") from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = os.read(self._descriptor, LONGEST_PID).decode(errors="replace").strip() or "unknown"
             os.close(self._descriptor)
-            raise StoreError(f"{path}: in use by process {holder}: stop it, or use another file") from error
+            raise StoreError(f"{path}: in use by process {holder}. Stop it, or use a different file") from error
         os.ftruncate(self._descriptor, 0)
         os.write(self._descriptor, str(os.getpid()).encode())
 

@@ -261,7 +261,8 @@ class Store:
                 if subscriber not in self._failed:
                     self._failed.append(subscriber)
                     log.exception(
-                        "a subscriber of the store failed: it is logged this once", subscriber=repr(subscriber)
+                        "a subscriber of the store failed, and its further failures are not logged",
+                        subscriber=repr(subscriber),
                     )
 
     def close(self) -> None:

@@ -18,25 +18,25 @@ from typing import Final
 
 from localkube.errors import LocalkubeError
 
-INTACT: Final = "what was stored before is intact"
+INTACT: Final = "Stored objects are intact"
 ADVICE: Final = {
-    sqlite3.SQLITE_FULL: f"free space on the disk; {INTACT}",
-    sqlite3.SQLITE_IOERR: f"check the disk and its free space; {INTACT}",
-    sqlite3.SQLITE_BUSY: "another program holds the file: close it",
-    sqlite3.SQLITE_LOCKED: "another program holds the file: close it",
-    sqlite3.SQLITE_READONLY: "make the file and its directory writable",
-    sqlite3.SQLITE_CANTOPEN: "make sure that its directory exists and can be written to",
-    sqlite3.SQLITE_CORRUPT: "the file is damaged: delete it, or use another file",
-    sqlite3.SQLITE_NOTADB: "this is not a file of the embedded cluster: delete it, or use another file",
+    sqlite3.SQLITE_FULL: f"Free disk space. {INTACT}",
+    sqlite3.SQLITE_IOERR: f"Check the disk and its free space. {INTACT}",
+    sqlite3.SQLITE_BUSY: "Close the process that uses the file",
+    sqlite3.SQLITE_LOCKED: "Close the process that uses the file",
+    sqlite3.SQLITE_READONLY: "Make the file and its directory writable",
+    sqlite3.SQLITE_CANTOPEN: "Make sure that its directory exists and is writable",
+    sqlite3.SQLITE_CORRUPT: "The file is damaged. Delete it, or use a different file",
+    sqlite3.SQLITE_NOTADB: "The file was not created by the embedded cluster. Delete it, or use a different file",
 }
-UNKNOWN: Final = "use another file if this persists"
+UNKNOWN: Final = "If this persists, use a different file"
 
 
 class CompactedError(Exception):
     """The requested revision is no longer retained. `oldest` is the oldest retained revision."""
 
     def __init__(self, oldest: int) -> None:
-        super().__init__(f"revisions before {oldest} are no longer remembered")
+        super().__init__(f"revisions before {oldest} have been compacted")
         self.oldest = oldest
 
 
@@ -82,12 +82,12 @@ def explain(path: str, error: sqlite3.Error) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     transient = code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
     is_full = code in {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
-    return StoreError(f"{path}: {error}: {ADVICE.get(code, UNKNOWN)}", transient=transient, is_full=is_full)
+    return StoreError(f"{path}: {error}. {ADVICE.get(code, UNKNOWN)}", transient=transient, is_full=is_full)
 
 
 def full(path: str) -> StoreError:
     """Return the error for a new object if the disk is full."""
-    return StoreError(f"{path}: database or disk is full: {ADVICE[sqlite3.SQLITE_FULL]}, and objects can be deleted")
+    return StoreError(f"{path}: database or disk is full. Free disk space, or delete objects. {INTACT}")
 
 
 @contextmanager
@@ -98,4 +98,4 @@ def explained(path: str | Path) -> Iterator[None]:
     except sqlite3.Error as error:
         raise explain(str(path), error) from error
     except OSError as error:
-        raise StoreError(f"{error.filename or path}: {error.strerror}: make the directory writable") from error
+        raise StoreError(f"{error.filename or path}: {error.strerror}. Make the directory writable") from error

@@ -362,7 +362,7 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
     ),
     resources.CUSTOM_RESOURCE_DEFINITIONS: (
         NAME,
-        (Column("Created At", "date", "When the definition was created."), at("metadata.creationTimestamp", "")),
+        (Column("Created At", "date", "Time when the CRD was created."), at("metadata.creationTimestamp", "")),
     ),
     resources.MUTATING_WEBHOOK_CONFIGURATIONS: WEBHOOKS,
     resources.VALIDATING_WEBHOOK_CONFIGURATIONS: WEBHOOKS,

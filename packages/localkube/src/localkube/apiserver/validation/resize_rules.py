@@ -45,7 +45,7 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     if not _is_supported(old):
         yield forbidden("spec", "Pod running on node without support for resize")
     if old["spec"].get("resources"):
-        yield forbidden("spec.resources", "the embedded cluster resizes no pods with resources of the whole pod")
+        yield forbidden("spec.resources", "the embedded cluster cannot resize pods with pod-level resources")
     moved = list(_moved(new, old))
     yield from moved
     if not moved:

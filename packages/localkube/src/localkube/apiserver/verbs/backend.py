@@ -26,7 +26,7 @@ class NodeSlot:
     def current(self) -> Node:
         """Return the node. Raise an error if there is none."""
         if self._node is None:
-            raise apierrors.unavailable("no node is running: logs, commands and ports of pods cannot be reached")
+            raise apierrors.unavailable("logs, exec and port-forward are not available, because no node is running")
         return self._node
 
 

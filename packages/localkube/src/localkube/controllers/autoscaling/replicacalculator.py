@@ -83,7 +83,7 @@ def propose(metric: JSONObject, load: CurrentUsage) -> Proposal:
         case "ContainerResource":
             source, field, reason = metric["containerResource"], "containerResource", "FailedGetContainerResourceMetric"
         case other:
-            text = f"the embedded cluster measures resources only: it has no metrics of type {other}"
+            text = f"the embedded cluster supports only resource metrics, not metrics of type {other}"
             raise ReadingError(f"FailedGet{other}Metric", text)
     target = _target(source)
     try:

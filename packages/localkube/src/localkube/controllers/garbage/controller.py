@@ -65,7 +65,7 @@ class GarbageCollector:
                 try:
                     await self._follow_kinds(group)
                 except KubeError as error:
-                    log.warning("kinds cannot be discovered", error=str(error), retry_in=RETRY)
+                    log.warning("failed to discover the kinds", error=str(error), retry_in=RETRY)
                     await asyncio.sleep(RETRY)
                     self._kinds_changed.set()
 

@@ -23,7 +23,7 @@ OPERATORS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
     ast.FloorDiv: lambda left, right: left // right,
     ast.Mod: lambda left, right: left % right,
 }
-FORM: Final = "want integer arithmetic on i, like {i}, {i//2} or {i%4+1}"
+FORM: Final = "Use integer arithmetic with i, such as {i}, {i//2} or {i%4+1}"
 LONGEST_EXPRESSION: Final = 100
 PIECES = re.compile(r"\{([^{}]*)\}")
 
@@ -53,7 +53,7 @@ def parse_label(text: str) -> LabelTemplate:
     errors = [*names.qualified_name(key)] if separator else ["must have the form KEY=VALUE"]
     rest = PIECES.sub("", template)
     if "{" in rest or "}" in rest:
-        errors.append(f"a brace is not closed, or closes nothing; {FORM}")
+        errors.append(f"a brace is not opened or not closed. {FORM}")
     if errors:
         raise ValueError(f"Invalid value: {text!r}: {errors[0]}")
     label = LabelTemplate(key, template)
@@ -67,7 +67,7 @@ def _parse(expression: str, text: str) -> ast.expr:
     try:
         return ast.parse(expression.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
-        raise _invalid(text, f"{{{expression}}} is not an expression; {FORM}") from error
+        raise _invalid(text, f"{{{expression}}} is not an expression. {FORM}") from error
 
 
 def _evaluate(node: ast.expr, index: int, text: str) -> int:
@@ -83,7 +83,7 @@ def _evaluate(node: ast.expr, index: int, text: str) -> int:
             if values[1] == 0 and isinstance(operator, ast.FloorDiv | ast.Mod):
                 raise _invalid(text, f"division by zero for node {index}")
             return OPERATORS[type(operator)](*values)
-    raise _invalid(text, f"{ast.unparse(node)!r} is not allowed; {FORM}")
+    raise _invalid(text, f"{ast.unparse(node)!r} is not allowed. {FORM}")
 
 
 def _invalid(text: str, detail: str) -> ValueError:
@@ -133,7 +133,7 @@ def parse_capacity(words: Iterable[str]) -> dict[str, str]:
             name, separator, amount = part.partition("=")
             failure = _problem(name, amount) if separator else "must have the form RESOURCE=AMOUNT[,RESOURCE=AMOUNT…]"
             if failure or name in capacity:
-                raise ValueError(f"Invalid value: {text!r}: {failure or f'{name} is given twice; leave one out'}")
+                raise ValueError(f"Invalid value: {text!r}: {failure or f'{name} is specified two times'}")
             capacity[name] = amount
     return capacity
 
@@ -141,9 +141,9 @@ def parse_capacity(words: Iterable[str]) -> dict[str, str]:
 def _problem(name: str, amount: str) -> str:
     """Return the error in the capacity of a resource, or an empty string if it is valid."""
     for failure in names.qualified_name(name):
-        return f"{name!r} names no resource: {failure}"
+        return f"{name!r} is not a resource name: {failure}"
     if not ("/" in name or name in CAPACITY or name.startswith("hugepages-")):
-        return f"there is no resource {name!r}: want {', '.join(CAPACITY)}, hugepages-…, or a name with a domain"
+        return f"unknown resource {name!r}: must be {', '.join(CAPACITY)}, hugepages-…, or a name with a domain"
     try:
         value = quantity.parse(amount)
     except quantity.QuantityError as error:

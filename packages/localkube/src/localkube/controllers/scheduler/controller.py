@@ -82,10 +82,10 @@ class Scheduler:
         try:
             return self._decided(pod)
         except Exception as error:  # noqa: BLE001 - loop edge: a decision that fails must not stop the others
-            log.warning("pod cannot be scheduled", pod=str(pod.key), error=repr(error))
+            log.warning("failed to select a node for a pod", pod=str(pod.key), error=repr(error))
             self._forget(pod.uid)
             self._queue.refuse(pod, queue.EVERYTHING)
-            return Refusal(f"internal error, trying again when something changes: {error!r}", queue.EVERYTHING)
+            return Refusal(f"internal error, retrying after the next change: {error!r}", queue.EVERYTHING)
 
     def _decided(self, pod: PodInfo) -> Decision:
         objection = conditions.objection(pod, self._sources.claims.store.get)
@@ -114,7 +114,7 @@ class Scheduler:
             stale = isinstance(error.__cause__, NotFoundError | ConflictError)
             delay = CATCH_UP if stale else RETRY
             report = log.debug if stale else log.warning
-            report("scheduling failed", pod=str(pod.key), error=str(error), retry_in=delay)
+            report("failed to bind a pod", pod=str(pod.key), error=str(error), retry_in=delay)
             asyncio.get_running_loop().call_later(delay, self._take_back, pod)
         finally:
             self._slots.release()
@@ -166,8 +166,8 @@ class Scheduler:
         try:
             self._sort(pod)
         except Exception as error:  # noqa: BLE001 - loop edge: an unforeseen pod must not stop the others
-            log.warning("pod cannot be read", pod=str(meta.key(pod)), error=repr(error))
-            self._recorder.record(conditions.failed(pod, f"the pod cannot be read: {error!r}"))
+            log.warning("failed to read a pod", pod=str(meta.key(pod)), error=repr(error))
+            self._recorder.record(conditions.failed(pod, f"the pod cannot be decoded: {error!r}"))
 
     def _sort(self, pod: JSONObject) -> None:
         uid, spec = meta.uid(pod), meta.spec(pod)

@@ -128,4 +128,4 @@ def _remove(directory: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        log.warning("volume directory cannot be removed", directory=str(directory), error=str(error))
+        log.warning("failed to remove a volume directory", directory=str(directory), error=str(error))

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 SHARE: Final = "::"
 MOST_SHARES: Final = 64
-FORM: Final = "want host, or host:N with N from 1 to 64"
+FORM: Final = "must be host, or host:N with N from 1 to 64"
 
 
 class Accelerator(Struct, frozen=True, kw_only=True):
@@ -70,7 +70,9 @@ def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, .
     gpus = list(dict.fromkeys(accelerator.gpu for accelerator in inventory.accelerators))
     if len(gpus) < nodes:
         have = f"{len(gpus)} GPU{'s' * (len(gpus) != 1)}"
-        raise ValueError(f"this machine has {have}, and a GPU is on one node only: want at most {len(gpus)} nodes")
+        raise ValueError(
+            f"this machine has {have}, but nodes cannot share a GPU. The maximum number of nodes is {len(gpus)}"
+        )
     size, more = divmod(len(gpus), nodes)
     by_node = []
     for node in range(nodes):

@@ -42,8 +42,8 @@ def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -
         if not number:
             continue
         if len(reusable) + len(remaining) < number:
-            had = f"{len(free)} of its devices are free"
-            raise ShortageError(f"container {container['name']} requests {GPU}={number}, and {had}")
+            had = f"the node has {len(free)} available"
+            raise ShortageError(f"container {container['name']} requests {GPU}={number}, but {had}")
         own = allocation[container["name"]] = _choose(number, reusable, remaining, load)
         remaining = [device for device in remaining if device not in own]
         if runs_alone(container, pod):

@@ -24,8 +24,8 @@ def offer(words: str, nodes: int, visible: str | None) -> Devices:
     shares = parse_shares(words)
     inventory = nvml.inventory(visible)
     if not inventory.accelerators:
-        hidden = "" if visible is None else f" that CUDA_VISIBLE_DEVICES={visible} names"
-        raise nvml.AcceleratorError(f"this machine has no NVIDIA GPU{hidden}: see `nvidia-smi -L`")
+        hidden = "" if visible is None else f" in CUDA_VISIBLE_DEVICES={visible}"
+        raise nvml.AcceleratorError(f"this machine has no NVIDIA GPU{hidden}. Check `nvidia-smi -L`")
     by_node = divided(inventory, nodes, shares)
     return Devices(by_node=by_node, notes=tuple(notes(inventory, by_node, shares)))
 
@@ -59,13 +59,12 @@ def notes(inventory: Inventory, by_node: tuple[tuple[str, ...], ...], shares: in
     yield f"GPUs of this machine: {len(devices)} ({models}; driver {inventory.driver}); nvidia.com/gpu by node: {counts}"
     if shares > 1:
         yield (
-            f"each GPU is shared by up to {shares} containers: they take turns on it, nothing limits the memory of one, "
-            "and a fault of one can end the others"
+            f"each GPU is shared by up to {shares} containers, without memory limits and without isolation of failures"
         )
-    yield from (f"{gpu} is left out: {why}" for gpu, why in inventory.failing.items())
+    yield from (f"{gpu} is excluded: {why}" for gpu, why in inventory.failing.items())
     for gpu in dict.fromkeys(device.gpu for device in devices):
         if pids := inventory.processes.get(gpu, ()):
             processes = ", ".join(map(str, pids[:SHOWN])) + (
                 f" and {len(pids) - SHOWN} more" if len(pids) > SHOWN else ""
             )
-            yield f"{gpu} is in use by other programs: process {processes}"
+            yield f"{gpu} is in use by other processes: {processes}"

@@ -24,7 +24,7 @@ def claimed(uuids: Iterable[str]) -> Iterator[None]:
                 if error.errno != errno.EADDRINUSE:
                     raise
                 raise AcceleratorError(
-                    f"{uuid} is given by another cluster of this machine: stop that one, or divide the GPUs: "
-                    "CUDA_VISIBLE_DEVICES=0,1 before this command leaves the others out"
+                    f"{uuid} is in use by a different local cluster. Stop that cluster, or select other GPUs with "
+                    "CUDA_VISIBLE_DEVICES"
                 ) from error
         yield

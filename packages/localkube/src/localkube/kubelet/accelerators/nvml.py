@@ -34,11 +34,11 @@ def library() -> Iterator[Any]:
     try:
         nvml: Any = importlib.import_module("pynvml")
     except ImportError as error:
-        raise AcceleratorError(f"real GPUs need the package nvidia-ml-py, which is not installed: {PACKAGE}") from error
+        raise AcceleratorError(f"GPUs of this machine require nvidia-ml-py. Run `{PACKAGE}`") from error
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
-        raise AcceleratorError(f"the NVIDIA driver does not answer ({error}){_others()}") from error
+        raise AcceleratorError(f"the NVIDIA driver does not respond ({error}). {_others()}") from error
     try:
         yield nvml
     finally:
@@ -53,8 +53,11 @@ def _others() -> str:
             numbers.add(path.read_text().strip())
     vendors = [name for number, name in VENDORS.items() if number in numbers]
     if vendors:
-        return f": this machine has GPUs of {' and '.join(vendors)}, and only those of NVIDIA are served; simulate GPUs by a number"
-    return ": check that `nvidia-smi` lists GPUs here; a number simulates GPUs"
+        return (
+            f"This machine has GPUs from {' and '.join(vendors)}, but only NVIDIA GPUs are supported. Use a number to "
+            "simulate GPUs"
+        )
+    return "Check that `nvidia-smi` lists GPUs, or use a number to simulate GPUs"
 
 
 def inventory(visible: str | None = None) -> Inventory:
@@ -96,7 +99,7 @@ def _refused(nvml: Any) -> Iterator[None]:
     try:
         yield
     except nvml.NVMLError as error:
-        raise AcceleratorError(f"the GPUs of this machine cannot be listed: {error}; see `nvidia-smi`") from error
+        raise AcceleratorError(f"cannot list the GPUs of this machine: {error}. Check `nvidia-smi`") from error
 
 
 def _devices_of(nvml: Any, handle: Any, index: int) -> Iterator[Accelerator]:

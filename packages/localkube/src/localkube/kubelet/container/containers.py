@@ -289,8 +289,11 @@ class Containers:
             return ""
         for port in podspec.declared_ports(container):
             if await self._is_taken(port):
-                holder = cell.node.holder_of(port, cell.uid) or "another program on this machine"
-                return f"port {port} is taken by {holder}: all pods share this machine's network; use another port"
+                holder = cell.node.holder_of(port, cell.uid) or "a different process on this machine"
+                return (
+                    f"port {port} is in use by {holder}. All pods share the network of this machine, so use a "
+                    "different port"
+                )
         return ""
 
     async def _is_taken(self, port: int) -> bool:

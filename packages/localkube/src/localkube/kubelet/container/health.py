@@ -80,7 +80,7 @@ async def _once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: flo
     try:
         problem = await _within(timeout, attempt(target, probe))
     except TimeoutError:
-        problem = f"no answer within {timeout:g} s"
+        problem = f"no response within {timeout:g} s"
     except (OSError, StartError, SpecError, ValueError, OverflowError) as error:  # as for hooks
         problem = f"{error}{_instead(target) if isinstance(error, ConnectionRefusedError) else ''}"
     return f"{kind.capitalize()} probe failed: {problem}" if problem else ""

@@ -23,7 +23,7 @@ async def run(runner: ProcessRunner, hook: JSONObject, container: JSONObject, co
         elif hook.get("sleep"):
             await asyncio.sleep(float(hook["sleep"].get("seconds") or 0))
         else:
-            raise HookError(f"must be exec, httpGet or sleep, is {', '.join(hook) or 'empty'}")
+            raise HookError(f"must be exec, httpGet or sleep, not {', '.join(hook) or 'empty'}")
     except (OSError, StartError, SpecError, ValueError, OverflowError) as error:  # no such port, or NUL in a host name
         raise HookError(str(error)) from error
 

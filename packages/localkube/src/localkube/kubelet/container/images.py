@@ -87,7 +87,7 @@ def find_place(image: str, images: Mapping[str, Path]) -> ProgramSource:
         return ProgramSource(f"root://{directory}", root=directory)
     if not directory.is_dir():
         raise UnrunnableError(
-            "InvalidImageMapping", f"image {image} is mapped to {directory}, which is not a directory (any more)"
+            "InvalidImageMapping", f"image {image} is mapped to {directory}, which is not an existing directory"
         )
     beside = directory / ".venv"
     return ProgramSource(f"folder://{directory}", environment=beside if beside.is_dir() else None, folder=directory)
@@ -118,13 +118,13 @@ def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: 
     if place.directory:
         raise UnrunnableError(
             "CommandMissing",
-            f"image {image} is mapped to {place.directory}, and a directory does not say what to run: "
-            "give the container a command",
+            f"image {image} is mapped to directory {place.directory}, which does not define a command. Set the "
+            "command of the container",
         )
     raise UnrunnableError(
         "ImageNotMapped",
-        f"images are not pulled here, and the container has no command: give it one, map the image with "
-        f"--image {untagged(image)}=DIR and give it a command, or rehearse with --stub",
+        "the container does not have a command, and images are not pulled on a local cluster. Set a command and "
+        f"--image {untagged(image)}=DIR, or use --stub",
     )
 
 
@@ -134,8 +134,8 @@ def check_directory(image: str, directory: str, place: ProgramSource, mounted: S
         return
     raise UnrunnableError(
         "ProgramNotFound",
-        f'working directory "{directory}" is not on this machine: correct workingDir, map the image with --image '
-        f"{untagged(image)}=DIR to a root file system that has it, or rehearse with --stub",
+        f'working directory "{directory}" does not exist on this machine. Correct workingDir, map the image with '
+        f"--image {untagged(image)}=DIR, or use --stub",
     )
 
 
@@ -149,21 +149,21 @@ def check_program(image: str, program: str, path: str, place: ProgramSource, mou
     if _exists(program, path, place.root or Path("/"), mounted):
         return
     if program.startswith("/") and os.path.isfile(_in(place.root, program)):
-        raise UnrunnableError(
-            "StartError", f"program {program} may not be executed: its file lacks the permission (chmod +x)"
-        )
+        raise UnrunnableError("StartError", f"program {program} is not executable. Run chmod +x on its file")
     meant = _meant(program, path, place.root or Path("/"))
     if place.directory:
-        beside = "" if place.root else ", as this machine does"
-        text = f'image {image} is mapped to {place.directory}, which lacks program "{program}"{beside}{meant}'
+        beside = "" if place.root else ", and neither does this machine"
+        text = (
+            f'image {image} is mapped to {place.directory}, which does not contain program "{program}"{beside}{meant}'
+        )
         raise UnrunnableError("ProgramNotFound", text)
     if image == THIS_MACHINE:
-        text = f'program "{program}" is not installed on this machine{meant}: install it, or correct the command'
+        text = f'program "{program}" is not installed on this machine{meant}. Install it, or correct the command'
         raise UnrunnableError("ProgramNotFound", text)
     raise UnrunnableError(
         "ProgramNotFound",
-        f'program "{program}" is not installed on this machine{meant}: install it, map the image with --image '
-        f"{untagged(image)}=DIR to a root file system or virtual environment that has it, or rehearse with --stub",
+        f'program "{program}" is not installed on this machine{meant}. Install it, map the image with --image '
+        f"{untagged(image)}=DIR, or use --stub",
     )
 
 
@@ -193,7 +193,9 @@ def check_script(image: str, argv: Sequence[str], place: ProgramSource, searched
             continue
         file = os.path.normpath(os.path.join(searched.directory, started.name))
         if not _has_file(file, place, searched.mounted):
-            raise UnrunnableError("ProgramNotFound", f'file "{started.name}" of image {image} is not on this machine')
+            raise UnrunnableError(
+                "ProgramNotFound", f'file "{started.name}" of image {image} does not exist on this machine'
+            )
 
 
 def check_module(image: str, argv: Sequence[str], path: str) -> None:

@@ -67,8 +67,8 @@ def plan(container: JSONObject, context: Context, around: LaunchInputs) -> Launc
     podspec.require_no_nul(container, f"containers[{container['name']}]")
     if meta.spec(context.pod).get("resourceClaims"):
         raise SpecError(
-            "spec.resourceClaims: devices of claims are not served on one machine; request an extended resource in their "
-            "place, or leave resourceClaims out"
+            "spec.resourceClaims: not supported on a local cluster. Request an extended resource, or remove "
+            "resourceClaims"
         )
     images.check_name(container.get("image") or "")
     why = stubbed(container, context, around.settings)
@@ -156,12 +156,12 @@ def _identity(container: JSONObject, pod: JSONObject, around: LaunchInputs) -> t
     host_user = around.settings.host_user
     if security.get("runAsNonRoot") and (host_user if user is None else user) == 0:
         raise SpecError(
-            "container has runAsNonRoot and would run as root; set runAsUser, or start the cluster as a user"
+            "container has runAsNonRoot and would run as root. Set runAsUser, or start the cluster as a different user"
         )
     if host_user != 0 and user not in (None, host_user):
         raise SpecError(
-            f"securityContext.runAsUser: {user}: only root can start programs as someone else, and this cluster runs "
-            f"as user {host_user}; leave it out, or run the cluster as root"
+            f"securityContext.runAsUser: {user}: not supported, because the cluster runs as user {host_user}. Remove "
+            "it, or run the cluster as root"
         )
     return user, group
 
@@ -169,8 +169,8 @@ def _identity(container: JSONObject, pod: JSONObject, around: LaunchInputs) -> t
 def _read_only(container: JSONObject, read_only: bool, capabilities: Capabilities) -> bool:  # noqa: FBT001
     if read_only and not capabilities.namespaces:
         raise SpecError(
-            f'container "{container["name"]}", securityContext.readOnlyRootFilesystem: this machine grants no '
-            "namespaces, so nothing can be made read-only; leave it out"
+            f'container "{container["name"]}", securityContext.readOnlyRootFilesystem: not supported, because this '
+            "machine does not permit namespaces. Remove it"
         )
     return read_only
 

@@ -121,7 +121,7 @@ class PodRuntime:
         self.state = recovery.recover(self.pod, self.now(), interruption)
         cut_off = recovery.cut_off(self.state, interruption)
         if cut_off:
-            self.emit(interruption.reason, f"{interruption.sentence}; starting again: {', '.join(cut_off)}")
+            self.emit(interruption.reason, f"{interruption.sentence}. Restarting: {', '.join(cut_off)}")
 
     def set(self, state: PodState) -> None:
         """Replace the state, and wake the worker."""

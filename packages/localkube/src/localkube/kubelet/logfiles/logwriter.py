@@ -148,7 +148,7 @@ class LogWriter:
             self._write(entries)
         except OSError as error:
             if not self._is_losing:
-                log.warning("log lines of a container are lost", directory=str(self._directory), error=str(error))
+                log.warning("log lines of a container were dropped", directory=str(self._directory), error=str(error))
             self._is_losing = True
         else:
             self._is_losing = False

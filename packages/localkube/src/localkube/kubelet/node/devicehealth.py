@@ -59,7 +59,7 @@ class DeviceHealth:
             for name in self._ledger.nodes:
                 await self._write(name, failures)
         except KubeError as error:
-            log.warning("health of devices not written", error=str(error))
+            log.warning("failed to write the health of devices", error=str(error))
         else:
             self._written = dict(failures)
 
@@ -88,7 +88,7 @@ class DeviceHealth:
             "type": ACCELERATORS_HEALTHY,
             "status": "False" if failing else "True",
             "reason": "DeviceFailed" if failing else "DevicesHealthy",
-            "message": words or "all devices answer",
+            "message": words or "all devices respond",
             "lastHeartbeatTime": moment,
             "lastTransitionTime": moment,
         }

@@ -62,4 +62,4 @@ class DeviceIdleness:
         try:
             await self._client.patch(PODS, meta.key(pod), patch, kind="merge")
         except KubeError as error:
-            log.warning("idle devices not written", pod=str(meta.key(pod)), error=str(error))
+            log.warning("failed to write the idle devices", pod=str(meta.key(pod)), error=str(error))

@@ -31,7 +31,7 @@ async def measure(records: Owned, running: Mapping[int, tuple[UID, str]]) -> Map
     try:
         uses = await asyncio.to_thread(usage.read, uuids) if uuids else {}
     except AcceleratorError as error:
-        log.warning("devices are not measured", error=str(error))
+        log.warning("failed to measure devices", error=str(error))
         uses = {}
     # for a share, only the processes of the container count
     processes = await asyncio.to_thread(processtree.read) if uses and allocated != uuids else {}

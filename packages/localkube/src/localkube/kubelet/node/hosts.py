@@ -202,7 +202,7 @@ class Hosts:
             try:
                 self.flush()
             except OSError as error:  # no space on the disk
-                log.warning("hosts files are not up to date, trying again", error=str(error))
+                log.warning("failed to update hosts files, retrying", error=str(error))
                 self._release(error)
                 self._changed.set()
                 await asyncio.sleep(RETRY)

@@ -91,6 +91,6 @@ def _decoded(obj: JSONObject, field: str) -> dict[str, bytes]:
             decoded[key] = base64.b64decode(value, validate=True)
         except binascii.Error as error:
             raise SpecError(
-                f"{obj.get('kind', 'object')} {meta.key(obj)}, {field}[{key}]: not base64: {error}"
+                f"{obj.get('kind', 'object')} {meta.key(obj)}, {field}[{key}]: invalid base64: {error}"
             ) from error
     return decoded

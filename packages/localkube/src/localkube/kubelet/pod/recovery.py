@@ -27,7 +27,9 @@ class Interruption(Struct, frozen=True):
 
 
 CLUSTER_RESTARTED: Final = Interruption("ClusterRestarted", "The cluster was restarted")
-NODE_RESTARTED: Final = Interruption("NodeRestarted", "All processes of the node ended, and it was restarted")
+NODE_RESTARTED: Final = Interruption(
+    "NodeRestarted", "All processes of the node terminated, and the node was restarted"
+)
 
 
 def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER_RESTARTED) -> PodState:
@@ -106,7 +108,7 @@ def _cut_off(status: JSONObject, running: JSONObject, now: datetime, interruptio
     return Termination(
         exit_code=KILLED,
         reason=interruption.reason,
-        message=f"{interruption.sentence}; the container starts afresh.",
+        message=f"{interruption.sentence}. The container is restarted.",
         started_at=_moment(running.get("startedAt")),
         finished_at=now,
         container_id=str(status.get("containerID") or "").removeprefix(SCHEME),

@@ -272,7 +272,7 @@ def started_over(pod: PodState, now: datetime) -> PodState:
     finished = ended.finished_at if ended else now
     until = finished + source.backoff.wait(finished)
     code = f" with code {ended.exit_code}" if ended else ""
-    message = f"all containers of the pod restart, as {source.name} exited{code}"
+    message = f"all containers of the pod restart, because {source.name} exited{code}"
     containers = {name: _afresh(container, message, until, now) for name, container in pod.containers.items()}
     backoff = source.backoff.after_restart(finished, now)
     containers[source.name] = replace(containers[source.name], backoff=backoff)

@@ -47,9 +47,9 @@ def require_spare(count: int) -> None:
 
 def _describe(error: OSError, count: int) -> str:
     if error.errno == errno.ENFILE:
-        return f"too many open files on this machine: fewer than {count} are left; see sysctl fs.file-max"
+        return f"too many open files: fewer than {count} are left on this machine. Increase sysctl fs.file-max"
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return (
-        f"too many open files: fewer than {count} of {allowed} are left; start the cluster again with a higher hard "
-        f"limit (see `ulimit -Hn`), or run fewer pods"
+        f"too many open files: fewer than {count} of {allowed} are left. Restart the cluster with a higher `ulimit "
+        "-Hn`, or run fewer pods"
     )

@@ -115,5 +115,5 @@ def _decode(answer: bytes) -> tuple[int, bytes]:
     head, _, body = answer.partition(b"\r\n\r\n")
     words = head.split(b"\r\n", 1)[0].split(b" ", 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
-        raise ConnectionError(f"malformed HTTP answer {head[:40]!r}")
+        raise ConnectionError(f"malformed HTTP response {head[:40]!r}")
     return int(words[1]), body

@@ -31,7 +31,7 @@ from localkube.kubelet.processes.runner import (
 
 ANSWER: Final = b"HTTP/1.1 %d Modelled\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
-NOT_MODELLED: Final = "modelled processes have neither packets nor file systems"
+NOT_MODELLED: Final = "simulated processes do not have network packets or file systems"
 
 SIGNALS: Final = 1000
 """The maximum number of recorded signals. The latest signals are retained."""
@@ -119,7 +119,7 @@ class SimulatedRunner:
     async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:  # noqa: ARG002 - a model loses none
         """Record a pod, and return its address."""
         if spec.id in self.sandboxes:
-            raise StartError(f"sandbox {spec.id} exists already")
+            raise StartError(f"sandbox {spec.id} already exists")
         number = next(self._hosts)
         prefix = "10.88" if self._network == "isolated" else "127.88"
         self.sandboxes[spec.id] = spec
@@ -132,7 +132,7 @@ class SimulatedRunner:
         if program.start_delay:
             await asyncio.sleep(program.start_delay)
         if spec.sandbox_id not in self.sandboxes:
-            raise StartError(f"there is no sandbox {spec.sandbox_id}")
+            raise StartError(f"sandbox {spec.sandbox_id} does not exist")
         if program.start_error:
             raise StartError(program.start_error)
         loop = asyncio.get_running_loop()
@@ -150,7 +150,7 @@ class SimulatedRunner:
     ) -> int:
         """Run a command that prints its arguments and exits as specified."""
         if container_id not in self.processes:
-            raise StartError(f"container {container_id} does not run")
+            raise StartError(f"container {container_id} is not running")
         delay, code = self.processes[container_id].program.commands.get(argv, (0.0, 0))
         pid = next(self._pids)
         os.write(fds[1], f"{' '.join(argv)}\n".encode())
@@ -177,7 +177,7 @@ class SimulatedRunner:
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
         """Return a socket that connects to simulated processes."""
         if sandbox_id is not None and sandbox_id not in self.sandboxes:
-            raise ConnectionRefusedError(errno.ECONNREFUSED, f"there is no sandbox {sandbox_id}")
+            raise ConnectionRefusedError(errno.ECONNREFUSED, f"sandbox {sandbox_id} does not exist")
         return _ModelSocket(self, sandbox_id)
 
     async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:

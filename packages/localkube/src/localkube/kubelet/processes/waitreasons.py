@@ -72,12 +72,12 @@ class WaitReason(Struct, frozen=True):
     peer: str = ""
 
 
-BUSY: Final = WaitReason("nothing: it uses the CPU")
+BUSY: Final = WaitReason("nothing, because it uses the CPU")
 
 STATES: Final[Mapping[str, WaitReason | None]] = {
     "Z": None,
     "X": None,
-    "T": WaitReason("the signal to continue: it is stopped"),
+    "T": WaitReason("SIGCONT, because it is stopped"),
     "t": WaitReason("its debugger"),
     "D": WaitReason("the disk"),
     "R": BUSY,
@@ -126,15 +126,15 @@ def _describe(pid: int, state: str, *, is_busy: bool) -> WaitReason | None:
         case SystemCall.LOCK:
             wait = WaitReason("a lock (futex)")
         case SystemCall.SLEEP:
-            wait = WaitReason("the end of a sleep")
+            wait = WaitReason("a timer (sleep)")
         case SystemCall.FILE_LOCK:
-            wait = WaitReason(f"the lock of a file ({_target(pid, first)})")
+            wait = WaitReason(f"a file lock ({_target(pid, first)})")
         case SystemCall.ONE:
             wait = _of_descriptor(pid, first)
         case SystemCall.MANY:
             wait = _of_many(pid)
         case None:
-            wait = WaitReason(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'not known'})")
+            wait = WaitReason(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'unknown'})")
         case other:
             assert_never(other)
     return wait
@@ -151,7 +151,7 @@ def _of_descriptor(pid: int, descriptor: int) -> WaitReason:
         return WaitReason("a pipe")
     if kind == "socket":
         socket = _sockets(pid).get(inode)
-        return WaitReason("a socket of this machine") if socket is None else _of_socket(socket)
+        return WaitReason("a local socket") if socket is None else _of_socket(socket)
     return WaitReason(f"the file {target}")
 
 
@@ -166,17 +166,17 @@ def _of_many(pid: int) -> WaitReason:
     for state in (CLOSE_WAIT, ESTABLISHED, LISTENS):
         if socket := next((candidate for candidate in own if candidate.state == state), None):
             return _of_socket(socket)
-    return WaitReason("one of several descriptors (poll)")
+    return WaitReason("one of several file descriptors (poll)")
 
 
 def _of_socket(socket: Socket) -> WaitReason:
     match socket.state:
         case "08":
-            return WaitReason("a socket that the other side has closed,", socket.peer)
+            return WaitReason("a socket that the peer has closed,", socket.peer)
         case "0A":
             return WaitReason(f"a connection to its port {socket.port}")
         case _:
-            return WaitReason("data or room on a socket,", socket.peer)
+            return WaitReason("data or buffer space on a socket,", socket.peer)
 
 
 def _sockets(pid: int) -> dict[str, Socket]:

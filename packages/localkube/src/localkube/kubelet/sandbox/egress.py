@@ -29,7 +29,7 @@ LOG_LIMIT = 2**20
 _INTERFACE = "tap0"
 _SECONDS_TO_START = 5.0
 _SECONDS_BETWEEN_LOOKS = 0.02
-NO_WAY_OUT = "a way out of the pods' network: pods reach each other and nothing else"
+NO_WAY_OUT = "egress: pods can only connect to each other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,9 @@ class Egress:
             failure = await self._attach(launcher, carrier, self._process)
             if failure is None:
                 return []
-            failures.append(f"{carrier.kind}: {failure}; see {self._log}")
+            failures.append(f"{carrier.kind}: {failure}. See {self._log}")
             await self.close()
-        hint = "; ".join(failures) or "slirp4netns or pasta, if installed, makes one"
+        hint = "; ".join(failures) or "install slirp4netns or pasta"
         return [f"{NO_WAY_OUT} ({hint})"]
 
     async def close(self) -> None:

@@ -44,7 +44,7 @@ class AddressPool:
             if address not in self._used:
                 self._used.add(address)
                 return address
-        raise AddressesExhaustedError(f"all {last - _RESERVED} addresses of {self._block} are in use; delete some pods")
+        raise AddressesExhaustedError(f"all {last - _RESERVED} addresses of {self._block} are in use. Delete some pods")
 
     def release(self, address: str) -> None:
         """Release an address, so that it can be reassigned."""
@@ -69,7 +69,7 @@ class LoopbackBlock:
                     raise
             else:
                 return
-        raise AddressesExhaustedError(f"{len(_BLOCKS)} clusters run on this machine's network already; stop one")
+        raise AddressesExhaustedError(f"{len(_BLOCKS)} clusters already run on this machine. Stop one of them")
 
     def release(self) -> None:
         """Release the block for other clusters."""

@@ -49,7 +49,7 @@ class LauncherClient:
     async def request(self, op: str, fields: Message, fds: tuple[int, ...] = ()) -> ReceivedMessage:
         """Send a request, and return its response with descriptors. Raise `StartError` if it is rejected."""
         if self.closed:
-            raise LauncherEndedError("the launcher of the pods has ended")
+            raise LauncherEndedError("the launcher of the pods has exited")
         number = next(self._numbers)
         copies = _duplicate(fds)
         future: asyncio.Future[ReceivedMessage] = self._loop.create_future()
@@ -76,9 +76,7 @@ class LauncherClient:
             _close_all(fds)
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(
-                    LauncherEndedError("the launcher of the pods ended while it was asked for something")
-                )
+                future.set_exception(LauncherEndedError("the launcher of the pods exited during a request"))
         self._waiting.clear()
         self._on_closed()
 

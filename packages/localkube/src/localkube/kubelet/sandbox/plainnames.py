@@ -20,9 +20,7 @@ LONGEST: Final = 10.0
 
 RESOLVER: Final = Path(__file__).parent / "resolver"
 
-ONLY_PYTHON: Final = (
-    "host names and names of pods in programs other than Python: libnss_wrapper, which resolves them, is not installed"
-)
+ONLY_PYTHON: Final = "host names and pod names in non-Python processes: libnss_wrapper is not installed"
 """The limitations if the library is not installed."""
 
 

@@ -56,15 +56,15 @@ from localkube.kubelet.spec import backoff
 
 KILLED = Exit(137, 9)
 
-NO_NETWORKS = "a network per pod: all pods share the host's, so only one pod can have a port"
-NO_NAMESPACES = "volumes, and certain death of daemons: pods are plain processes of this machine"
+NO_NETWORKS = "pod networks: all pods share the host network, so only one pod can use a port"
+NO_NAMESPACES = "volumes and reliable termination of daemons: pods are plain processes of this machine"
 AT_ONCE = 4
 """The number of sandboxes and containers created or removed concurrently, because probes use the same launcher."""
 
 LONGEST_TURN = 2.0
 """The time in seconds after which the next start begins even if the previous start is not complete."""
 
-NO_LIMITS = "CPU limits: they are not enforced here, as this user may not create a cgroup"
+NO_LIMITS = "CPU limits: this user does not have permission to create a cgroup"
 
 
 class HostAttempt(NamedTuple):
@@ -274,8 +274,8 @@ class SandboxRunner:
             not_before = self._deaths.not_before
             if backoff.is_early(not_before, SystemClock().now()):
                 raise LauncherEndedError(
-                    f"the launcher of the pods ended again; a new one is started after {not_before:%H:%M:%S} UTC, "
-                    f"see {log_of(self._state_directory)}"
+                    f"the launcher of the pods exited repeatedly. It is restarted after {not_before:%H:%M:%S} UTC, see "
+                    f"{log_of(self._state_directory)}"
                 )
             await self._clear()
             try:
@@ -321,7 +321,7 @@ class SandboxRunner:
 
     def _require(self) -> Launcher:
         if self._launcher is None or self._launcher.channel.closed:
-            raise LauncherEndedError("the launcher of the pods does not run")
+            raise LauncherEndedError("the launcher of the pods is not running")
         return self._launcher
 
     async def _request_if_running(self, op: str, fields: Message) -> None:

@@ -159,7 +159,7 @@ def _value(entry: JSONObject, container: JSONObject, context: Context, variables
             return _key(kind, origin[field], objects, context)
     raise SpecError(
         f'container "{container["name"]}", env "{entry["name"]}": valueFrom must be one of fieldRef, resourceFieldRef, '
-        f"configMapKeyRef, secretKeyRef; this cluster serves no {', '.join(origin) or 'other'}"
+        f"configMapKeyRef, secretKeyRef, not {', '.join(origin) or 'empty'}"
     )
 
 

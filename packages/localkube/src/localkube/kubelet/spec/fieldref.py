@@ -44,7 +44,7 @@ def field_value(pod: JSONObject, path: str, ip: str, node: NodeFacts) -> str:
             return node.host_ip
         case "status.podIP" | "status.podIPs":
             return ip
-    raise SpecError(f'fieldRef.fieldPath: unsupported value "{path}"; see the downward API for the fields there are')
+    raise SpecError(f'fieldRef.fieldPath: unsupported value "{path}". See the downward API for supported fields')
 
 
 def _lines(values: Mapping[str, str]) -> str:
@@ -62,7 +62,7 @@ def resource_value(pod: JSONObject, container: JSONObject, selector: JSONObject,
     if match is None or target is None:
         raise SpecError(
             f"resourceFieldRef: container {selector.get('containerName')!r}, resource {selector.get('resource')!r}: "
-            "name a container of this pod, and limits.<resource> or requests.<resource>"
+            "must be a container of this pod, and limits.<resource> or requests.<resource>"
         )
     divisor = quantity.parse(selector.get("divisor") or "1")
     amount = _amount(target, match["kind"], match["resource"], node)

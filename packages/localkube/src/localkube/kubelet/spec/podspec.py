@@ -98,8 +98,8 @@ def kernel_hostname(pod: JSONObject, domain: str) -> str:
     full = f"{name}.{spec['subdomain']}.{meta.namespace(pod)}.svc.{domain}"
     if len(full) > FQDN_LENGTH:
         raise SpecError(
-            f"spec.setHostnameAsFQDN: the name {full} has {len(full)} characters, and a host name at most {FQDN_LENGTH}: "
-            "shorten the names, or leave setHostnameAsFQDN out"
+            f"spec.setHostnameAsFQDN: {full} has {len(full)} characters, but a host name has at most {FQDN_LENGTH}. "
+            "Shorten the names, or remove this field"
         )
     return full
 
@@ -127,7 +127,7 @@ def resolve_port(container: JSONObject, port: IntOrString) -> int:
     for declared in container.get("ports") or []:
         if declared.get("name") == port:
             return int(declared["containerPort"])
-    raise SpecError(f'container "{container["name"]}" declares no port named "{port}"; name a port it declares')
+    raise SpecError(f'container "{container["name"]}" does not declare a port named "{port}". Use a declared port')
 
 
 def probes(container: JSONObject) -> Iterator[tuple[str, JSONObject]]:
@@ -150,7 +150,7 @@ def require_no_nul(value: JSON, place: str) -> None:
     >>> require_no_nul({"command": ["sh", "-c"]}, "containers[main]")
     """
     if isinstance(value, str) and "\0" in value:
-        raise SpecError(f"{place}: {json.dumps(value[:SHOWN])} contains a NUL character; leave it out")
+        raise SpecError(f"{place}: {json.dumps(value[:SHOWN])} contains a NUL character. Remove it")
     if isinstance(value, dict):
         for name, child in value.items():
             require_no_nul(child, f"{place}.{name}")

@@ -61,10 +61,10 @@ def check(container: JSONObject) -> None:
         where = f'container "{container["name"]}", {kind}Probe'
         if probe.get("grpc"):
             raise SpecError(
-                f"{where}.grpc: gRPC probes are not supported on the embedded cluster; use httpGet, tcpSocket or exec"
+                f"{where}.grpc: gRPC probes are not supported on the embedded cluster. Use httpGet, tcpSocket or exec"
             )
         actions = [action for action in ACTIONS if probe.get(action)]
         if len(actions) != 1:
-            raise SpecError(f"{where}: must have exactly one of {', '.join(ACTIONS)}, has {len(actions)}")
+            raise SpecError(f"{where}: must have exactly one of {', '.join(ACTIONS)}, not {len(actions)}")
         if "port" in (probe.get(actions[0]) or {}):
             podspec.resolve_port(container, probe[actions[0]]["port"])

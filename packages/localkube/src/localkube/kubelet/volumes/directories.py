@@ -94,13 +94,13 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
             and name in bound.claims
             and not podclaims.is_of(bound.claims[name], meta.uid(context.pod))
         ):
-            raise SpecError(f'persistentvolumeclaim "{name}" was not created for this pod; delete it, or rename it')
+            raise SpecError(f'persistentvolumeclaim "{name}" was not created for this pod. Delete or rename it')
         return _prepare_claim(name, bound)
     kinds = [kind for kind in volume if kind not in {"name", "hostPath"}]
     if not set(kinds) <= set(SCRATCH) and not (context.lenient or context.rehearsal):
         raise SpecError(
-            f'volume "{volume["name"]}": {", ".join(kinds)} volumes are not served on one machine; '
-            "use hostPath, emptyDir or a persistentVolumeClaim, or rehearse with --stub"
+            f'volume "{volume["name"]}": {", ".join(kinds)} volumes are not supported on a local cluster. Use '
+            "hostPath, emptyDir, a persistentVolumeClaim, or --stub"
         )
     return _open_to_all(path)
 
@@ -127,8 +127,8 @@ def _prepare_claim(name: str, bound: Claims) -> Path:
         return _open_to_all(bound.stand_ins / meta.name(volume))
     if not path:
         raise SpecError(
-            f'persistentvolume "{meta.name(volume)}" has no path here, and only hostPath and local volumes have one. '
-            "Use --stub to replace it with a directory"
+            f'persistentvolume "{meta.name(volume)}" must be a hostPath or local volume. Use --stub to replace it with '
+            "a directory"
         )
     directory = Path(path)
     directory.mkdir(parents=True, exist_ok=True)
@@ -152,7 +152,7 @@ def prepare_host_path(path: Path, kind: str) -> Path:
         path.mkdir(parents=True, mode=0o755)
     if kind == "FileOrCreate" and not path.exists():
         if not path.parent.is_dir():
-            raise SpecError(f"hostPath type check failed: {path}: its directory does not exist; create it first")
+            raise SpecError(f"hostPath type check failed: {path}: the parent directory does not exist. Create it first")
         path.touch(mode=0o644)
     if kind:
         noun, check = CHECKS[kind]
@@ -160,6 +160,6 @@ def prepare_host_path(path: Path, kind: str) -> Path:
             raise SpecError(f"hostPath type check failed: {path} is not {noun}")
     if not path.exists():
         raise SpecError(
-            f"hostPath.path: {path} does not exist on this machine; create it or set type DirectoryOrCreate"
+            f"hostPath.path: {path} does not exist on this machine. Create it, or set type DirectoryOrCreate"
         )
     return path

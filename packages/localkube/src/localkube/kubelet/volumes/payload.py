@@ -36,7 +36,7 @@ def build(volume: JSONObject, context: Context) -> Payload:
     for family in FAMILIES:
         if volume.get(family) is not None:
             return _family(family, volume[family], context)
-    raise SpecError(f'volume "{volume["name"]}" has no files of its own')
+    raise SpecError(f'volume "{volume["name"]}" does not contain files')
 
 
 def references(volume: JSONObject) -> tuple[set[str], set[str]]:
@@ -68,8 +68,8 @@ def _source(kind: str, source: JSONObject, context: Context, mode: int) -> Paylo
         case "downwardAPI":
             return {_checked(item["path"]): _field(item, context, mode) for item in source.get("items") or []}
     raise SpecError(
-        f"a projected volume of this cluster shows configMap, secret and downwardAPI, not {kind}; leave it out, or "
-        "rehearse with --stub"
+        f"projected volumes on a local cluster support only configMap, secret and downwardAPI, not {kind}. Remove it, "
+        "or use --stub"
     )
 
 

@@ -22,7 +22,9 @@ def build(
     for mount in container.get("volumeMounts") or []:
         name = mount["name"]
         if name not in directories:
-            raise SpecError(f'container "{container["name"]}", volumeMounts: there is no volume "{name}" in this pod')
+            raise SpecError(
+                f'container "{container["name"]}", volumeMounts: volume "{name}" does not exist in this pod'
+            )
         sub_path = _sub_path(mount, directories[name], env)
         read_only = _is_read_only(mount, volumes[name])
         mounts.append(Mount(directories[name], mount["mountPath"], read_only=read_only, sub_path=sub_path))
@@ -51,7 +53,7 @@ def _sub_path(mount: JSONObject, directory: Path, env: Mapping[str, str]) -> str
             return text
     except safeopen.PathEscapeError as error:
         raise SpecError(
-            f'volumeMounts[].subPath: "{text}" leads out of volume "{mount["name"]}" through a link'
+            f'volumeMounts[].subPath: "{text}" leads outside volume "{mount["name"]}" through a symbolic link'
         ) from error
 
 
@@ -59,5 +61,5 @@ def _expanded(expression: str, env: Mapping[str, str]) -> str:
     for match in environment.REFERENCE.finditer(expression):
         name = match["name"]
         if name is not None and name not in env:
-            raise SpecError(f'volumeMounts[].subPathExpr: "{expression}": there is no variable "{name}"')
+            raise SpecError(f'volumeMounts[].subPathExpr: "{expression}": variable "{name}" does not exist')
     return environment.expand(expression, env)

@@ -44,7 +44,7 @@ def test_locked_file_is_temporarily_unavailable(tmp_path: Path) -> None:
         other.execute("BEGIN IMMEDIATE")
         code, reason, message = (await api.create(CONFIG_MAPS, config_map())).refusal
         assert (code, reason) == (503, "ServiceUnavailable")
-        assert message == f"{path}: database is locked: another program holds the file: close it"
+        assert message == f"{path}: database is locked: Close the process that uses the file"
         assert (await api.get(CONFIG_MAPS)).code == 200
         other.execute("ROLLBACK")
         other.close()
@@ -64,7 +64,7 @@ def test_full_disk_fails_writes_and_names_the_file(tmp_path: Path) -> None:
                 code, reason, message = (await api.create(CONFIG_MAPS, config_map("new", k="x" * 100_000))).refusal
             assert (code, reason) == (500, "InternalError")
             assert message.startswith(f"Internal error occurred: {path}: ")
-            assert message.endswith("what was stored before is intact")
+            assert message.endswith("Stored objects are intact")
             names = [item["metadata"]["name"] for item in (await api.get(CONFIG_MAPS))["items"]]
             assert names == ["old"]
             await api.create(CONFIG_MAPS, config_map("later"))
@@ -83,5 +83,5 @@ def test_damaged_file_is_named(tmp_path: Path) -> None:
     run(fill, Store(path))
     content = path.read_bytes()
     path.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
-    with pytest.raises(StoreError, match=rf"{path}: damaged: (Page|Tree) "):
+    with pytest.raises(StoreError, match=rf"{path}: the file is damaged: (Page|Tree) "):
         run(fill, Store(path))

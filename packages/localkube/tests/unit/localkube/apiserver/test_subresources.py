@@ -10,7 +10,7 @@ from tests.unit.localkube.apiserver.harness import PODS, Api, pod
         (
             {"resources": {"requests": {"cpu": "4"}}},
             "spec.resources",
-            "the embedded cluster resizes no pods with resources of the whole pod",
+            "the embedded cluster cannot resize pods with pod-level resources",
         ),
         (
             {"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]},

@@ -27,7 +27,7 @@ class Noting:
     async def begin(self, fault: Fault) -> Undo:
         """Record the start of a fault."""
         if fault.targets == ("default/nobody",):
-            raise FaultError("pod default/nobody is not there")
+            raise FaultError("pod default/nobody does not exist")
         self.noted.append(fault.targets[0])
 
         async def undo() -> None:
@@ -123,10 +123,10 @@ def test_requests_begin_list_and_undo_faults() -> None:
 def test_refused_fault_states_the_reason() -> None:
     async def scenario(keeper: FaultManager, _: Noting) -> None:
         status, refused = await ask(keeper, "POST", body={"kind": "stop", "seconds": 1, "targets": ["default/nobody"]})
-        assert (status, refused["message"]) == (400, "pod default/nobody is not there")
+        assert (status, refused["message"]) == (400, "pod default/nobody does not exist")
         for _number in range(MOST):
             await keeper.begin(stop("a", 100))
         status, refused = await ask(keeper, "POST", body={"kind": "stop", "seconds": 1, "targets": ["default/a"]})
-        assert (status, refused["message"]) == (400, f"{MOST} faults last already: undo some first")
+        assert (status, refused["message"]) == (400, f"{MOST} faults are already active. Undo a fault first")
 
     keeping(scenario)

@@ -78,7 +78,10 @@ async def test_pod_waits_while_a_process_of_another_pod_lives(tmp_path: Path) ->
         assert not status_of(await it.get("web-1"))["state"].get("running")
         assert "FailedAllocateDevices" in it.events.reasons()
         note = next(event.note for event in it.events.recorded if event.reason == "FailedAllocateDevices")
-        assert note == "devices: node node-0: container main requests nvidia.com/gpu=1, and 0 of its devices are free"
+        assert (
+            note
+            == "failed to allocate devices: node node-0: container main requests nvidia.com/gpu=1, but the node has 0 available"
+        )
         it.runner.hung.clear()
         await it.ready("web-1")
         assert seen(it) == {"main": "GPU-0"}

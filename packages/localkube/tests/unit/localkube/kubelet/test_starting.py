@@ -54,7 +54,10 @@ async def test_volumes_follow_their_sources(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         created = await it.create(pod(main, volumes=volumes))
         found = await it.until(lambda found: "message" in status_of(found)["state"].get("waiting", {}))
-        assert status_of(found)["state"]["waiting"]["message"] == 'volumes: configmap "settings" not found'
+        assert (
+            status_of(found)["state"]["waiting"]["message"]
+            == 'failed to set up volumes: configmap "settings" not found'
+        )
         await it.create(object_of("ConfigMap", "settings", data={"a": "1"}), CONFIG_MAPS)
         await it.ready()
         directory = tmp_path / "pods" / meta.uid(created) / "volumes" / "v"
@@ -175,7 +178,7 @@ async def test_port_conflict_on_the_shared_network_is_named(tmp_path: Path) -> N
         await it.ready("web-0")
         await it.create(pod(main, name="web-1"))
         found = await it.until(waiting_for("PortConflict"), "web-1")
-        assert status_of(found)["state"]["waiting"]["message"].startswith("port 8080 is taken by pod default/web-0")
+        assert status_of(found)["state"]["waiting"]["message"].startswith("port 8080 is in use by pod default/web-0")
         await it.delete("web-0")
         await it.ready("web-1")
 
@@ -212,7 +215,7 @@ async def test_container_without_resources_waits_and_starts_later(tmp_path: Path
     def script(_: ContainerSpec) -> Program:
         attempts.append(seconds())
         if len(attempts) < 3:
-            raise ExhaustedError("make namespaces: no space left on device")
+            raise ExhaustedError("create namespaces: no space left on device")
         return Program()
 
     async with cluster(Machine(directory=tmp_path, script=script)) as it:

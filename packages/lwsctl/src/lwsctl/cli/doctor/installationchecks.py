@@ -113,7 +113,7 @@ def _install(facts: Facts) -> str:
 
 def _server(facts: Facts) -> Iterator[CheckResult]:
     if text := kubernetesfeatures.too_old(facts.version):
-        reason, _, fix = text.partition(": ")
+        reason, _, fix = text.partition(". ")
         yield CheckResult("LWS-D101", Level.ERROR, "server", reason, fix)
     elif text := kubernetesfeatures.untested(facts.version):
         yield CheckResult("LWS-D102", Level.NOTE, "server", text)

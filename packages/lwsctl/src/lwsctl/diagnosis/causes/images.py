@@ -20,7 +20,7 @@ START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartErr
 
 
 COMMAND: Final = (
-    r"(?i)no command specified|gives? the container a command|executable file (?:`[^`]*` )?not found"
+    r"(?i)no command specified|set the command of the container|executable file (?:`[^`]*` )?not found"
     r"|\bexec:? \"?[^\s\":]+\"?: (?:stat \S+: )?(?:no such file or directory|permission denied|is a directory)|exec format error"
 )
 """Container runtime messages about a missing executable. Messages about other missing files do not match."""
@@ -183,7 +183,7 @@ UNMAPPED: Final = WaitingContainers(
 )
 MISTYPED: Final = WaitingContainers(
     frozenset({"ProgramNotFound"}),
-    r"(?P<why>.*\b(?:lacks program|or correct the command)\b.*)",
+    r"(?P<why>.*\b(?:does not contain program|or correct the command)\b.*)",
     "pod {pod} has no executable on this machine{others}: {why}",
     ("correct command of container {container} in {template}, or install the executable",),
 )

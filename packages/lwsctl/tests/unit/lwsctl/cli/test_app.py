@@ -110,7 +110,7 @@ LWS = f"{sys.executable} -m lwsctl.cli"
         (f"{LWS} version 2>&-", 0, ""),
         (f"{LWS} scale web 2>&-", 2, ""),
         (f"{LWS} apply -f - <&-", 1, "error: no objects in standard input; a manifest requires apiVersion, kind and metadata.name\n"),
-        (f"printf 'a: \\377' | {LWS} apply -f -", 1, "error: standard input:1: invalid YAML: not UTF-8 text at byte 3\n"),
+        (f"printf 'a: \\377' | {LWS} apply -f -", 1, "error: standard input:1: invalid YAML: invalid UTF-8 at byte 3\n"),
         (f"PYTHONIOENCODING=ascii {LWS} down ü", 2, "error: cluster name: Invalid value: "),
     ],
     ids=["closed", "full", "no errors", "nowhere to say it", "no input", "not text", "ascii"],

@@ -55,7 +55,7 @@ def test_every_reason_of_the_embedded_kubelet_has_a_cause() -> None:
     sources = (ROOT / "packages/localkube/src/localkube/kubelet/container").glob("*.py")
     reasons = {name for file in sources for name in re.findall(r'UnrunnableError\(\s*"(\w+)"', file.read_text())}
     assert reasons >= {"PortConflict", "ProgramNotFound"}
-    message = "port 8000 is taken by pod default/web-1: give the container a command"
+    message = "port 8000 is in use by pod default/web-1. Set the command of the container"
     found = {reason: diagnose(waiting(reason, message), Selection("web")).code for reason in reasons}
     assert [reason for reason, code in found.items() if code == NO_CAUSE.code] == []
     assert found["PortConflict"] == "LWS-E067"

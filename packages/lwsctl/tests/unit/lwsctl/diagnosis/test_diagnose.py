@@ -479,7 +479,7 @@ def test_gated_pod_with_an_impossible_affinity_is_explained() -> None:
 
 
 def test_missing_host_path_is_named() -> None:
-    said = "volumes: hostPath.path: /models does not exist on this machine; create it or set type DirectoryOrCreate"
+    said = "volumes: hostPath.path: /models does not exist on this machine. Create it, or set type DirectoryOrCreate"
     waits = container(waiting={"reason": "ContainerCreating"})
     pod = placed(status={"phase": "Pending", "containerStatuses": [waits]})
     found = told(observed([pod], {CORE_EVENTS: [event("Pod", "web-0", "FailedMount", said)]}))

@@ -320,14 +320,14 @@ def test_missing_file_advice_starts_with_the_image(code: int, image: str, said: 
     assert found.steps == ("lws -n prod logs web/0/0",)
 
 
-@pytest.mark.parametrize("obstacle", FailureReason)
-def test_rendezvous_exit_code_is_explained(obstacle: FailureReason) -> None:
-    means = f"exit code {obstacle.value} of the rendezvous means that {obstacle.words}; {obstacle.advice}"
+@pytest.mark.parametrize("reason", FailureReason)
+def test_rendezvous_exit_code_is_explained(reason: FailureReason) -> None:
+    means = f"exit code {reason.value} of the rendezvous means that {reason.words}. {reason.advice}"
     command = {"containers": [{"name": "main", "command": ["sh", "-c"], "args": ["sh rendezvous.sh leader && serve"]}]}
-    assert told(running(container(terminated=ended(obstacle.value)), spec=command)).steps[0] == means
-    said = ended(obstacle.value, message="rendezvous: did not meet the leader")
+    assert told(running(container(terminated=ended(reason.value)), spec=command)).steps[0] == means
+    said = ended(reason.value, message="rendezvous: the leader did not respond")
     assert told(running(container(terminated=said))).steps[0] == means
-    assert told(running(container(terminated=ended(obstacle.value)))).steps == ("lws -n prod logs web/0/0",)
+    assert told(running(container(terminated=ended(reason.value)))).steps == ("lws -n prod logs web/0/0",)
 
 
 def test_local_cluster_quotes_the_log_of_the_previous_pod() -> None:

@@ -184,7 +184,7 @@ def test_exhausted_group_stays_when_nothing_rolls() -> None:
 def test_name_that_fits_some_hashes_adds_a_warning() -> None:
     lws = builders.leaderworkerset_object("a" * 51)
     plan = applyforecast.forecast_apply(None, lws)
-    assert applyforecast.lines(plan)[-1].startswith("warning: metadata.name: with 51 characters")
+    assert applyforecast.lines(plan)[-1].startswith("warning: metadata.name: pods of some revisions may be rejected")
     assert applyforecast.document(plan)["warnings"] == list(plan.warnings)
 
 

@@ -30,12 +30,12 @@ from lwsctl.views.events import warningevents
 from lwsctl.views.events.warningevents import Evidence
 from lwsctl.views.selection import Selection
 
-ERROR = "cannot be shown: "
+ERROR = "cannot be displayed: "
 BROKEN: dict[str, Any] = {"containerStatuses": [7], "conditions": [7]}
 
 
 def group(lws: JSONObject) -> list[JSONObject]:
-    """Return a ready leader, and a worker whose status cannot be read."""
+    """Return a ready leader, and a worker whose status is invalid."""
     leader = builders.leader_pod(lws, 0, ready=True)
     return [leader, builders.worker_pod(leader, 1) | {"status": BROKEN}]
 
@@ -80,7 +80,7 @@ def test_every_view_of_an_unreadable_object_names_the_error(make: Any) -> None:
     for page, kind, form in pages:
         address = Address(kind=kind, key=found.key, form=form)
         texts[f"{kind} {form}"] = str(page.render(snapshot, address, PageFacts()))
-    assert [name for name, text in texts.items() if "cannot be shown" not in text and name != "document"] == []
+    assert [name for name, text in texts.items() if "cannot be displayed" not in text and name != "document"] == []
     assert [
         name for name in ("get", "get of many", f"{PageKind.NOW} {PageForm.PAGE}") if "fine" not in texts[name]
     ] == []
@@ -89,8 +89,8 @@ def test_every_view_of_an_unreadable_object_names_the_error(make: Any) -> None:
 def test_failed_page_is_exported_with_its_error() -> None:
     snapshot = Snapshot(namespace="", now=builders.NOW, views=[7])  # type: ignore[list-item]  # no view
     address = Address(kind=PageKind.NOW)
-    assert "this page cannot be shown: AttributeError" in pageexport.exported(snapshot, address, PageFacts())
-    assert pageexport.text(snapshot, address, PageFacts()).startswith("this page cannot be shown: AttributeError")
+    assert "this page cannot be displayed: AttributeError" in pageexport.exported(snapshot, address, PageFacts())
+    assert pageexport.text(snapshot, address, PageFacts()).startswith("this page cannot be displayed: AttributeError")
 
 
 def test_diagnosis_that_fails_is_not_known() -> None:
@@ -142,7 +142,7 @@ def test_log_that_cannot_be_masked_is_recorded_as_its_error() -> None:
         GroupObservation(pods=[leader, worker], now=builders.NOW, lws=lws, logs=logs), FailingMask()
     )
     assert episode.ranks[0].containers[0].logs == (
-        ("the log cannot be shown: RecursionError: maximum recursion depth exceeded",),
+        ("the log cannot be displayed: RecursionError: maximum recursion depth exceeded",),
         ("step 1", "RuntimeError: no GPU"),
     )
     assert episode.ranks[1].phase.startswith(ERROR)

@@ -94,7 +94,7 @@ SICK: dict[str, tuple[JSONObject, str]] = {
     ),
     "crashed first": (
         crashed(2, 30, waiting=BACK_OFF),
-        "web-0-2: main: no such model (Error, exit code 1); waits before it is restarted",
+        "web-0-2: main: no such model (Error, exit code 1); waiting to be restarted",
     ),
     "runs again after its crash": (
         crashed(2, 30, running={"startedAt": ago(3)}),

@@ -36,7 +36,7 @@ def test_invalid_in_place_value_is_rejected_unless_stored() -> None:
 
 def test_in_place_update_rejects_random_keys() -> None:
     """A ReplicaSet selects pods by their template hash, so the revision of a pod cannot change."""
-    text = "in-place updates require groupIdentity Ordinal: remove this annotation"
+    text = "in-place updates require groupIdentity Ordinal. Remove this annotation"
     assert errors("Only", spec={"groupIdentity": "Hash"}) == [f'{PATH}: Invalid value: "Only": {text}']
 
 
@@ -60,7 +60,7 @@ def test_in_place_restarts_require_a_policy_that_recreates() -> None:
     path = f"metadata.annotations.{labels.IN_PLACE_RESTARTS}"
     assert restarts("120s") == []
     assert restarts("never") == [f'{path}: Invalid value: "never": must be a duration from 1s to 24h']
-    refused = [f'{path}: Invalid value: "120s": requires a restartPolicy that recreates groups: remove this annotation']
+    refused = [f'{path}: Invalid value: "120s": requires a restartPolicy that recreates groups. Remove this annotation']
     assert restarts("120s", "None") == refused
     assert restarts("120s", "None", stored="RecreateGroupOnPodRestart") == refused
     assert restarts("120s", "None", stored="None") == []

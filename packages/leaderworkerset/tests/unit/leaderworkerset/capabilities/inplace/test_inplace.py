@@ -211,9 +211,9 @@ def update(way: str) -> list[str]:
 
 
 def test_first_field_that_needs_recreation_is_named_once() -> None:
-    what = "spec.leaderWorkerTemplate.size differs and cannot be changed in a running pod"
-    assert update("IfPossible") == [f"Cannot update groups in place, groups are recreated: {what}"]
-    assert update("Only") == [f"Cannot update groups in place, holds the rollout: {what}"]
+    what = "spec.leaderWorkerTemplate.size cannot be changed in a running pod"
+    assert update("IfPossible") == [f"Cannot update groups in place, so groups are recreated: {what}"]
+    assert update("Only") == [f"Cannot update groups in place, so the rollout is blocked: {what}"]
     assert update("") == update("Sometimes") == []
 
 

@@ -240,14 +240,14 @@ def test_missing_resize_of_a_labeled_pod_is_written_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "said"), [("IfPossible", "its group is recreated"), ("Only", "its group is not changed")]
+    ("way", "said"), [("IfPossible", "its group is recreated"), ("Only", "its group is unchanged")]
 )
 def test_group_that_cannot_be_resized_is_marked_once(way: str, said: str) -> None:
     observed = resizing(group(worker=True, leader=True), spec="2", reason="Infeasible")
     observed = replace(observed, obj=NEW | {"metadata": NEW["metadata"] | {"annotations": {labels.IN_PLACE: way}}})
     patch = only(observed)
     assert (patch.key.name, patch.patch["metadata"]["annotations"]) == ("web-0", {labels.IN_PLACE_REFUSED: AFTER})
-    assert [event.note for event in patch.on_success] == [f"Cannot resize pod web-0, {said}: Infeasible"]
+    assert [event.note for event in patch.on_success] == [f"Cannot resize pod web-0, so {said}: Infeasible"]
     observed.leader["metadata"]["annotations"][labels.IN_PLACE_REFUSED] = AFTER
     assert inplacesteps.decide(observed).actions == ()
     assert deciding.describe(observed.leader, observed.objects.statefulsets[0]).is_refused

@@ -38,7 +38,7 @@ def stuck(*pods: JSONObject, grace: float = 1, later: float = 0) -> StuckGroup:
 
 
 def deletion(pod: JSONObject, why: str) -> Delete:
-    note = f"Pod {meta.name(pod)} is Terminating on node n1, which {why}: force-deleted it to unblock group 0"
+    note = f"Pod {meta.name(pod)} is Terminating on node n1, which {why}. Force-deleted it to unblock group 0"
     event = Event("Warning", "LostPod", "Delete", note, decisionevents.reference(LWS), decisionevents.reference(pod))
     return Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), grace_period=0, on_success=(event,))
 
@@ -79,8 +79,8 @@ def test_leader_is_released_when_its_node_is_certainly_down(found: JSONObject | 
 def test_leader_that_may_run_is_not_released() -> None:
     """Two leaders with the same identity could run. The reason for the delay is reported once."""
     note = (
-        "Pod web-0 is Terminating on node n1, which is not Ready (Unknown, NodeStatusUnknown):"
-        " a leader is force-deleted only if its node is deleted or has the taint node.kubernetes.io/out-of-service"
+        "Pod web-0 is Terminating on node n1, which is not Ready (Unknown, NodeStatusUnknown)."
+        " A leader is force-deleted only if its node is deleted or has the taint node.kubernetes.io/out-of-service"
     )
     event = Event("Warning", "LostPod", "Hold", note, decisionevents.reference(LWS), decisionevents.reference(LEADER))
     unheard = {"n1": node("Unknown")}

@@ -120,7 +120,7 @@ def test_condition_names_nodes_until_no_group_must_leave() -> None:
     ]
     after = lws() | {"status": meta.status(write.object)}
     assert [one for one in flat(decided(after, "13").plan.actions) if isinstance(one, PutStatus)] == []
-    assert reported(decided(after, "")) == [("False", "AsExpected", "No groups must be moved from their nodes")]
+    assert reported(decided(after, "")) == [("False", "AsExpected", "No groups need to be moved from their nodes")]
 
 
 def test_terminating_groups_do_not_have_to_move() -> None:

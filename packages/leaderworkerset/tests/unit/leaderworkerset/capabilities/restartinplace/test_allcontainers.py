@@ -78,7 +78,7 @@ def test_restart_in_place_is_noted_with_its_time() -> None:
     assert written(plan) == {"web-0-1": f"1={at(0)}"}
     (event,) = [event for one in flat(plan.actions) if isinstance(one, Patch) for event in one.on_success]
     assert event.reason == "RestartedInPlace"
-    assert event.note == "Pod web-0-1 restarted all its containers in place (restart 1); it must be ready within 120 s"
+    assert event.note == "Pod web-0-1 restarted all its containers in place (restart 1). It must be ready within 120 s"
     assert plan.requeue_after == 120
     again = reconcile(group(restarted(note=f"1={at(-20)}")))
     assert written(again) == {}

@@ -106,7 +106,7 @@ def test_differs_from_upstream_role_names_leave_space_for_pods(size: int, length
 def test_role_name_that_fits_some_revisions_causes_a_warning() -> None:
     obj = disaggregatedset_object([role("prefill", 4, size=2), DECODE], name="s" * 32)
     (warning,) = warnings(obj)
-    assert warning.startswith("spec.roles[0]: of ssss")
+    assert warning.startswith("spec.roles[0]: LeaderWorkerSet ssss")
     assert "some revisions" in warning
 
 

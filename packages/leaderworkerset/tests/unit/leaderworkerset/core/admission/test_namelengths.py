@@ -43,8 +43,8 @@ def test_stored_name_blocks_no_update_with_more_groups() -> None:
 @pytest.mark.parametrize(
     ("length", "replicas", "surge", "words"),
     [
-        (51, 2, 0, "use at most 50 characters"),
-        (50, 10, 1, "use at most 49 characters"),
+        (51, 2, 0, "Use at most 50 characters"),
+        (50, 10, 1, "Use at most 49 characters"),
         (50, 2, 0, "only 10 groups"),
         (49, 11, 0, "only 100 groups"),
         (49, 10, 0, ""),
@@ -60,4 +60,4 @@ def test_names_that_fit_some_hashes_cause_a_warning(length: int, replicas: int, 
 def test_names_of_single_pods_cause_a_warning() -> None:
     assert list(namelengths.warnings(named(52, size=1))) == []
     (warning,) = namelengths.warnings(named(53, size=1))
-    assert "use at most 52 characters" in warning
+    assert "Use at most 52 characters" in warning

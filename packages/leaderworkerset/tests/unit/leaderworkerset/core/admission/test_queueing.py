@@ -24,7 +24,7 @@ def test_surge_percentage_that_kueue_never_admits_is_reported(
     found = queue_warnings(lws)
 
     assert len(found) == is_warned
-    assert all("rollingUpdateConfiguration.maxSurge" in text and "use a number" in text for text in found)
+    assert all("rollingUpdateConfiguration.maxSurge" in text and "Use a number" in text for text in found)
 
 
 @pytest.mark.parametrize(("own", "is_warned"), [({}, True), (QUEUE, False)])

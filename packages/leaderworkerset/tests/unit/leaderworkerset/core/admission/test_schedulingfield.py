@@ -369,4 +369,7 @@ def test_scheduling_errors_are_all_reported_in_order() -> None:
 def test_scheduling_conflicts_with_a_gang_scheduler_annotation() -> None:
     (error,) = errors(lws(metadata={"annotations": {labels.GANG_SCHEDULER: "none"}}))
 
-    assert "gang-scheduler]: Forbidden: spec.scheduling defines how groups are scheduled" in error
+    assert (
+        "gang-scheduler]: Forbidden: cannot be combined with spec.scheduling, which defines how groups are scheduled"
+        in error
+    )

@@ -48,7 +48,7 @@ NOT_HEADLESS = Event(
     "Warning",
     "ServiceNotHeadless",
     "Create",
-    "Service web is not headless: the names of pods, such as LWS_LEADER_ADDRESS, do not resolve",
+    "Service web is not headless, so pod names such as LWS_LEADER_ADDRESS cannot be resolved. Set clusterIP to None",
     REGARDING,
 )
 

@@ -99,7 +99,7 @@ def test_index_that_is_not_a_number_is_an_error() -> None:
     """A non-numeric index causes an error (R-STAT-5)."""
     odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
-    with pytest.raises(status.UnknownIndexError, match=r"pod web-x.*group-index.*'x' is not a number"):
+    with pytest.raises(status.UnknownIndexError, match=r"pod web-x.*group-index is 'x', not a number"):
         status.count(lws(), index_groups([odd], "web"), "new")
 
 

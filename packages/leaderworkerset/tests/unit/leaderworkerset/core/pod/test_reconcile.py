@@ -200,7 +200,7 @@ def test_differs_from_upstream_pod_without_labels_is_reported(label: str) -> Non
     """The reconcile is not retried, because a change to the pod enqueues it (R-POD-1)."""
     pod = builders.leader_pod(LWS, extra_labels={label: ""})
 
-    assert reconcile(group(leader=pod)) == ignored(pod, f"lacks the label {label}")
+    assert reconcile(group(leader=pod)) == ignored(pod, f"does not have the label {label}")
 
 
 def test_worker_creates_no_objects() -> None:
@@ -218,7 +218,7 @@ def test_differs_from_upstream_failed_stray_worker_is_reported() -> None:
     failed = stray | {"status": {"phase": "Running", "containerStatuses": [{"restartCount": 1}]}}
 
     assert reconcile(group(leader=stray)) == Plan()
-    assert reconcile(group(leader=failed)) == ignored(failed, "failed, its name contains no leader's,")
+    assert reconcile(group(leader=failed)) == ignored(failed, "has failed and its name does not contain a leader name")
 
 
 def test_leader_with_a_worker_name_is_reported() -> None:

@@ -121,7 +121,7 @@ def test_leader_without_a_host_name_creates_no_objects(field: str) -> None:
 
     plan = reconcile(group(nameless))
 
-    assert (plan.actions, "has no hostname or subdomain" in str(plan.error)) == ((), True)
+    assert (plan.actions, "does not have a hostname or subdomain" in str(plan.error)) == ((), True)
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])

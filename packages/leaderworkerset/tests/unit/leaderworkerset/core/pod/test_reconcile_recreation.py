@@ -31,7 +31,7 @@ def test_group_that_fails_again_waits() -> None:
     """The record is written first, so that it is never lost."""
     again = reconcile(group(FAILED, record=record(1, -60, leader=EARLIER)))
 
-    note = "Pod web-0-1 failed again, group 0 is recreated in 10 s (number 2 in a row)"
+    note = "Pod web-0-1 failed again. Group 0 is recreated in 10 s (failure 2 in a row)"
     told = Event("Warning", "BackOff", "Delete", note, decisionevents.reference(LWS), decisionevents.reference(LEADER))
     assert again == Plan((apply(record(2, 10, RecreationState.WAITING), told),), requeue_after=10.0)
 

@@ -223,5 +223,5 @@ def test_worker_without_a_leader_name_is_denied() -> None:
 
 def test_variables_that_exceed_an_object_are_denied() -> None:
     """The names of a million hosts would exceed the object size that the API server can store (R-TPU-4)."""
-    with pytest.raises(DeniedError, match=r"pod test-sample-0: TPU_WORKER_HOSTNAMES .* would take more than \d+ bytes"):
+    with pytest.raises(DeniedError, match=r"pod test-sample-0: TPU_WORKER_HOSTNAMES .* would exceed \d+ bytes"):
         admit_pod(tpu_pod("test-sample-0", size=1_000_000, leader=True))

@@ -108,7 +108,7 @@ class PortConnection:
             async with timeouts.within(PATIENCE):
                 await self._complete.wait()
         except TimeoutError as error:
-            text = f"request {self.request}: no {self.missing} stream came within {PATIENCE} s"
+            text = f"request {self.request}: the {self.missing} stream was not created within {PATIENCE} s"
             raise LinkError(text) from error
 
     async def _answer(self, reader: asyncio.StreamReader) -> bool:

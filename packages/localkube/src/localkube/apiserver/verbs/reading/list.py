@@ -126,7 +126,9 @@ def _forbidden_match(text: str) -> FieldError:
 def version(text: str) -> int:
     """Parse a resourceVersion in the query. If it is absent, return 0."""
     if not REVISION.fullmatch(text or "0") or int(text or "0") > LARGEST_REVISION:
-        raise apierrors.bad_request(f'resourceVersion: Invalid value: "{text}": must be a number this server gave out')
+        raise apierrors.bad_request(
+            f'resourceVersion: Invalid value: "{text}": must be a resource version of this server'
+        )
     return int(text or "0")
 
 

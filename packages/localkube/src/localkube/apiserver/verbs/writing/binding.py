@@ -19,7 +19,7 @@ async def bind(backend: Backend, call: Call) -> JSONObject:
     target = sent["target"]
     node = target.get("name", "")
     if not node or target.get("kind", "Node") not in {"", "Node"}:
-        raise apierrors.bad_request("the body must be a Binding of v1 with target.name, the name of a node")
+        raise apierrors.bad_request("the body must be a v1 Binding with a node name in target.name")
     stored = get.stored(backend, call)
     _require_unbound(call, stored)
     uid = meta.uid(sent)

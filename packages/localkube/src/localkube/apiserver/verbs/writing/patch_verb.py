@@ -40,7 +40,7 @@ async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOpt
     def patched_object(old: JSONObject) -> JSONObject:
         obj = patched(old)
         if not isinstance(obj, dict):
-            raise apierrors.undecodable("PATCH", call.body, "the patch turns the object into something else")
+            raise apierrors.undecodable("PATCH", call.body, "the patched value is not an object")
         _check_fields(call, obj, write_options)
         obj = body.identified(call, obj)
         body.require_name(call, obj)

@@ -30,7 +30,7 @@ _PRIVATE = ("/tmp",)  # noqa: S108 - what this gives a container is its own
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the same
 _MODE_SHM = "mode=1777"
 _NO_RESOLVER = (
-    "# No way out of the pods' network: other names than those of /etc/hosts fail at once.\nnameserver 127.0.0.1\n"
+    "# Pods cannot connect to other networks. Only names in /etc/hosts can be resolved.\nnameserver 127.0.0.1\n"
 )
 
 
@@ -258,7 +258,7 @@ def _open(mount: MountRequest, memory: set[str]) -> HostMount:
         handle = safeopen.open_inside(source, mount.sub_path, safeopen.OpenOptions(make_directories=source in memory))
     except safeopen.PathEscapeError as error:
         raise RefusedError(
-            f'mount {source}: subPath "{mount.sub_path}" leads out of the volume through a link'
+            f'mount {source}: subPath "{mount.sub_path}" leads outside the volume through a symbolic link'
         ) from error
     opened = OpenFile(handle, safeopen.is_directory(handle))
     return HostMount(f"{source}/{mount.sub_path}", mount.target, mount.read_only, opened)

@@ -51,7 +51,7 @@ def encode(message: Message, fds: int = 0) -> bytes:
     """Return the frame of a message that is sent with this number of descriptors."""
     body = json.dumps(message | {"fds": fds} if fds else message).encode()
     if len(body) > LONGEST:
-        raise ValueError(f"a message of {len(body)} bytes is longer than {LONGEST}")
+        raise ValueError(f"a message of {len(body)} bytes exceeds the limit of {LONGEST} bytes")
     return _LENGTH.pack(len(body)) + body
 
 
@@ -68,7 +68,7 @@ class Decoder:
         while len(self._rest) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._rest)
             if length > LONGEST:
-                raise ValueError(f"a frame of {length} bytes is longer than {LONGEST}")
+                raise ValueError(f"a frame of {length} bytes exceeds the limit of {LONGEST} bytes")
             end = _LENGTH.size + length
             if len(self._rest) < end:
                 break

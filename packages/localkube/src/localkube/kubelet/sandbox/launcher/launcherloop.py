@@ -213,5 +213,5 @@ class Server:
         try:
             self._ground.remove(pod)
         except OSError as error:  # some resources remain, but the other pods must not be affected
-            print(f"pod {pod.id} is not removed whole: {explain(error)}", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"failed to remove pod {pod.id} completely: {explain(error)}", file=sys.stderr, flush=True)  # noqa: T201
         self._link.send({"reply": reply})

@@ -18,9 +18,7 @@ from .kernel import syscalls
 from .kernel.packetrules import PacketRule
 from .launchspecs import Container, Pod
 
-NO_OWN_NETWORKS = (
-    "packets between pods: pods share the network of this machine, as --network shared or this machine says"
-)
+NO_OWN_NETWORKS = "not supported, because pods share the network of this machine"
 _STAND_INS = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - names of mount points, nothing is put there
 
 
@@ -52,7 +50,7 @@ class PlainHost:
         containerinit.adopt_orphans()
         if container.root is not None:
             raise RefusedError(
-                f"image root {container.root}: cannot replace / without namespaces, which are refused here"
+                f"image root {container.root}: cannot replace /, because this machine does not permit namespaces"
             )
         for mount in container.mounts:
             source = os.path.realpath(mount.source)
@@ -61,8 +59,8 @@ class PlainHost:
             if mount.target.rstrip("/") in _STAND_INS and os.path.isdir(source) and not os.listdir(source):
                 continue
             raise RefusedError(
-                f"mount {mount.source} at {mount.target}: cannot mount without namespaces, which are refused here; "
-                f"use a hostPath volume whose path is its mountPath"
+                f"mount {mount.source} at {mount.target}: this machine does not permit namespaces. Use a hostPath "
+                "volume whose path is its mountPath"
             )
 
     def join(self, pod: Pod, first: int) -> None:
@@ -79,7 +77,7 @@ class PlainHost:
 
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
         """Raise an error, because the host network does not need a connection to other networks."""
-        raise RefusedError(f"attach {interface}: pods are on the host's network")
+        raise RefusedError(f"attach {interface}: pods use the host network")
 
     def lose(self, rules: list[PacketRule]) -> None:
         """Reject rules for lost packets, because pods do not have networks."""
@@ -92,4 +90,6 @@ class PlainHost:
 
     def bound(self, first: int, path: str, size: int) -> int:
         """Reject resizing a file system, because containers do not have separate file systems."""
-        raise RefusedError(f"{path}: containers have no file systems of their own, as this machine refuses namespaces")
+        raise RefusedError(
+            f"{path}: containers do not have their own file systems, because this machine does not permit namespaces"
+        )

@@ -64,7 +64,7 @@ class ChildProcess:
         if self._main is not None:
             os.close(self._main)
         if not self.running and self.refused is None:
-            self.refused = "the launcher's child ended before the program started"
+            self.refused = "the launcher's child process exited before the command started"
         code = os.waitstatus_to_exitcode(status)
         return self.exit or ((code, 0) if code >= 0 else (128 - code, -code))
 

@@ -64,7 +64,7 @@ def become(program: Container, streams: tuple[int, int, int], files: int, *, con
 
 def _explain(error: OSError, file: str) -> str:
     if error.errno == errno.ENOENT and os.path.exists(file):
-        return "no such file or directory (the interpreter named in its first line, or its loader, is missing)"
+        return "no such file or directory (its interpreter or its loader is missing)"
     return os.strerror(error.errno or 0).lower()
 
 
@@ -82,8 +82,8 @@ def _take_identity(user: int | None, group: int | None) -> None:
             _change_identity(os.geteuid() if user is None else user, os.getegid() if group is None else group)
     except OSError as error:
         raise RefusedError(
-            f"run as user {user}, group {group}: {os.strerror(error.errno or 0).lower()}: only root can start programs "
-            f"as someone else, and this runs as user {os.geteuid()}; leave runAsUser and runAsGroup out, or run as root"
+            f"run as user {user}, group {group}: {os.strerror(error.errno or 0).lower()}. Remove runAsUser and "
+            f"runAsGroup, or run the cluster as root instead of user {os.geteuid()}"
         ) from error
 
 

@@ -61,7 +61,11 @@ def serve(listened: tuple[str, list[int]], identity: bytes, output: int, errors:
             os.write(errors, f"stub: cannot listen on port {port}: {error.strerror}\n".encode())
             os._exit(1)
     numbers = ", ".join(map(str, ports))
-    server.log(f"stub: answering 200 on port{'s' * (len(ports) > 1)} {numbers}" if ports else "stub: waiting, no ports")
+    server.log(
+        f"stub: serving status 200 on port{'s' * (len(ports) > 1)} {numbers}"
+        if ports
+        else "stub: running without ports"
+    )
     server.run()
 
 

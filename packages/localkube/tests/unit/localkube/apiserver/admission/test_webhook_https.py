@@ -43,5 +43,5 @@ def test_answer_below_the_limit_is_read_completely() -> None:
 
 def test_answer_above_the_limit_is_an_error() -> None:
     """Without a limit, a webhook could exhaust the memory of the API server."""
-    with pytest.raises(WebhookConnectionError, match="the answer is larger than 8 MiB"):
+    with pytest.raises(WebhookConnectionError, match="the response is larger than 8 MiB"):
         answered(LARGEST_ANSWER + 1)

@@ -246,11 +246,11 @@ async def test_denial_is_returned_to_the_client(
 
 
 FAILURES: list[tuple[Answer, str]] = [
-    ({"code": 500}, "failed to call webhook: the webhook answered 500: broken"),
+    ({"code": 500}, "failed to call webhook: the webhook responded with status 500: broken"),
     ({"uid": "other"}, 'received invalid webhook response: expected response.uid="review-0", got "other"'),
     ({"patch": "e30="}, "unsupported patch type null"),
-    (patch({"op": "remove", "path": "/nothing"}), "answered with a bad patch"),
-    (patch({"op": "remove", "path": "/metadata"}), "leaves no object"),
+    (patch({"op": "remove", "path": "/nothing"}), "returned an invalid patch"),
+    (patch({"op": "remove", "path": "/metadata"}), "does not result in an object"),
     (patch({"op": "replace", "path": "/spec/containers", "value": "x"}), "cannot unmarshal string"),
 ]
 

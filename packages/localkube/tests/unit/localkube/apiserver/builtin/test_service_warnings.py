@@ -19,14 +19,14 @@ def warned(**spec: object) -> list[str]:
 def test_warning_names_the_port_that_is_not_forwarded() -> None:
     (text,) = warned(ports=[{"port": 9000, "name": "a"}, {"port": 80, "targetPort": 8080, "name": "b"}])
     assert text == (
-        "spec.ports[1].targetPort: inside pods port 80 is not forwarded to 8080 on this machine, as the name web leads "
-        "straight to the pods: connect to web:8080; `kubectl port-forward service/web 80` does forward it"
+        "spec.ports[1].targetPort: port 80 is not forwarded to 8080 in pods. Connect to web:8080, "
+        "or use `kubectl port-forward service/web 80`"
     )
 
 
 def test_warning_names_a_named_target_port() -> None:
     (text,) = warned(ports=[{"port": 80, "targetPort": "http"}])
-    assert "connect to web, at the port that the pods call http;" in text
+    assert "Connect to web, at the pod port named http," in text
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,11 @@ def test_supported_service_has_no_warning(spec: JSONObject) -> None:
 @pytest.mark.parametrize("kind", ["NodePort", "LoadBalancer"])
 def test_warning_explains_how_to_reach_the_service(kind: str) -> None:
     address, port = warned(type=kind, ports=[{"port": 80, "targetPort": 8080}])
-    assert f"spec.type: {kind} services get no address" in address
-    assert "`kubectl port-forward service/web`, or inside pods by the name web" in address
-    assert "connect to web:8080" in port
+    assert f"spec.type: {kind} Services are not reachable" in address
+    assert "`kubectl port-forward service/web`, or the name web in pods" in address
+    assert "Connect to web:8080" in port
 
 
 def test_warning_names_an_address_that_does_not_answer() -> None:
     (text,) = warned(clusterIP="10.0.0.7", ports=[{"port": 80}])
-    assert text.startswith(
-        "spec.clusterIP: nothing answers at 10.0.0.7 on this machine: inside pods connect to the name web"
-    )
+    assert text.startswith("spec.clusterIP: 10.0.0.7 is not reachable on a local cluster. Use the name web in pods")

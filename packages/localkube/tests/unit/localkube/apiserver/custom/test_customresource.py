@@ -117,7 +117,7 @@ ERRORS: list[tuple[Object, str]] = [
     (definition(names={"plural": "things", "kind": "T", "listKind": "T"}), 'spec.names.listKind: Invalid value: "T": kind and listKind may not be the same'),
     (definition(versions=[]), "spec.versions: Required value: must have exactly one version marked as storage version"),
     (definition(versions=[{"name": "v1", "served": True, "storage": True}]), f"{ROOT}: Required value: schemas are required"),
-    (definition(versions=[{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}, {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": {"type": "object"}}}]), "spec.versions[1].served: Forbidden: this API server serves the stored version only"),
+    (definition(versions=[{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}, {"name": "v2", "served": True, "storage": False, "schema": {"openAPIV3Schema": {"type": "object"}}}]), "spec.versions[1].served: Forbidden: only the storage version can be served by this API server"),
     (definition({"type": "string"}), f'{ROOT}.type: Invalid value: "string": must be object at the root'),
     (definition({"type": "object", "properties": {"a": {}}}), f"{ROOT}.properties[a].type: Required value: must not be empty for specified object fields"),
     (definition({"type": "object", "properties": {"a": {"type": "array"}}}), f"{ROOT}.properties[a].items: Required value: must be specified"),

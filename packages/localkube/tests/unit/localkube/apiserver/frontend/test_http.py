@@ -129,7 +129,9 @@ async def test_disconnected_watcher_is_forgotten(door: Door) -> None:
 
 async def test_port_in_use_is_named(door: Door) -> None:
     other = HttpServer(door.api, token=TOKEN)
-    with pytest.raises(ListenError, match=rf"127\.0\.0\.1:{door.port}: in use by another program: choose another"):
+    with pytest.raises(
+        ListenError, match=rf"127\.0\.0\.1:{door.port}: in use by a different process. Use a different port"
+    ):
         await other.start(door.port)
 
 

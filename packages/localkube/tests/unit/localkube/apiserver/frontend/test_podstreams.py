@@ -215,7 +215,10 @@ def test_disconnected_attached_client_is_forgotten() -> None:
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        (f"{PODS}/web/attach?stdin=true", "containers have no standard input here: attach without --stdin"),
+        (
+            f"{PODS}/web/attach?stdin=true",
+            "containers do not have standard input on a local cluster. Attach without --stdin",
+        ),
         (f"{PODS}/two/attach?container=side&stderr=true", 'container "side" in pod "web" is not running'),
     ],
 )
@@ -261,7 +264,7 @@ def test_spdy_without_websocket_error_explains_what_to_use(subresource: str, var
         headers = {"upgrade": "SPDY/3.1", "connection": "Upgrade"}
         code, body = await door.send("POST", f"{PODS}/web/{subresource}", headers=headers)
         assert code == 400
-        text = f"speaks WebSockets, not SPDY: use kubectl 1.31 or newer, or set {variable}=true"
+        text = f"does not support SPDY for this request. Use kubectl 1.31 or later, or set {variable}=true"
         assert body["message"].endswith(text)
 
     run(scenario)
@@ -377,6 +380,9 @@ def test_tunnel_that_violates_the_protocol_is_closed() -> None:
         async with connect(door, f"{PODS}/web/portforward", TUNNEL) as socket:
             await socket.send_bytes(FrameWriter().write(syn_stream(2)))
             end = await socket.receive()
-            assert (end.data, end.extra) == (1002, "stream 2 is opened after stream 0: take odd, rising numbers")
+            assert (end.data, end.extra) == (
+                1002,
+                "stream 2 was opened after stream 0. Stream IDs must be odd and increasing",
+            )
 
     run(scenario)

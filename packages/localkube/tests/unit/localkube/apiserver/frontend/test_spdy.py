@@ -55,14 +55,14 @@ def test_random_header_block_is_parsed_or_refused(block: bytes) -> None:
 @pytest.mark.parametrize(
     ("block", "text"),
     [
-        (b"\0\0\0\1", "ends within a header"),
-        (b"\0\0\0\1\0\0\0\1a\0\0\0\2b", "ends within a header"),
-        (b"\0\0\0\1\xff\xff\xff\xffa\0\0\0\1b", "ends within a header"),
-        (b"\xff\xff\xff\xff\0\0\0\1a\0\0\0\1b", "ends within a header"),
-        (b"\0\0\0\0more", "a header block of 0 headers has data after them"),
-        (b"\0\0\0\1\0\0\0\1A\0\0\0\0", "has the name 'A': names must be lower case, once each"),
-        (b"\0\0\0\2\0\0\0\1a\0\0\0\0\0\0\0\1a\0\0\0\0", "has the name 'a'"),
-        (b"\0\0\0\1\0\0\0\0\0\0\0\0", "has the name ''"),
+        (b"\0\0\0\1", "a header block is incomplete"),
+        (b"\0\0\0\1\0\0\0\1a\0\0\0\2b", "a header block is incomplete"),
+        (b"\0\0\0\1\xff\xff\xff\xffa\0\0\0\1b", "a header block is incomplete"),
+        (b"\xff\xff\xff\xff\0\0\0\1a\0\0\0\1b", "a header block is incomplete"),
+        (b"\0\0\0\0more", "a header block contains data after its 0 headers"),
+        (b"\0\0\0\1\0\0\0\1A\0\0\0\0", "header 'A' is duplicated or not lowercase"),
+        (b"\0\0\0\2\0\0\0\1a\0\0\0\0\0\0\0\1a\0\0\0\0", "header 'a' is duplicated"),
+        (b"\0\0\0\1\0\0\0\0\0\0\0\0", "header '' is duplicated"),
     ],
     ids=["no pair", "short value", "long name", "many", "longer", "upper case", "twice", "empty"],
 )
@@ -72,21 +72,21 @@ def test_malformed_header_block_is_refused(block: bytes, text: str) -> None:
 
 
 def test_uncompressed_header_block_is_refused() -> None:
-    with pytest.raises(ProtocolError, match="cannot be decompressed"):
+    with pytest.raises(ProtocolError, match="cannot decompress"):
         FrameReader().feed(bytes.fromhex("80030002 00000008 00000001 00000000"))
 
 
 def test_small_header_block_cannot_expand_into_a_large_one() -> None:
     line = FrameWriter().write(syn_stream(1, {"a": "b" * LONGEST["control"]}))
     assert len(line) < 1000
-    with pytest.raises(ProtocolError, match=f"longer than {LONGEST['control']} bytes"):
+    with pytest.raises(ProtocolError, match=f"exceeds the limit of {LONGEST['control']} bytes"):
         FrameReader().feed(line)
 
 
 def test_header_block_of_another_dictionary_is_refused() -> None:
     compressor = zlib.compressobj(zdict=b"another")
     block = compressor.compress(struct.pack(">I", 0)) + compressor.flush(zlib.Z_SYNC_FLUSH)
-    with pytest.raises(ProtocolError, match="cannot be decompressed"):
+    with pytest.raises(ProtocolError, match="cannot decompress"):
         FrameReader().feed(struct.pack(">III", 0x80030002, 4 + len(block), 1) + block)
 
 
@@ -157,16 +157,16 @@ def test_frames_of_unknown_types_are_skipped() -> None:
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("80020006 00000004 00000001", "a frame is of SPDY/2: SPDY/3 is spoken here"),
-        ("80030008 00000004 00000001", "a HEADERS frame was sent: only SYN_STREAM has headers here"),
-        ("80030006 00000005 0000000100", "a control frame has 5 bytes where 4 are due"),
-        ("80030006 00000000", "a control frame has 0 bytes where 4 are due"),
-        ("80030001 00000004 00000001", "a control frame has 4 bytes where 10 are due"),
-        ("80030002 00000000", "a control frame has 0 bytes where 4 are due"),
-        ("80030003 00000008 00000000 00000005", "stream 0"),
-        ("00000000 00000000", "stream 0"),
-        ("80030001 00ffffff", f"a control frame has 16777215 bytes: at most {LONGEST['control']} are taken"),
-        ("00000001 00ffffff", f"a data frame has 16777215 bytes: at most {LONGEST['data']} are taken"),
+        ("80020006 00000004 00000001", "SPDY/2 is not supported. Use SPDY/3"),
+        ("80030008 00000004 00000001", "HEADERS frames are not supported. Use SYN_STREAM frames"),
+        ("80030006 00000005 0000000100", "a control frame has 5 bytes, but 4 are expected"),
+        ("80030006 00000000", "a control frame has 0 bytes, but 4 are expected"),
+        ("80030001 00000004 00000001", "a control frame has 4 bytes, but 10 are expected"),
+        ("80030002 00000000", "a control frame has 0 bytes, but 4 are expected"),
+        ("80030003 00000008 00000000 00000005", "stream ID 0"),
+        ("00000000 00000000", "stream ID 0"),
+        ("80030001 00ffffff", f"a control frame with 16777215 bytes exceeds the limit of {LONGEST['control']} bytes"),
+        ("00000001 00ffffff", f"a data frame with 16777215 bytes exceeds the limit of {LONGEST['data']} bytes"),
     ],
 )
 def test_malformed_frame_is_refused(line: str, text: str) -> None:
@@ -270,7 +270,9 @@ def test_data_of_an_unopened_stream_is_refused() -> None:
 
 @pytest.mark.parametrize("second", [2, 3, 1])
 def test_stream_ids_must_be_odd_and_increase(second: int) -> None:
-    with pytest.raises(ProtocolError, match=f"stream {second} is opened after stream 3: take odd, rising numbers"):
+    with pytest.raises(
+        ProtocolError, match=f"stream {second} was opened after stream 3. Stream IDs must be odd and increasing"
+    ):
         Peer(syn_stream(3), syn_stream(second))
 
 

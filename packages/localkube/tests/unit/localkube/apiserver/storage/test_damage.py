@@ -222,19 +222,22 @@ def change_row(statement: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        (lambda path: path.write_bytes(b""), "missing or empty, but it was there"),
+        (lambda path: path.write_bytes(b""), "missing or empty"),
         (lambda path: path.write_bytes(b"no database" * 1000), "file is not a database"),
         (set_format(database.FORMAT + 1), "made by a newer version"),
         (set_format(database.FORMAT - 1), "not a file of this version"),
-        (change_row("DROP TABLE counters"), "its tables are not those"),
-        (change_row("DELETE FROM counters WHERE name = 'compacted'"), "the counter compacted is wrong"),
-        (change_row("UPDATE counters SET value = 7 WHERE name = 'compacted'"), "the counter compacted is wrong"),
-        (change_row("UPDATE history SET value = x'7b7d' WHERE revision = 20"), "the checksum of revision 20 is wrong"),
-        (change_row("UPDATE history SET value = 'text' WHERE revision = 20"), "the checksum of revision 20 is wrong"),
-        (change_row("DELETE FROM objects WHERE name = 'pod-8'"), "its objects are not those of its history"),
+        (change_row("DROP TABLE counters"), "the tables do not have format"),
+        (change_row("DELETE FROM counters WHERE name = 'compacted'"), "checksum mismatch in counter compacted"),
+        (
+            change_row("UPDATE counters SET value = 7 WHERE name = 'compacted'"),
+            "checksum mismatch in counter compacted",
+        ),
+        (change_row("UPDATE history SET value = x'7b7d' WHERE revision = 20"), "checksum mismatch in revision 20"),
+        (change_row("UPDATE history SET value = 'text' WHERE revision = 20"), "checksum mismatch in revision 20"),
+        (change_row("DELETE FROM objects WHERE name = 'pod-8'"), "the objects do not match their history"),
         (
             change_row("UPDATE objects SET name = 'other' WHERE name = 'pod-8'"),
-            "its objects are not those of its history",
+            "the objects do not match their history",
         ),
     ],
 )
@@ -257,7 +260,7 @@ def test_log_without_its_file_is_kept(
     path = copied(killed[0], tmp_path / "state")
     harm(path)
     before = files(path.parent)
-    with pytest.raises(DamagedError, match=r"state\.db: missing or empty, but it was there"):
+    with pytest.raises(DamagedError, match=r"state\.db: missing or empty"):
         Store(path)
     assert files(path.parent) == before
 
@@ -296,7 +299,7 @@ def test_unreadable_file_is_refused(stopped: tuple[Path, Contents], public: Path
     (path.parent / "state.db.lock").chmod(0o666)
     path.chmod(0o000)
     assert (
-        "state.db: unable to open database file: make sure that its directory exists and can be written to"
+        "state.db: unable to open database file: Make sure that its directory exists and is writable"
         in refused_to_nobody(path)
     )
 
@@ -307,7 +310,7 @@ def test_read_only_file_is_refused_at_the_start(stopped: tuple[Path, Contents], 
     (path.parent / "state.db.lock").chmod(0o666)
     path.chmod(0o444)
     before = files(path.parent)
-    assert "make the file and its directory writable" in refused_to_nobody(path)
+    assert "Make the file and its directory writable" in refused_to_nobody(path)
     assert files(path.parent) == before
 
 
@@ -315,7 +318,7 @@ def test_read_only_directory_is_refused(stopped: tuple[Path, Contents], public: 
     path = copied(stopped[0], public)
     (path.parent / "state.db.lock").unlink(missing_ok=True)
     path.chmod(0o444)
-    assert "state.db.lock: Permission denied: use a directory that can be written to" in refused_to_nobody(path)
+    assert "state.db.lock: Permission denied. Use a writable directory" in refused_to_nobody(path)
 
 
 def test_file_locked_by_another_program_is_refused_soon(stopped: tuple[Path, Contents], tmp_path: Path) -> None:
@@ -324,7 +327,7 @@ def test_file_locked_by_another_program_is_refused_soon(stopped: tuple[Path, Con
     other.execute("PRAGMA locking_mode = EXCLUSIVE")
     other.execute("BEGIN EXCLUSIVE")
     try:
-        with pytest.raises(StoreError, match="another program holds the file: close it"):
+        with pytest.raises(StoreError, match="Close the process that uses the file"):
             Store(path)
     finally:
         other.close()

@@ -220,14 +220,14 @@ def test_file_and_log_shrink_after_a_burst(tmp_path: Path) -> None:
 def test_second_process_is_refused_with_the_first_one_named(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
     first = Store(path)
-    with pytest.raises(StoreError, match=r"cluster\.db: in use by process \d+: stop it, or use another file"):
+    with pytest.raises(StoreError, match=r"cluster\.db: in use by process \d+. Stop it, or use a different file"):
         Store(path)
     first.close()
     Store(path).close()
 
 
 def test_missing_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"cluster\.db\.lock: No such file or directory: use a directory"):
+    with pytest.raises(StoreError, match=r"cluster\.db\.lock: No such file or directory. Use a writable directory"):
         Store(tmp_path / "missing" / "cluster.db")
 
 
@@ -236,7 +236,8 @@ def test_damaged_file_is_named_and_unchanged(tmp_path: Path) -> None:
     path.write_bytes(b"these are not the bytes of a database" * 100)
     before = path.read_bytes()
     with pytest.raises(
-        StoreError, match=r"cluster\.db: damaged: file is not a database: delete it, or use another file"
+        StoreError,
+        match=r"cluster\.db: the file is damaged: file is not a database. Delete it, or use a different file",
     ):
         Store(path)
     assert path.read_bytes() == before
@@ -247,7 +248,7 @@ def test_file_of_another_program_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE theirs (x)")
     other.close()
-    with pytest.raises(StoreError, match=r"cluster\.db: damaged: not a file of this version"):
+    with pytest.raises(StoreError, match=r"cluster\.db: the file is damaged: not a file of this version"):
         Store(path)
 
 
@@ -256,7 +257,9 @@ def test_file_without_counters_is_closed_again(tmp_path: Path) -> None:
     Store(path).close()
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("DELETE FROM counters")
-    with pytest.raises(StoreError, match=r"cluster\.db: damaged: the counter revision is wrong") as caught:
+    with pytest.raises(
+        StoreError, match=r"cluster\.db: the file is damaged: checksum mismatch in counter revision"
+    ) as caught:
         Store(path)
     assert [link for link in open_files() if str(path) in link] == [], str(caught.value)
 
@@ -287,7 +290,7 @@ def test_full_disk_fails_writes_and_keeps_the_old_data(tmp_path: Path) -> None:
             store.create(B, obj("b", "x" * 100_000))
             with pytest.raises(StoreError, match=r"cluster\.db: .*: (free space|check the disk)") as caught:
                 await store.settle()
-            assert "what was stored before is intact" in str(caught.value)
+            assert "Stored objects are intact" in str(caught.value)
         assert values(store.list("pods")) == ["old"]
         assert store.create(B, obj("b", "new"))["metadata"]["resourceVersion"] == "2"
         await store.settle()
@@ -312,7 +315,7 @@ def test_full_disk_refuses_new_objects_and_permits_deletions(tmp_path: Path, mon
             store.create(B, obj("b", "x" * 100_000))
         assert not (tmp_path / "cluster.db-reserve").exists()
         store._db.execute(f"PRAGMA max_page_count = {pages + 100}")  # the reserve is free now
-        with pytest.raises(StoreError, match=r"full: free space on the disk; .*, and objects can be deleted"):
+        with pytest.raises(StoreError, match=r"full: Free disk space, or delete objects"):
             store.create(B, obj("b", "small"))
         store.delete(A, store.update(A, first | {"value": "deleting"}, first))
         await store.settle()
@@ -332,7 +335,7 @@ def test_locked_file_fails_writes_temporarily(tmp_path: Path) -> None:
     async def scenario(store: Store) -> None:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match="another program holds the file: close it") as caught:
+        with pytest.raises(StoreError, match="Close the process that uses the file") as caught:
             store.create(A, obj("a"))
         assert caught.value.transient
         other.execute("ROLLBACK")

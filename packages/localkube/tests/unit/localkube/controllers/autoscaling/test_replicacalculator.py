@@ -150,7 +150,7 @@ def test_missing_metric_is_named(pods: list[Any], metrics: list[Any], text: str)
     with pytest.raises(ReadingError, match=text) as raised:
         replicacalculator.propose(metric(), load(pods, metrics))
     assert raised.value.reason == "FailedGetResourceMetric"
-    with pytest.raises(ReadingError, match="it has no metrics of type Pods") as raised:
+    with pytest.raises(ReadingError, match="not metrics of type Pods") as raised:
         replicacalculator.propose({"type": "Pods"}, load(pods, metrics))
     assert raised.value.reason == "FailedGetPodsMetric"
     with pytest.raises(ReadingError, match="failed to get memory usage"):

@@ -25,7 +25,7 @@ def test_template_is_evaluated_for_each_node(text: str, values: list[str]) -> No
     [
         ("rack", "must have the form KEY=VALUE"),
         ("a b=c", "name part must consist of"),
-        ("rack=r{i", "a brace is not closed"),
+        ("rack=r{i", "a brace is not opened or not closed"),
         ("rack=r{}", "is not an expression"),
         ("rack=r{i+}", "is not an expression"),
         ("rack=r{j}", "'j' is not allowed"),

@@ -29,7 +29,7 @@ def test_taints_are_parsed(text: str, expected: JSONObject) -> None:
         ("=b:NoSchedule", "name part must be non-empty"),
         (":NoSchedule", "name part must be non-empty"),
         ("a=b c:NoSchedule", "a valid label must be"),
-        ("a=b{i:NoSchedule", "a brace is not closed"),
+        ("a=b{i:NoSchedule", "a brace is not opened or not closed"),
         ("a=b{j}:NoSchedule", "'j' is not allowed"),
     ],
 )
@@ -50,16 +50,16 @@ def test_capacity_may_be_given_in_several_words() -> None:
     [
         (["cpu"], "must have the form RESOURCE=AMOUNT"),
         (["cpu=8,"], "must have the form RESOURCE=AMOUNT"),
-        (["=1"], "'' names no resource"),
-        (["a b=1"], "'a b' names no resource"),
-        (["mem=4Gi"], "there is no resource 'mem': want cpu, memory, ephemeral-storage, pods"),
+        (["=1"], "'' is not a resource name"),
+        (["a b=1"], "'a b' is not a resource name"),
+        (["mem=4Gi"], "unknown resource 'mem': must be cpu, memory, ephemeral-storage, pods"),
         (["cpu=much"], "cpu: "),
         (["cpu="], "cpu: "),
         (["memory=-1Gi"], "memory: must be greater than or equal to 0"),
         (["google.com/tpu=1.5"], "google.com/tpu: must be a whole number"),
         (["pods=500m"], "pods: must be a whole number"),
-        (["cpu=1,cpu=2"], "cpu is given twice"),
-        (["cpu=1", "cpu=2"], "cpu is given twice"),
+        (["cpu=1,cpu=2"], "cpu is specified two times"),
+        (["cpu=1", "cpu=2"], "cpu is specified two times"),
     ],
 )
 def test_malformed_capacity_is_refused(words: list[str], error: str) -> None:

@@ -51,4 +51,4 @@ async def test_failed_decision_is_reported_and_others_continue() -> None:
         for task in (scheduler, *running):
             task.cancel()
     assert [path.rpartition("pods/")[2] for path, _ in writes] == ["bad/status", "good/binding"]
-    assert b"internal error, trying again when something changes: AttributeError" in writes[0][1]
+    assert b"internal error, retrying after the next change: AttributeError" in writes[0][1]

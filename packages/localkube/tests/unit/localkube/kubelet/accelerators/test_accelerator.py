@@ -33,11 +33,11 @@ def test_divided_shares_each_gpu() -> None:
 
 
 def test_divided_refuses_more_nodes_than_gpus() -> None:
-    with pytest.raises(ValueError, match="1 GPU, and a GPU is on one node only: want at most 1 nodes"):
+    with pytest.raises(ValueError, match=r"1 GPU, but nodes cannot share a GPU\. The maximum number of nodes is 1"):
         divided(inventory("a"), 2, 1)
 
 
 @pytest.mark.parametrize("text", ["host:", "host:0", "host:65", "host:x", "host:٣", "rocm", "host:99999999999"])
 def test_parse_shares_refuses_malformed_text(text: str) -> None:
-    with pytest.raises(ValueError, match="want host, or host:N"):
+    with pytest.raises(ValueError, match="must be host, or host:N"):
         parse_shares(text)

@@ -75,7 +75,7 @@ def test_allocate_needs_no_more_than_is_scheduled(of: JSONObject) -> None:
 
 
 def test_allocate_refuses_more_devices_than_exist() -> None:
-    with pytest.raises(ShortageError, match=r"container b requests nvidia\.com/gpu=2, and 3 of its devices are free"):
+    with pytest.raises(ShortageError, match=r"container b requests nvidia\.com/gpu=2, but the node has 3 available"):
         allocate(pod(container("a", 2), container("b", 2)), ["x", "y", "z"])
 
 

@@ -92,7 +92,7 @@ def test_release_returns_the_waiting_pods() -> None:
     try:
         owners.take(bound("b", 1))
     except ShortageError as error:
-        assert str(error) == "node n1: container main requests nvidia.com/gpu=1, and 0 of its devices are free"  # noqa: PT017 - the state after it counts
+        assert str(error) == "node n1: container main requests nvidia.com/gpu=1, but the node has 0 available"  # noqa: PT017 - the state after it counts
     assert owners.release(UID("a")) == {"b"}
     assert owners.take(bound("b", 1)) == {"main": ("GPU-8",)}
 
@@ -114,7 +114,7 @@ def test_take_names_the_failed_devices() -> None:
     try:
         owners.take(bound("a", 2))
     except ShortageError as error:
-        assert "1 of its devices are free; GPU-9 is unhealthy: GPU is lost" in str(error)  # noqa: PT017 - the words count
+        assert "the node has 1 available; GPU-9 is unhealthy: GPU is lost" in str(error)  # noqa: PT017 - the words count
     else:
         raise AssertionError
 

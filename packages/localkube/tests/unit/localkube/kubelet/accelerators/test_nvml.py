@@ -40,7 +40,7 @@ def test_inventory_omits_a_lost_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     machine(tmp_path, monkeypatch, {"uuid": "GPU-a", "lost": True}, {"uuid": "GPU-b"})
     found = cluster.host_gpus("host", 1, None)
     assert found.by_node == (("GPU-b",),)
-    assert "GPU 0 is left out: GPU is lost" in found.notes
+    assert "GPU 0 is excluded: GPU is lost" in found.notes
 
 
 @pytest.mark.parametrize(
@@ -77,29 +77,29 @@ def test_host_gpus_reports_sharing_and_other_programs(tmp_path: Path, monkeypatc
         found.notes[0]
         == "GPUs of this machine: 2 (Fake GPU; driver 570.1); nvidia.com/gpu by node: node-0: 2, node-1: 2"
     )
-    assert "nothing limits the memory of one" in found.notes[1]
-    assert found.notes[2] == "GPU-0 is in use by other programs: process 1, 2, 3, 4, 5 and 2 more"
+    assert "without memory limits" in found.notes[1]
+    assert found.notes[2] == "GPU-0 is in use by other processes: 1, 2, 3, 4, 5 and 2 more"
 
 
 def test_host_gpus_refuses_too_many_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine(tmp_path, monkeypatch, *gpus(2))
-    with pytest.raises(SettingsError, match="want at most 2 nodes"):
+    with pytest.raises(SettingsError, match="The maximum number of nodes is 2"):
         cluster.host_gpus("host", 3, None)
 
 
 def test_host_gpus_refuses_a_machine_without_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine(tmp_path, monkeypatch)
-    with pytest.raises(AcceleratorError, match="this machine has no NVIDIA GPU: see `nvidia-smi -L`"):
+    with pytest.raises(AcceleratorError, match=r"this machine has no NVIDIA GPU\. Check `nvidia-smi -L`"):
         cluster.host_gpus("host", 1, None)
 
 
 def test_missing_library_error_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    with pytest.raises(AcceleratorError, match=r"nvidia-ml-py, which is not installed: pip install nvidia-ml-py"):
+    with pytest.raises(AcceleratorError, match=r"nvidia-ml-py. Run `pip install nvidia-ml-py`"):
         nvml.inventory()
 
 
-@pytest.mark.parametrize(("number", "words"), [("0x1002", "GPUs of AMD, and only"), ("0x10de", "check that")])
+@pytest.mark.parametrize(("number", "words"), [("0x1002", "GPUs from AMD, but only"), ("0x10de", "Check that")])
 def test_missing_driver_error_names_gpus_of_other_vendors(
     number: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +135,7 @@ def test_monitored_reports_only_faults_of_gpus(tmp_path: Path, monkeypatch: pyte
 def test_claimed_refuses_a_second_cluster() -> None:
     with hostclaims.claimed(["GPU-claimed-0", "GPU-claimed-1", "GPU-claimed-1"]):
         second = hostclaims.claimed(["GPU-claimed-1"])
-        with pytest.raises(AcceleratorError, match="GPU-claimed-1 is given by another cluster"):
+        with pytest.raises(AcceleratorError, match="GPU-claimed-1 is in use by a different local cluster"):
             second.__enter__()
     with hostclaims.claimed(["GPU-claimed-1"]):
         pass

@@ -76,7 +76,7 @@ NOWHERE = "; the pod listens on no port"
         (
             {"exec": {"command": ["slow"]}},
             {"commands": {("slow",): (9, 0)}},
-            "Readiness probe failed: no answer within 1 s",
+            "Readiness probe failed: no response within 1 s",
         ),
     ],
 )

@@ -44,7 +44,7 @@ def test_other_directory_is_a_folder_with_its_environment(tmp_path: Path) -> Non
 
 
 def test_missing_directory_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnrunnableError, match="which is not a directory"):
+    with pytest.raises(UnrunnableError, match="which is not an existing directory"):
         images.find_place("a", {"a": tmp_path / "no"})
 
 
@@ -61,10 +61,10 @@ def test_name_that_runtimes_parse_is_accepted(name: str) -> None:
 
 
 def test_container_without_command_is_refused_with_advice(tmp_path: Path) -> None:
-    with pytest.raises(UnrunnableError, match=r"--image vllm=DIR .* --stub") as caught:
+    with pytest.raises(UnrunnableError, match=r"--image vllm=DIR, .* --stub") as caught:
         images.check_command("vllm:v1", ["serve"], has_command=False, place=HOST)
     assert caught.value.reason == "ImageNotMapped"
-    with pytest.raises(UnrunnableError, match="give the container a command"):
+    with pytest.raises(UnrunnableError, match="Set the command of the container"):
         images.check_command("vllm:v1", [], has_command=False, place=ProgramSource("x", root=tmp_path))
     images.check_command("vllm:v1", ["serve"], has_command=True, place=HOST)
 
@@ -91,14 +91,14 @@ def test_script_with_a_missing_program_is_refused(script: str, missing: str) -> 
 
 
 def test_file_for_an_interpreter_must_exist_or_be_mounted() -> None:
-    with pytest.raises(UnrunnableError, match=r'file "/opt/server\.py" of image a:1 is not on this machine'):
+    with pytest.raises(UnrunnableError, match=r'file "/opt/server\.py" of image a:1 does not exist on this machine'):
         images.check_script("a:1", ["python3", "/opt/server.py", "--port=1"], HOST, SEARCHED)
     images.check_script("a:1", ["python3", "/opt/server.py"], HOST, replace(SEARCHED, mounted=["/opt"]))
 
 
 def test_a_working_directory_has_to_be_there_or_mounted(tmp_path: Path) -> None:
     with pytest.raises(
-        UnrunnableError, match=r'working directory "/opt/no-such" is not on this machine.*--image a=DIR'
+        UnrunnableError, match=r'working directory "/opt/no-such" does not exist on this machine.*--image a=DIR'
     ):
         images.check_directory("a:1", "/opt/no-such", HOST, [])
     images.check_directory("a:1", "/opt/no-such/deep", HOST, ["/opt/no-such"])
@@ -110,7 +110,7 @@ def test_a_working_directory_has_to_be_there_or_mounted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("argv", [["python3", "-u", "./server.py", "--pp=2"], ["./serve", "--port=1"]], ids=" ".join)
 def test_a_relative_file_is_looked_for_in_the_working_directory(argv: list[str], tmp_path: Path) -> None:
     here = replace(SEARCHED, directory=str(tmp_path))
-    with pytest.raises(UnrunnableError, match=r"of image a:1 is not on this machine"):
+    with pytest.raises(UnrunnableError, match=r"of image a:1 does not exist on this machine"):
         images.check_script("a:1", argv, HOST, here)
     images.check_script("a:1", argv, HOST, replace(here, mounted=[str(tmp_path)]))
     (tmp_path / "server.py").touch()
@@ -136,7 +136,7 @@ def test_program_of_a_root_is_searched_in_it(tmp_path: Path) -> None:
     (root / "bin" / "serve").symlink_to("/bin/serve.real")
     place = ProgramSource("x", root=root)
     images.check_program("a", "serve", "/usr/bin:/bin", place, [])
-    with pytest.raises(UnrunnableError, match=f'^image a is mapped to {root}, which lacks program "sh"$'):
+    with pytest.raises(UnrunnableError, match=f'^image a is mapped to {root}, which does not contain program "sh"$'):
         images.check_program("a", "sh", "/usr/bin:/bin", place, [])
 
 
@@ -146,7 +146,7 @@ def test_misspelled_program_of_a_mapped_image_has_a_suggestion(tmp_path: Path) -
     place, path = ProgramSource("x", environment=tmp_path), f"{programs}:/usr/bin:/bin"
     with pytest.raises(UnrunnableError) as caught:
         images.check_program("team:1", "serve-modle", path, place, [])
-    told = f'image team:1 is mapped to {tmp_path}, which lacks program "serve-modle", as this machine does'
+    told = f'image team:1 is mapped to {tmp_path}, which does not contain program "serve-modle", and neither does this machine'
     assert str(caught.value) == f"{told} (did you mean serve-model?)"
 
 
@@ -155,7 +155,7 @@ def test_misspelled_program_of_the_host_has_a_suggestion(tmp_path: Path) -> None
     with pytest.raises(UnrunnableError) as caught:
         images.check_program("host", "pyhton3", str(tmp_path), HOST, [])
     told = (
-        'program "pyhton3" is not installed on this machine (did you mean python3?): install it, or correct the command'
+        'program "pyhton3" is not installed on this machine (did you mean python3?). Install it, or correct the command'
     )
     assert str(caught.value) == told
 

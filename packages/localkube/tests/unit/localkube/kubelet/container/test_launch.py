@@ -74,7 +74,7 @@ def test_permitted_user_is_used(security: JSONObject, host_user: int, expected: 
 @pytest.mark.parametrize(
     ("security", "host_user", "text"),
     [
-        ({"runAsUser": 0}, 1000, "securityContext.runAsUser: 0: only root can start programs as someone else"),
+        ({"runAsUser": 0}, 1000, "securityContext.runAsUser: 0: not supported, because the cluster runs as user"),
         ({"runAsNonRoot": True}, 0, "container has runAsNonRoot and would run as root"),
         ({"runAsNonRoot": True, "runAsUser": 0}, 0, "container has runAsNonRoot"),
     ],
@@ -92,7 +92,7 @@ def test_container_security_context_wins_over_the_pod() -> None:
 def test_read_only_root_needs_namespaces() -> None:
     main = container(securityContext={"readOnlyRootFilesystem": True})
     assert plan(main).read_only_root
-    with pytest.raises(SpecError, match="this machine grants no namespaces"):
+    with pytest.raises(SpecError, match="this machine does not permit namespaces"):
         plan(main, namespaces=False)
 
 
@@ -135,7 +135,7 @@ def test_runnable_script_is_not_replaced(script: str) -> None:
 
 @pytest.mark.parametrize("stub", [False, True])
 def test_device_claims_are_refused(stub: bool) -> None:
-    with pytest.raises(SpecError, match=r"spec\.resourceClaims: devices of claims are not served"):
+    with pytest.raises(SpecError, match=r"spec\.resourceClaims: not supported on a local cluster"):
         plan(container(command=["sleep"]), spec={"resourceClaims": [{"name": "gpu"}]}, stub=stub)
 
 

@@ -63,7 +63,7 @@ def test_containers_restart_in_order_and_are_counted_once() -> None:
         assert (current.last.exit_code, current.last.reason) == (137, "RestartingAllContainers")
         assert state.launched(state.starting(current), "id", "", after(1)).restarts == 1
     assert over.containers["main"].waiting is not None
-    text = "all containers of the pod restart, as watcher exited with code 88"
+    text = "all containers of the pod restart, because watcher exited with code 88"
     assert over.containers["main"].waiting.message == text
 
 

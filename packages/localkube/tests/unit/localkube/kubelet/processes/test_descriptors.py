@@ -32,7 +32,5 @@ def test_sufficient_descriptors_are_accepted() -> None:
 
 
 def test_shortage_of_descriptors_is_an_error_with_advice() -> None:
-    with pytest.raises(
-        RefusedError, match=f"fewer than {FEW} of {FEW} are left; start the cluster again with a higher"
-    ):
+    with pytest.raises(RefusedError, match=f"fewer than {FEW} of {FEW} are left. Restart the cluster with a higher"):
         descriptors.require_spare(FEW)

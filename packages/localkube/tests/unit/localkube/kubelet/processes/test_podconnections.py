@@ -60,7 +60,7 @@ def test_probe_headers_replace_the_defaults() -> None:
 
 @pytest.mark.parametrize("answer", [b"", b"garbage\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n"])
 def test_malformed_http_is_a_connection_error(answer: bytes) -> None:
-    with pytest.raises(ConnectionError, match="malformed HTTP answer"):
+    with pytest.raises(ConnectionError, match="malformed HTTP response"):
         asyncio.run(exchange(answer))
 
 

@@ -58,10 +58,10 @@ def becomes(pid: int, expected: str, peer: str = "") -> None:
     ("program", "expected"),
     [
         (LOCK, "a lock (futex)"),
-        (SLEEP, "the end of a sleep"),
-        (BUSY, "nothing: it uses the CPU"),
+        (SLEEP, "a timer (sleep)"),
+        (BUSY, "nothing, because it uses the CPU"),
         (PIPE, "a pipe"),
-        (CHILD, "the end of a sleep"),
+        (CHILD, "a timer (sleep)"),
     ],
 )
 def test_wait_of_a_program_is_described(program: str, expected: str) -> None:
@@ -72,15 +72,15 @@ def test_wait_of_a_program_is_described(program: str, expected: str) -> None:
 def test_stopped_program_waits_for_sigcont() -> None:
     with running(SLEEP) as pid:
         os.kill(pid, signal.SIGSTOP)
-        becomes(pid, "the signal to continue: it is stopped")
+        becomes(pid, "SIGCONT, because it is stopped")
 
 
 def test_locked_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with running(FLOCK + "; import time; time.sleep(100)", str(path)) as first:
-        becomes(first, "the end of a sleep")
+        becomes(first, "a timer (sleep)")
         with running(FLOCK, str(path)) as pid:
-            becomes(pid, f"the lock of a file ({path})")
+            becomes(pid, f"a file lock ({path})")
 
 
 def test_other_end_of_a_socket_is_named() -> None:
@@ -89,12 +89,12 @@ def test_other_end_of_a_socket_is_named() -> None:
         with running(READ, str(port)) as pid:
             connection, _ = server.accept()
             with connection:
-                becomes(pid, "data or room on a socket,", f"127.0.0.1:{port}")
+                becomes(pid, "data or buffer space on a socket,", f"127.0.0.1:{port}")
         with running(POLL, str(port)) as pid:
             connection, _ = server.accept()
             with connection:
-                becomes(pid, "data or room on a socket,", f"127.0.0.1:{port}")
-            becomes(pid, "a socket that the other side has closed,", f"127.0.0.1:{port}")
+                becomes(pid, "data or buffer space on a socket,", f"127.0.0.1:{port}")
+            becomes(pid, "a socket that the peer has closed,", f"127.0.0.1:{port}")
 
 
 def test_accepting_program_waits_for_a_connection() -> None:

@@ -32,7 +32,7 @@ def test_address_exhaustion_error_gives_advice() -> None:
     for _ in range(255):
         pool.take()
     with pytest.raises(
-        AddressesExhaustedError, match=r"all 255 addresses of 10\.0\.0\.0/23 are in use; delete some pods"
+        AddressesExhaustedError, match=r"all 255 addresses of 10\.0\.0\.0/23 are in use\. Delete some pods"
     ):
         pool.take()
 

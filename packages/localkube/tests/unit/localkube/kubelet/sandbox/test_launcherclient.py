@@ -91,7 +91,7 @@ async def test_launcher_exit_fails_current_and_later_requests() -> None:
         launcher.close()
         with pytest.raises(LauncherEndedError):
             await asking
-        with pytest.raises(LauncherEndedError, match="has ended"):
+        with pytest.raises(LauncherEndedError, match="has exited"):
             await channel.request("start", {})
         assert events == ["closed"]
 

@@ -101,7 +101,7 @@ def test_value_is_read_from_its_source(source: JSONObject, expected: str) -> Non
         ({"configMapKeyRef": {"name": "settings", "key": "no"}}, "couldn't find key no in configmap default/settings"),
         ({"secretKeyRef": {"name": "no", "key": "value"}}, 'secret "no" not found'),
         ({"fieldRef": {"fieldPath": "spec.color"}}, 'unsupported value "spec.color"'),
-        ({"resourceFieldRef": {"resource": "limits.memory", "containerName": "no"}}, "name a container of this pod"),
+        ({"resourceFieldRef": {"resource": "limits.memory", "containerName": "no"}}, "must be a container of this pod"),
         ({"fileKeyRef": {}, "x": 1}, "valueFrom must be one of"),
     ],
 )

@@ -45,9 +45,9 @@ def test_absent_and_zero_settings_have_kubernetes_defaults() -> None:
     [
         ({"grpc": {"port": 1}}, "gRPC probes are not supported on the embedded cluster"),
         ({}, None),
-        ({"periodSeconds": 1}, "must have exactly one of exec, httpGet, tcpSocket, has 0"),
-        ({"exec": {"command": ["x"]}, "tcpSocket": {"port": 1}}, "has 2"),
-        ({"httpGet": {"port": "http"}}, 'declares no port named "http"'),
+        ({"periodSeconds": 1}, "must have exactly one of exec, httpGet, tcpSocket, not 0"),
+        ({"exec": {"command": ["x"]}, "tcpSocket": {"port": 1}}, "not 2"),
+        ({"httpGet": {"port": "http"}}, 'does not declare a port named "http"'),
         ({"httpGet": {"port": 80}}, None),
     ],
 )

@@ -16,5 +16,5 @@ def test_texts_and_binary_data_become_bytes() -> None:
 
 def test_malformed_base64_is_named() -> None:
     broken = {"kind": "Secret", "metadata": {"namespace": "default", "name": "token"}, "data": {"t": "%"}}
-    with pytest.raises(SpecError, match=r"Secret default/token, data\[t\]: not base64"):
+    with pytest.raises(SpecError, match=r"Secret default/token, data\[t\]: invalid base64"):
         objects.secret_data(broken)

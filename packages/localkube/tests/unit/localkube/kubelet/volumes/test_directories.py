@@ -69,7 +69,7 @@ def test_ephemeral_volume_uses_the_claim_of_its_pod(tmp_path: Path) -> None:
     [
         ({"spec": {}}, {}, "is not bound to a volume yet"),
         ({"metadata": {"deletionTimestamp": "x"}}, {}, "is being deleted"),
-        ({"spec": {"volumeName": "pv"}}, {"pv": {"spec": {"nfs": {}}}}, "has no path here"),
+        ({"spec": {"volumeName": "pv"}}, {"pv": {"spec": {"nfs": {}}}}, "must be a hostPath or local volume"),
     ],
 )
 def test_claim_without_a_path_is_an_error(
@@ -83,7 +83,7 @@ def test_claim_without_a_path_is_an_error(
     ("volume", "text"),
     [
         ({"persistentVolumeClaim": {"claimName": "no"}}, 'persistentvolumeclaim "no" not found'),
-        ({"nfs": {"server": "x", "path": "/"}}, 'volume "v": nfs volumes are not served on one machine'),
+        ({"nfs": {"server": "x", "path": "/"}}, 'volume "v": nfs volumes are not supported on a local cluster'),
         ({"hostPath": {"path": "/no/such", "type": "Directory"}}, "/no/such is not a directory"),
         ({"hostPath": {"path": "/no/such"}}, "/no/such does not exist"),
     ],
@@ -184,9 +184,9 @@ def test_sub_path_is_created_inside_the_volume(tmp_path: Path) -> None:
     [
         ({"subPath": "../x"}, "must be a relative path"),
         ({"subPath": "/x"}, "must be a relative path"),
-        ({"subPathExpr": "$(NO)"}, 'there is no variable "NO"'),
-        ({"subPath": "out/x"}, "leads out of volume"),
-        ({"name": "other"}, 'there is no volume "other"'),
+        ({"subPathExpr": "$(NO)"}, 'variable "NO" does not exist'),
+        ({"subPath": "out/x"}, "leads outside volume"),
+        ({"name": "other"}, 'volume "other" does not exist'),
     ],
 )
 def test_sub_path_cannot_leave_the_volume(tmp_path: Path, fields: JSONObject, text: str) -> None:

@@ -108,7 +108,7 @@ PATHS: Final = (
 )
 FIELDS: Final = (
     RefusalMessage(
-        r"container \"[^\"]+\" declares no port named \"(?P<port>[^\"]+)\"",
+        r"container \"[^\"]+\" does not declare a port named \"(?P<port>[^\"]+)\"",
         "its probe or hook uses port {port}, which the container does not declare",
         "declare a port with this name in container {container} in {template}, or use the port number",
     ),

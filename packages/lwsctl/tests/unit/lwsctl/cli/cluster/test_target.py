@@ -110,7 +110,7 @@ def test_error_without_a_kubeconfig_lists_local_clusters(
     with ExitStack() as running:
         for name in names:
             running.enter_context(clusterdirectories.place(name).held())
-        with pytest.raises(CommandError, match=rf"give --kubeconfig; {said}$"):
+        with pytest.raises(CommandError, match=rf"specify --kubeconfig; {said}$"):
             spoken(Target())
 
 

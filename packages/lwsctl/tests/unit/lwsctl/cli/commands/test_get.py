@@ -140,7 +140,7 @@ def test_watch_prints_each_object_when_it_changes(capsys: pytest.CaptureFixture[
 
 def test_table_wider_than_the_terminal_folds_its_reasons() -> None:
     (view,) = views(3)
-    why = "serve: python3: can't open file 'serve.py' (Error, exit code 2); waits before it is restarted"
+    why = "serve: python3: can't open file 'serve.py' (Error, exit code 2); waiting to be restarted"
     ranks = tuple(rank if rank.is_ready else replace(rank, why=why) for rank in view.groups[0].ranks)
     view = replace(view, groups=(replace(view.groups[0], ranks=ranks),))
     wide, narrow = render([view], WANTED, columns=200), render([view], WANTED, columns=80)

@@ -39,9 +39,9 @@ def test_conflicting_options_are_rejected(words: list[str], message: str, capsys
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("a: [", "not valid YAML"),
+        ("a: [", "invalid YAML"),
         ("", "expected an object with apiVersion config.lws.x-k8s.io/v1 and kind Configuration"),
-        (f"{HEAD}---\n{HEAD}", "not valid YAML"),
+        (f"{HEAD}---\n{HEAD}", "invalid YAML"),
         (f"{HEAD}webhok: {{}}\n", 'strict decoding error: unknown field "webhok"'),
         (f"{HEAD}webhook: {{port: 9444}}\n", 'webhook.port: Unsupported value: 9444: supported values: "9443"'),
         (f"{HEAD}tls: {{minVersion: VersionTLS10}}\n", 'invalid minVersion "VersionTLS10"'),
@@ -60,7 +60,7 @@ def test_configuration_is_checked_before_any_request(
     assert message in captured
 
 
-@pytest.mark.parametrize(("content", "message"), [(None, "No such file"), (b"\xff", "not valid YAML")])
+@pytest.mark.parametrize(("content", "message"), [(None, "No such file"), (b"\xff", "invalid YAML")])
 def test_unreadable_configuration_file_is_named(
     content: bytes | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,8 +42,8 @@ def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
     ("text", "message"),
     [
         ("foo: 1\n", 'strict decoding error: unknown field \\"foo\\"'),
-        ("webhook: {\n", "not valid YAML"),
-        ("webhook: {port: 1}\nwebhook: {port: 2}\n", "key 'webhook' is duplicated"),
+        ("webhook: {\n", "invalid YAML"),
+        ("webhook: {port: 1}\nwebhook: {port: 2}\n", "key 'webhook' is already defined"),
         ("gangSchedulingManagement: {}\n", "must be set when gang scheduling is enabled"),
         ("gangSchedulingManagement: {schedulerProvider: kai}\n", "schedulerProvider: Unsupported value"),
         ("tls: {minVersion: VersionTLS10}\n", "Please use VersionTLS12 or VersionTLS13"),
@@ -71,7 +71,7 @@ def test_deprecated_configuration_version_causes_a_warning(
     file.write_text(HEAD.replace("v1\n", f"{version}\n"))
     assert app.run(["manager", f"--config={file}", "--kubeconfig", "/no/such/file"]) == 1
     logged = capsys.readouterr().err
-    assert logged.count("\tsetup\tthe configuration version is deprecated\t") == warnings
+    assert logged.count("\tsetup\tthe version of the configuration is deprecated\t") == warnings
     assert "\tERROR\tsetup\tproblem running manager\t" in logged
 
 

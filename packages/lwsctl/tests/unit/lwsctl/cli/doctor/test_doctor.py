@@ -115,8 +115,8 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
 @pytest.mark.parametrize(
     ("facts", "code", "level", "words"),
     [
-        (changed(version="v1.26.3"), "LWS-D101", Level.ERROR, "has no spec.ordinals of StatefulSets"),
-        (changed(version="v1.38.0"), "LWS-D102", Level.NOTE, "1.34 to 1.37 are"),
+        (changed(version="v1.26.3"), "LWS-D101", Level.ERROR, "does not support spec.ordinals of StatefulSets"),
+        (changed(version="v1.38.0"), "LWS-D102", Level.NOTE, "Tested versions are 1.34 to 1.37"),
         (definitions(None), "LWS-D202", Level.ERROR, "is missing"),
         (definitions(UNREAD), "LWS-D201", Level.UNKNOWN, "forbidden"),
         (definitions(WANTED[0]), "LWS-D203", Level.ERROR, "not established"),
@@ -248,7 +248,7 @@ GOOD = Machine(
         ({"directory": "/" + "x" * 80}, "LWS-D007", Level.WARNING),
         ({"free_bytes": 2**20}, "LWS-D008", Level.WARNING),
         ({"port_error": "denied"}, "LWS-D006", Level.ERROR),
-        ({"gpus": GpuReport(problem="the NVIDIA driver does not answer")}, "LWS-D009", Level.NOTE),
+        ({"gpus": GpuReport(problem="the NVIDIA driver does not respond")}, "LWS-D009", Level.NOTE),
         ({"gpus": GpuReport(driver="570.1")}, "LWS-D009", Level.NOTE),
         ({"gpus": GpuReport(count=1, failing=("GPU 0: GPU is lost",))}, "LWS-D010", Level.WARNING),
         ({"gpus": GpuReport(count=1, busy=("GPU-a has 1 of 80 GiB free",))}, "LWS-D011", Level.WARNING),

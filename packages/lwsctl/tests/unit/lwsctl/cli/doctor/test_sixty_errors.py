@@ -88,4 +88,4 @@ def test_only_the_first_values_of_a_template_are_named() -> None:
     many = changed(f"{MAIN}.env", [{"name": f"A{number}", "value": "1", "valueFrom": {}} for number in range(15)])
     warnings = texts(many, Level.WARNING)
     assert len(warnings) == 11
-    assert warnings[-1].endswith("workerTemplate: 5 more values are rejected")
+    assert warnings[-1].endswith("workerTemplate: 5 additional values are invalid")

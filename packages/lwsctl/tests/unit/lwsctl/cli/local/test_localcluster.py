@@ -59,7 +59,7 @@ def test_missing_machine_features_are_noted_once(tmp_path: Path) -> None:
         (ClusterOptions(node_capacity=("cpu=x",)), "--node-capacity: Invalid value: 'cpu=x': cpu: "),
         (
             ClusterOptions(gpus_per_node=1, node_capacity=("nvidia.com/gpu=2",)),
-            "--gpus-per-node: nvidia.com/gpu is also in the capacity; omit one of them",
+            "--gpus-per-node: nvidia.com/gpu is also specified in the capacity. Remove one of them",
         ),
     ],
     ids=["label", "later label", "later taint", "taint", "capacity", "twice"],
@@ -82,12 +82,15 @@ def test_nodes_of_divides_the_gpus_of_this_machine(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (ClusterOptions(gpus_per_node="host:x"), "--gpus host:x: Invalid value: 'host:x': want host, or host:N"),
-        (ClusterOptions(gpus_per_node="host", nodes=9), "--gpus host: this machine has 8 GPUs, and a GPU is on one"),
+        (ClusterOptions(gpus_per_node="host:x"), "--gpus host:x: Invalid value: 'host:x': must be host, or host:N"),
+        (
+            ClusterOptions(gpus_per_node="host", nodes=9),
+            "--gpus host: this machine has 8 GPUs, but nodes cannot share a GPU",
+        ),
         (ClusterOptions(gpus_per_node="host", nodes=AUTO), "--gpus host requires --nodes N"),
         (
             ClusterOptions(gpus_per_node="host", node_capacity=("nvidia.com/gpu=2",)),
-            "--gpus-per-node: nvidia.com/gpu is also in the capacity",
+            "--gpus-per-node: nvidia.com/gpu is also specified in the capacity",
         ),
         (ClusterOptions(gpus_per_node=2, expose_gpus=True), "--expose-gpus requires --gpus host"),
     ],
@@ -103,7 +106,7 @@ def test_nodes_of_refuses_impossible_gpus(
 
 def test_nodes_of_names_the_package_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    with pytest.raises(CommandError, match="--gpus host: real GPUs need the package nvidia-ml-py"):
+    with pytest.raises(CommandError, match="--gpus host: GPUs of this machine require nvidia-ml-py"):
         nodes_of(ClusterOptions(gpus_per_node="host"))
 
 

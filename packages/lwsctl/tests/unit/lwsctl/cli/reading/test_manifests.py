@@ -99,7 +99,7 @@ def test_null_field_is_absent_as_in_kubectl_apply() -> None:
     [
         ("a: [1", "bad.yaml:2: invalid YAML"),
         (f"{POD}---\n\tx: 1\n", "bad.yaml:6: invalid YAML"),
-        (f"{POD}kind: Service\n", "bad.yaml:5: invalid YAML: key 'kind' is duplicated; it was first defined in line 2"),
+        (f"{POD}kind: Service\n", "bad.yaml:5: invalid YAML: key 'kind' is already defined in line 2"),
         ("- 1\n", "bad.yaml:1: expected an object with apiVersion and kind, found a list"),
         ("kind: Pod\nmetadata: {name: a}\n", "bad.yaml:1: apiVersion: Required value"),
         (f"{POD}---\napiVersion: v1\nkind: Pod\n", "bad.yaml:6: metadata.name: Required value"),
@@ -146,7 +146,7 @@ def test_missing_or_empty_file_is_named(tmp_path: Path, content: str | None) -> 
 def test_bytes_that_are_not_utf8_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_bytes(b"a: \xff")
-    with pytest.raises(manifests.ManifestError, match="not UTF-8 text at byte 3"):
+    with pytest.raises(manifests.ManifestError, match="invalid UTF-8 at byte 3"):
         manifests.load([str(path)])
 
 

@@ -61,15 +61,15 @@ def test_several_objects_are_a_list_or_a_table() -> None:
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ("jsonpath=.metadata.name", r"no expression in braces; use \{\.metadata\.name\}"),
-        ("jsonpath={.a", "unclosed"),
+        ("jsonpath=.metadata.name", r"the template does not contain an expression in braces\. Use {\.metadata\.name}"),
+        ("jsonpath={.a", "is empty or not closed"),
         ("jsonpath={end}", "without {range}"),
         ("jsonpath={range .a[*]}x", "without {end}"),
         ("jsonpath={metadata.name}", "'metadata.name' is invalid"),
         ("jsonpath={len .a}", "'len .a' is invalid"),
         ("jsonpath={.a[x]}", r"\[x\] is invalid"),
-        ("jsonpath={.a[]}", r"use \[\*\] for all"),
-        ('jsonpath={.a[?(@.b=="c" && @.d)]}', "use one comparison"),
+        ("jsonpath={.a[]}", r"Use \[\*\] for all"),
+        ('jsonpath={.a[?(@.b=="c" && @.d)]}', "Use one comparison"),
         ("jsonpath={.a[?(@.b==c)]}", "'c' is not a path, a number or a quoted string"),
         ("custom-columns=NAME", "use NAME:PATH"),
         ("custom-columns=A:.a,", "use NAME:PATH"),
@@ -87,7 +87,7 @@ def test_invalid_template_is_a_usage_error(form: str, message: str) -> None:
         ("{.spec.parts[7]}", "array index out of bounds: the list has 3"),
         ("{.spec.parts[0:9]}", "array index out of bounds"),
         ("{.metadata[0]}", "is not a list"),
-        ('{.status.conditions[?(@.code=="1")]}', "compares 1 with '1'"),
+        ('{.status.conditions[?(@.code=="1")]}', "cannot compare 1 with '1'"),
     ],
 )
 def test_template_that_does_not_match_is_an_error_as_in_kubectl(template: str, message: str) -> None:

@@ -31,7 +31,7 @@ def bound(first: int, path: str, size: int) -> int:
         answer = pipe.read().decode()
     os.waitpid(pid, 0)
     if not answer.isdecimal():
-        raise RefusedError(answer or f"{path}: the container ended meanwhile")
+        raise RefusedError(answer or f"{path}: the container has terminated")
     return int(answer)
 
 
@@ -48,7 +48,7 @@ def _answer(first: int, path: str, size: int, writing: int) -> NoReturn:
 def _resize(path: str, size: int) -> int:
     there = os.statvfs(path)
     if there.f_blocks == 0:
-        raise RefusedError(f"{path}: this file system has no size, so that it cannot be full")
+        raise RefusedError(f"{path}: cannot fill a file system without a size limit")
     used = (there.f_blocks - there.f_bfree) * there.f_frsize
     syscalls.mount(None, None, path, _UNCHANGED, f"size={size or max(used, there.f_frsize)}")
     return there.f_blocks * there.f_frsize
@@ -63,7 +63,4 @@ def _require_own(first: int, path: str) -> None:
             kinds[point.replace("\\040", " ")] = kind
     if kinds.get(os.path.normpath(path)) != "tmpfs":
         own = ", ".join(sorted(point for point, kind in kinds.items() if kind == "tmpfs" and point in _OF_CONTAINERS))
-        raise RefusedError(
-            f"{path}: is not a file system of the container in memory, and the disk of this machine is not filled; "
-            f"name one of these: {own or 'none'}"
-        )
+        raise RefusedError(f"{path}: must be an in-memory file system of the container: {own or 'none'}")

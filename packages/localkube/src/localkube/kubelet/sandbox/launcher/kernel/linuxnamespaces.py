@@ -99,7 +99,7 @@ def _unshare_with_maps() -> None:
         _, status = os.waitpid(helper, 0)
     if status:
         error = os.waitstatus_to_exitcode(status)
-        raise OSError(error, f"write the user namespace's id maps: {os.strerror(error).lower()}")
+        raise OSError(error, f"write the ID maps of the user namespace: {os.strerror(error).lower()}")
 
 
 def _write_maps(pid: int) -> int:

@@ -132,7 +132,9 @@ class _Tree:
             try:
                 place = safeopen.open_inside(inside, target[len(volume) :], wish)
             except safeopen.PathEscapeError as error:
-                raise RefusedError(f"mount at {target}: a link in the volume at {volume} leads out of it") from error
+                raise RefusedError(
+                    f"mount at {target}: a symbolic link in the volume at {volume} leads outside the volume"
+                ) from error
         try:
             yield place
         finally:

@@ -108,7 +108,7 @@ def build_bridge(name: str, index: int, address: bytes = b"") -> Request:
     body = _link(index, up=True) + text(_IFLA_IFNAME, name) + info
     if address:
         body += attribute(_IFLA_ADDRESS, address)
-    return Request(_RTM_NEWLINK, NLM_F_CREATE | _NLM_F_EXCL, body, f"make bridge {name}")
+    return Request(_RTM_NEWLINK, NLM_F_CREATE | _NLM_F_EXCL, body, f"create bridge {name}")
 
 
 class Peer(NamedTuple):
@@ -136,18 +136,18 @@ def build_veth(near: tuple[str, int], bridge_index: int, peer: Peer) -> Request:
         + _number(_IFLA_MASTER, bridge_index)
         + attribute(_IFLA_LINKINFO, info)
     )
-    return Request(_RTM_NEWLINK, NLM_F_CREATE | _NLM_F_EXCL, body, f"make veth {name}")
+    return Request(_RTM_NEWLINK, NLM_F_CREATE | _NLM_F_EXCL, body, f"create veth {name}")
 
 
 def build_link_up(index: int) -> Request:
     """Bring an interface up."""
-    return Request(_RTM_NEWLINK, 0, _link(index, up=True), f"bring interface {index} up")
+    return Request(_RTM_NEWLINK, 0, _link(index, up=True), f"enable interface {index}")
 
 
 def build_link_into_bridge(index: int, bridge_index: int) -> Request:
     """Attach an interface to the bridge as a port, and bring it up."""
     body = _link(index, up=True) + _number(_IFLA_MASTER, bridge_index)
-    return Request(_RTM_NEWLINK, 0, body, f"put interface {index} on the bridge")
+    return Request(_RTM_NEWLINK, 0, body, f"attach interface {index} to the bridge")
 
 
 def build_address(index: int, address: str, prefix: int) -> Request:
@@ -155,7 +155,7 @@ def build_address(index: int, address: str, prefix: int) -> Request:
     packed = socket.inet_aton(address)
     body = _IFADDRMSG.pack(socket.AF_INET, prefix, 0, _RT_SCOPE_UNIVERSE, index)
     body += attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
-    return Request(_RTM_NEWADDR, NLM_F_CREATE | _NLM_F_EXCL, body, f"give interface {index} the address {address}")
+    return Request(_RTM_NEWADDR, NLM_F_CREATE | _NLM_F_EXCL, body, f"assign address {address} to interface {index}")
 
 
 def build_route(destination: str, prefix: int, *, gateway: str = "", interface: int = 0) -> Request:
@@ -166,7 +166,10 @@ def build_route(destination: str, prefix: int, *, gateway: str = "", interface: 
     body += attribute(_RTA_GATEWAY, socket.inet_aton(gateway)) if gateway else b""
     body += _number(_RTA_OIF, interface) if interface else b""
     return Request(
-        _RTM_NEWROUTE, NLM_F_CREATE | _NLM_F_EXCL, body, f"route {destination}/{prefix} by {gateway or interface}"
+        _RTM_NEWROUTE,
+        NLM_F_CREATE | _NLM_F_EXCL,
+        body,
+        f"add a route to {destination}/{prefix} through {gateway or interface}",
     )
 
 
@@ -182,7 +185,7 @@ def build_neighbour(index: int, address: str) -> Request:
     """
     body = _NDMSG.pack(socket.AF_INET, index, _NUD_PERMANENT, 0, 0)
     body += attribute(_NDA_DST, socket.inet_aton(address)) + attribute(_NDA_LLADDR, link_address(address))
-    return Request(_RTM_NEWNEIGH, NLM_F_CREATE | _NLM_F_REPLACE, body, f"state where {address} is")
+    return Request(_RTM_NEWNEIGH, NLM_F_CREATE | _NLM_F_REPLACE, body, f"set the neighbor entry of {address}")
 
 
 def build_port_entry(port_index: int, address: str) -> Request:
@@ -193,7 +196,7 @@ def build_port_entry(port_index: int, address: str) -> Request:
     """
     body = _NDMSG.pack(_AF_BRIDGE, port_index, _NUD_NOARP, _NTF_MASTER, 0)
     body += attribute(_NDA_LLADDR, link_address(address))
-    return Request(_RTM_NEWNEIGH, NLM_F_CREATE | _NLM_F_REPLACE, body, f"state the port of {address}")
+    return Request(_RTM_NEWNEIGH, NLM_F_CREATE | _NLM_F_REPLACE, body, f"set the bridge port of {address}")
 
 
 def build_forwarding(index: int) -> Request:
@@ -216,7 +219,7 @@ def build_delay(index: int, seconds: float) -> Request:
 def build_no_delay(index: int) -> Request:
     """Stop the delay of an interface."""
     body = _TCMSG.pack(socket.AF_UNSPEC, index, 0, _TC_ROOT, 0)
-    return Request(_RTM_DELQDISC, 0, body, "delay packets no longer")
+    return Request(_RTM_DELQDISC, 0, body, "stop delaying packets")
 
 
 def encode(request: Request, sequence: int) -> bytes:

@@ -146,7 +146,7 @@ class BridgeNetwork:
         except OSError as error:
             os.close(network)
             if error.errno == errno.EXFULL:
-                raise OSError(error.errno, "the bridge is full until the kernel has removed pods that ended") from error
+                raise OSError(error.errno, "the bridge is full until the kernel has removed terminated pods") from error
             raise
         finally:
             inner.close()
@@ -169,7 +169,9 @@ class BridgeNetwork:
             self._netlink.perform(build_delay(index, seconds) if seconds else build_no_delay(index))
         except OSError as error:
             if error.errno == errno.ENOENT:
-                raise OSError(errno.EOPNOTSUPP, "delay packets: this kernel has no netem (module sch_netem)") from error
+                raise OSError(
+                    errno.EOPNOTSUPP, "delay packets: the kernel does not have netem (module sch_netem)"
+                ) from error
             raise
 
     def _routes(self) -> list[Request]:

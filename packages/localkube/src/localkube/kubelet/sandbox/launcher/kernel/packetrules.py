@@ -71,7 +71,7 @@ def build_rules(rules: Sequence[PacketRule]) -> list[Message]:
 
 def replace(rules: Sequence[PacketRule]) -> None:
     """Replace all rules in the network namespace of the caller."""
-    perform(build_rules(rules), "lose packets between pods")
+    perform(build_rules(rules), "drop packets between pods")
 
 
 def _expressions(rule: PacketRule) -> list[bytes]:

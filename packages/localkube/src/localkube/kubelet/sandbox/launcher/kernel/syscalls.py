@@ -39,9 +39,11 @@ _AT_RECURSIVE = 0x8000
 _MOUNT_ATTR_RDONLY = 1
 
 _WHY_NO_NAMESPACES = {
-    errno.ENOSPC: "see the limits in /proc/sys/user",
-    errno.EPERM: "see sysctl kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns, or, in a "
-    "container, its seccomp profile",
+    errno.ENOSPC: "check the limits in /proc/sys/user",
+    errno.EPERM: (
+        "check sysctl kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns, or the "
+        "seccomp profile of the container"
+    ),
 }
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -56,7 +58,7 @@ def _check(result: int, action: str) -> None:
 def unshare(flags: int) -> None:
     """Move this process into new namespaces of the types in `flags`."""
     try:
-        _check(_libc.unshare(flags), "make namespaces")
+        _check(_libc.unshare(flags), "create namespaces")
     except OSError as error:
         hint = _WHY_NO_NAMESPACES.get(error.errno or 0)
         raise OSError(error.errno, f"{error.strerror}: {hint}") if hint else error from None
@@ -99,7 +101,7 @@ def require_read_only_mounts() -> None:
     if _libc.syscall(_SYS_MOUNT_SETATTR, _AT_FDCWD, None, 0, None, ctypes.c_size_t(0)) < 0:
         number = ctypes.get_errno()
         if number == errno.ENOSYS:
-            raise OSError(number, "mount_setattr: not there before Linux 5.12")
+            raise OSError(number, "mount_setattr: requires Linux 5.12 or later")
 
 
 def change_root(target: str) -> None:

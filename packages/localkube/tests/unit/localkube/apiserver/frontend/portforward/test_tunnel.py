@@ -259,7 +259,7 @@ async def test_protocol_violation_is_explained_to_the_client() -> None:
     await client.open("error", "0")
     await client.tell(syn_stream(2))
     assert await client.heard(1) == syn_reply(1)
-    assert await running == "stream 2 is opened after stream 1: take odd, rising numbers"
+    assert await running == "stream 2 was opened after stream 1. Stream IDs must be odd and increasing"
 
 
 async def test_malformed_stream_is_refused_alone() -> None:
@@ -291,7 +291,10 @@ async def test_data_before_the_second_stream_is_kept() -> None:
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        ("error", [data_frame(1, b"request 7: no data stream came within 30 s"), data_frame(1, b"", fin=True)]),
+        (
+            "error",
+            [data_frame(1, b"request 7: the data stream was not created within 30 s"), data_frame(1, b"", fin=True)],
+        ),
         ("data", [rst_stream(1, Status.CANCEL)]),
     ],
 )

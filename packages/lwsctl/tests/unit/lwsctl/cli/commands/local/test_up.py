@@ -28,7 +28,7 @@ def test_failed_start_leaves_no_cluster(
     with socket.create_server(("127.0.0.1", 0)) as other:
         words = ["up", "new", "--port", str(other.getsockname()[1])]
         assert app.run(words) == errors.FAILED
-        assert "in use by another program" in capfd.readouterr().err
+        assert "in use by a different process" in capfd.readouterr().err
         assert clusterdirectories.all_places() == []
         own = ClusterDirectory("new", tmp_path / "new")
         own.make()
