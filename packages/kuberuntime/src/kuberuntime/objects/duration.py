@@ -1,4 +1,7 @@
-"""Parses durations in Go's notation (`15s`, `1h30m`, `500ms`, `-1.5h`), and converts API seconds to durations."""
+"""Parses durations in Go's notation (`15s`, `1h30m`, `500ms`, `-1.5h`), and formats durations as kubectl does.
+
+API seconds are converted to durations that `datetime` can add to the current time.
+"""
 
 import re
 from datetime import timedelta
@@ -74,3 +77,30 @@ class Range(Struct, frozen=True):
         except ValueError:
             return None
         return timedelta(seconds=seconds) if self.holds(seconds) else None
+
+
+_SIZES: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
+_STEPS: Final = (  # below this number of seconds, use this unit and the smaller unit
+    (120, "s", ""),
+    (600, "m", "s"),
+    (3 * 3600, "m", ""),
+    (8 * 3600, "h", "m"),
+    (48 * 3600, "h", ""),
+    (8 * 86400, "d", "h"),
+    (2 * 365 * 86400, "d", ""),
+    (8 * 365 * 86400, "y", "d"),
+    (float("inf"), "y", ""),
+)
+
+
+def human(length: timedelta) -> str:
+    """Format a duration in at most two units, for example 5s, 3m20s, 15m, 4h10m, 30h, 3d, 2y100d.
+
+    >>> human(timedelta(seconds=-1)), human(timedelta(seconds=190)), human(timedelta(days=3, hours=2))
+    ('0s', '3m10s', '3d2h')
+    """
+    seconds = max(int(length.total_seconds()), 0)
+    unit, smaller = next((unit, smaller) for below, unit, smaller in _STEPS if seconds < below)
+    count, rest = divmod(seconds, _SIZES[unit])
+    remainder = rest // _SIZES[smaller] if smaller else 0
+    return f"{count}{unit}" + (f"{remainder}{smaller}" if remainder else "")

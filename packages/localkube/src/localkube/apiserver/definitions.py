@@ -40,7 +40,9 @@ class Definitions:
         """Update the registry after a commit."""
         for change in changes:
             if change.key.resource == STORED_AS and change.type == "DELETED":
-                self._end(change.object)
+                resource = customresource.resource_of(change.object)
+                self._backend.registry.remove(resource)
+                self._backend.broadcaster.end(resource.group_resource)
             elif change.key.resource == STORED_AS:
                 self._serve(change.object, change.previous)
             elif change.type == "DELETED":
@@ -60,11 +62,6 @@ class Definitions:
                 self._empty(served)
         elif FINALIZER not in (meta.metadata(definition).get("finalizers") or ()):
             self._set_finalizers(definition, [*(meta.metadata(definition).get("finalizers") or ()), FINALIZER])
-
-    def _end(self, definition: JSONObject) -> None:
-        resource = customresource.resource_of(definition)
-        self._backend.registry.remove(resource)
-        self._backend.broadcaster.end(resource.group_resource)
 
     def _empty(self, served: ServedKind) -> None:
         for row in list(self._backend.store.list(served.stored_as)):

@@ -1,10 +1,11 @@
 """Formats output for users, such as counts with a noun, durations, and rank states. Pure."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from kuberuntime.objects import ordinals
+from kuberuntime.objects.duration import human
 from kuberuntime.texts.fieldchanges import counted as counted  # noqa: PLC0414 - texts of this package import it from here
 from leaderworkerset.api.groupname import GroupName
 from lwsctl.model.groups import MISSING, NOT_CREATED, Rank
@@ -12,17 +13,7 @@ from lwsctl.model.groups import MISSING, NOT_CREATED, Rank
 PLAIN_STATES: Final = {MISSING: NOT_CREATED, "Completed": "completed"}
 """States that `kubectl get pods` does not print, or that are normal although they look like errors."""
 
-STEPS: Final = (  # below this number of seconds, use this unit and the smaller unit
-    (120, "s", ""),
-    (600, "m", "s"),
-    (3 * 3600, "m", ""),
-    (8 * 3600, "h", "m"),
-    (48 * 3600, "h", ""),
-    (8 * 86400, "d", "h"),
-    (730 * 86400, "d", ""),
-    (float("inf"), "y", "d"),
-)
-UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}
+duration = human
 
 
 def updated_groups(updated: int, desired: int, with_surge: int) -> str:
@@ -86,12 +77,3 @@ def age(created: str, now: datetime) -> str:
     if not created:
         return ""
     return duration(now - datetime.fromisoformat(created))
-
-
-def duration(length: timedelta) -> str:
-    """Format a duration in at most two units, for example 5s, 3m20s, 15m, 4h10m, 30h, 3d, 2y100d."""
-    seconds = max(int(length.total_seconds()), 0)
-    unit, smaller = next((unit, smaller) for below, unit, smaller in STEPS if seconds < below)
-    count, rest = divmod(seconds, UNITS[unit])
-    remainder = rest // UNITS[smaller] if smaller else 0
-    return f"{count}{unit}" + (f"{remainder}{smaller}" if remainder else "")

@@ -1,6 +1,6 @@
 """Tests durations in Go's notation."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -40,3 +40,13 @@ def test_malformed_duration_error_equals_the_error_of_go(text: str, message: str
 def test_durations_stay_within_the_range_of_dates(seconds: float) -> None:
     moment = datetime(2026, 1, 2, tzinfo=UTC)
     assert abs((moment + duration.of_seconds(seconds)) - moment) <= duration.LONGEST
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-5, "0s"), (0, "0s"), (119, "119s"), (120, "2m"), (190, "3m10s"), (660, "11m"), (3 * 3600 + 60, "3h1m"),
+     (8 * 3600, "8h"), (30 * 3600, "30h"), (2 * 86400, "2d"), (2 * 86400 + 3600, "2d1h"), (9 * 86400, "9d"),
+     (800 * 86400, "2y70d"), (3000 * 86400, "8y")],
+)  # fmt: skip
+def test_durations_have_at_most_two_units_as_in_kubectl(seconds: float, text: str) -> None:
+    assert duration.human(timedelta(seconds=seconds)) == text

@@ -15,11 +15,10 @@ NOT_DELETING: Final = "object == null || !has(object.metadata.deletionTimestamp)
 NEVER: Final = "false"
 
 
-def _is_not_deleting(obj: JSONObject | None) -> bool:
-    return obj is None or not meta.is_deleting(obj)
-
-
-SUPPORTED: Final[Mapping[str, Condition]] = {NOT_DELETING: _is_not_deleting, NEVER: lambda _: False}
+SUPPORTED: Final[Mapping[str, Condition]] = {
+    NOT_DELETING: lambda obj: obj is None or not meta.is_deleting(obj),
+    NEVER: lambda _: False,
+}
 """The supported expressions, each with the function that evaluates it."""
 
 

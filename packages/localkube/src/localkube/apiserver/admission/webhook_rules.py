@@ -54,11 +54,6 @@ class Hook(Struct, frozen=True):
         """Return the webhook's name."""
         return str(self.declaration["name"])
 
-    @property
-    def ignores_failure(self) -> bool:
-        """Return whether the request continues if the webhook cannot be called."""
-        return bool(self.declaration["failurePolicy"] == "Ignore")
-
     def selects(self, attempt: Attempt, namespace_labels: NamespaceLabels) -> bool:
         """Return whether the selectors match the old or new object and its namespace, and all conditions are true."""
         if not all(condition(attempt.object) for condition in self.conditions):

@@ -135,7 +135,7 @@ class Admission:
         try:
             response = await self._call(hook, attempt)
         except CallError as error:
-            if hook.ignores_failure:
+            if hook.declaration["failurePolicy"] == "Ignore":
                 return {}
             raise apierrors.internal_error(f"failed calling webhook {render(hook.name)}: {error}") from error
         attempt.warnings.extend(response.get("warnings") or ())

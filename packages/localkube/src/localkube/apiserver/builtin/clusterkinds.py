@@ -60,11 +60,6 @@ def carry_namespace(new: JSONObject, old: JSONObject) -> None:
     new["spec"] = old["spec"]
 
 
-def active(_namespace: JSONObject) -> JSONObject:
-    """Return the status of a new namespace."""
-    return {"phase": "Active"}
-
-
 def validate_lease(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the errors of a lease."""
     duration = new["spec"].get("leaseDurationSeconds")
@@ -104,7 +99,7 @@ NAMESPACE = Strategy(
     default=default_namespace,
     on_create=admit_namespace,
     carry=carry_namespace,
-    initial_status=active,
+    initial_status=lambda _namespace: {"phase": "Active"},
     name_rule=names.dns_1123_label,
     has_status=True,
     short_names=("ns",),

@@ -131,20 +131,14 @@ def validate(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
     if "minAvailable" in spec and "maxUnavailable" in spec:
         yield invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
     for field in ("minAvailable", "maxUnavailable"):
-        yield from _validate_amount(spec.get(field, 0), f"spec.{field}")
+        value = spec.get(field, 0)
+        yield from _validate_bound(value, f"spec.{field}")
+        if intstr.exceeds_whole(value):
+            yield invalid(f"spec.{field}", value, "must not be greater than 100%")
     policy = spec.get("unhealthyPodEvictionPolicy")
     if policy is not None and policy not in POLICIES:
         yield not_supported("spec.unhealthyPodEvictionPolicy", policy, POLICIES)
     yield from validate_selector(spec.get("selector"), "spec.selector")
-
-
-def _validate_amount(value: int | str, path: str) -> Iterator[FieldError]:
-    if isinstance(value, int):
-        yield from at_least(value, 0, path)
-    elif not intstr.is_percent(value):
-        yield invalid(path, value, PERCENT_TEXT)
-    elif intstr.exceeds_whole(value):
-        yield invalid(path, value, "must not be greater than 100%")
 
 
 POD_DISRUPTION_BUDGET = Strategy(

@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.values import duplicate, must_be, validate_selector
 from localkube.apiserver.admission import match_conditions
 from localkube.apiserver.builtin.strategy import Strategy
-from localkube.apiserver.custom import customresource, schema_types
+from localkube.apiserver.custom import definition_rules, schema_types
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
@@ -40,7 +40,7 @@ def accepted(definition: JSONObject) -> JSONObject:
         {"type": "NamesAccepted", "reason": "NoConflicts", "message": "no conflicts found"},
         {"type": "Established", "reason": "InitialNamesAccepted", "message": "the initial names have been accepted"},
     ]
-    ignored = customresource.ignored_rules(definition)
+    ignored = definition_rules.ignored_rules(definition)
     if ignored:
         text = f"this API server does not evaluate x-kubernetes-validations: {', '.join(ignored)}"
         conditions.append({"type": "RulesIgnored", "reason": "NotSupported", "message": text})
@@ -53,7 +53,7 @@ def accepted(definition: JSONObject) -> JSONObject:
 
 def validate_definition(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the validation errors of a CRD or of a change to it."""
-    yield from customresource.validate_crd(new)
+    yield from definition_rules.validate(new)
     if old is not None:
         for field in ("group", "scope"):
             if new["spec"][field] != old["spec"][field]:

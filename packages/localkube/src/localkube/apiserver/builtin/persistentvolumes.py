@@ -21,15 +21,11 @@ NOT_SOURCES = {
 }  # fmt: skip
 
 
-def pending(_obj: JSONObject) -> JSONObject:
-    """Return the status of a new claim or volume."""
-    return {"phase": "Pending"}
-
-
 def validate_claim(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the validation errors of a claim or of a change to it."""
-    if old is not None:
-        yield from _validate_claim_change(new, old)
+    bound = old is not None and old.get("status", {}).get("phase") == "Bound"
+    if old is not None and _fixed(new["spec"], bound=bound) != _fixed(old["spec"], bound=bound):
+        yield forbidden("spec", CLAIM_FROZEN)
     yield from validate_claim_spec(new["spec"], "spec")
 
 
@@ -46,12 +42,6 @@ def validate_claim_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.resources[storage]", storage, "must be greater than zero")
     yield from must_be(spec["volumeMode"], VOLUME_MODES, f"{path}.volumeMode")
     yield from validate_selector(spec.get("selector"), f"{path}.selector")
-
-
-def _validate_claim_change(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
-    bound = old.get("status", {}).get("phase") == "Bound"
-    if _fixed(new["spec"], bound=bound) != _fixed(old["spec"], bound=bound):
-        yield forbidden("spec", CLAIM_FROZEN)
 
 
 def _fixed(spec: JSONObject, *, bound: bool) -> JSONObject:
@@ -94,7 +84,7 @@ CLAIM = Strategy(
     resource=resources.PERSISTENT_VOLUME_CLAIMS,
     struct="PersistentVolumeClaim",
     description="A PersistentVolumeClaim requests a PersistentVolume.",
-    initial_status=pending,
+    initial_status=lambda _obj: {"phase": "Pending"},
     validate=validate_claim,
     has_status=True,
     short_names=("pvc",),
@@ -104,7 +94,7 @@ VOLUME = Strategy(
     resource=resources.PERSISTENT_VOLUMES,
     struct="PersistentVolume",
     description="A PersistentVolume is storage that is independent of the pods that use it.",
-    initial_status=pending,
+    initial_status=lambda _obj: {"phase": "Pending"},
     validate=validate_volume,
     has_status=True,
     short_names=("pv",),

@@ -15,15 +15,11 @@ from kuberuntime.objects.field import FieldError, invalid, render
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.texts import jsonpath
-from localkube.apiserver.custom import definition_rules
 from localkube.apiserver.custom.structural import Structural
 from localkube.apiserver.model.kind import Column, Kind, Operation, ScalePaths, Schema
 from localkube.apiserver.tables import table
 from localkube.apiserver.types import schemas, typed
 from localkube.apiserver.types.schemas import unknown_fields
-
-validate_crd = definition_rules.validate
-ignored_rules = definition_rules.ignored_rules
 
 IDENTITY = ("apiVersion", "kind", "metadata")
 

@@ -16,14 +16,10 @@ INT64: Final = 2**63
 SCHEMA: Final = "v1.JSONSchemaProps"
 
 
-def _is_integer(value: JSON) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -INT64 <= value < INT64
-
-
 TYPES: Final[dict[str, Callable[[JSON], bool]]] = {
     "string": lambda value: isinstance(value, str),
     "bool": lambda value: isinstance(value, bool),
-    "int64": _is_integer,
+    "int64": lambda value: isinstance(value, int) and not isinstance(value, bool) and -INT64 <= value < INT64,
     "float64": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "[]string": lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
     "[]v1.JSON": lambda value: isinstance(value, list),

@@ -28,7 +28,8 @@ class Authenticator:
 
     def check(self, headers: Mapping[str, str]) -> StatusError | None:
         """Return the error for a request with these headers, or None if the request is accepted."""
-        if headers.get("host", "").lower() not in self._hosts():
+        hosts = (f"127.0.0.1:{self.port}", f"localhost:{self.port}", f"[::1]:{self.port}")
+        if headers.get("host", "").lower() not in hosts:
             return _forbidden("the Host header does not match this server")
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
             return _forbidden("requests from web pages are not allowed")
@@ -36,9 +37,6 @@ class Authenticator:
         if scheme.lower() != "bearer" or not hmac.compare_digest(_bytes(token.strip()), _bytes(self.token)):
             return apierrors.unauthorized()
         return None
-
-    def _hosts(self) -> tuple[str, ...]:
-        return f"127.0.0.1:{self.port}", f"localhost:{self.port}", f"[::1]:{self.port}"
 
 
 def _bytes(text: str) -> bytes:

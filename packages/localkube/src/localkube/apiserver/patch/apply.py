@@ -7,7 +7,6 @@ If an apply changes nothing, `ownership.settle` returns the live object.
 
 from collections.abc import Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects.field import render
@@ -29,7 +28,7 @@ def apply(
     entries = _entries(kind, live, writer)
     try:
         fields = ownership.tracked(kind, objectfields.of_applied(kind.schema, applied), writer.subresource)
-        merged = _merge(kind.schema, _without_entries(before), applied)
+        merged = _merge(kind.schema, ownership.with_entries(before, ()), applied)
     except pathelements.DuplicateKeysError as error:
         place = pathelements.place_of_duplicate(kind.schema, applied)
         raise apierrors.bad_request(
@@ -45,7 +44,7 @@ def apply(
     allowed = ownership.own_fields(kind, before, writer.manager)
     others = _settle_conflicts(kind, (before, merged), others, allowed, force=force)
     merged = ownership.updated(merged, applied, writer.manager)
-    if live is not None and merged == _without_entries(live):  # an apply without changes retains the time
+    if live is not None and merged == ownership.with_entries(live, ()):  # an apply without changes retains the time
         writer = replace(writer, time=mine.writer.time if mine is not None else "")
     return ownership.with_entries(merged, [*others, Entry(writer, fields)])
 
@@ -62,10 +61,6 @@ def _entries(kind: Kind, live: JSONObject | None, writer: Writer) -> list[Entry]
     return [Entry(first, fields)]
 
 
-def _without_entries(obj: JSONObject) -> JSONObject:
-    return ownership.with_entries(obj, ())
-
-
 def _settle_conflicts(
     kind: Kind, change: tuple[JSONObject, JSONObject], others: Sequence[Entry], allowed: FieldSet, *, force: bool
 ) -> list[Entry]:
@@ -75,7 +70,7 @@ def _settle_conflicts(
     is a conflict.
     """
     before, merged = change
-    difference = objectfields.compare(kind.schema, _without_entries(before), merged)
+    difference = objectfields.compare(kind.schema, ownership.with_entries(before, ()), merged)
     changed = fieldset.union(difference.added, difference.modified)
     disputed = fieldset.difference(changed, allowed)
     conflicts = [Entry(other.writer, fieldset.intersection(other.fields, disputed)) for other in others]
@@ -160,49 +155,29 @@ def _prune(schema: Schema, value: JSON, last: FieldSet, kept: FieldSet) -> JSON:
     if not fieldset.children(last) or not pathelements.is_granular(schema, value):
         return value
     if isinstance(value, dict):
-        result = {}
-        for name, child in value.items():
-            described, is_named = pathelements.child_schema(schema, name), pathelements.is_named(schema, name)
-            rest = _prune_child(described, child, _Owners.of(f"f:{name}", last, kept, is_named=is_named))
-            if rest is not _GONE:
-                result[name] = rest
-        return result
+        children = {
+            name: _prune_child(schema, f"f:{name}", child, last, kept, is_named=pathelements.is_named(schema, name))
+            for name, child in value.items()
+        }
+        return {name: rest for name, rest in children.items() if rest is not _GONE}
     try:
         items = pathelements.keyed(schema, value)
     except pathelements.DuplicateKeysError:
         return value
-    described = schema.items or pathelements.OPEN
-    rests = [
-        _prune_child(described, item, _Owners.of(element, last, kept, is_named=False))
-        for element, item in items.items()
-    ]
+    rests = [_prune_child(schema, element, item, last, kept, is_named=False) for element, item in items.items()]
     return [rest for rest in rests if rest is not _GONE]
 
 
 _GONE = object()
 
 
-class _Owners(Struct, frozen=True):
-    """The field sets of a child: the previously applied fields, and the currently owned fields."""
-
-    last: FieldSet | None
-    kept: FieldSet
-    is_owned: bool
-    abandoned: bool
-
-    @classmethod
-    def of(cls, element: str, last: FieldSet, kept: FieldSet, *, is_named: bool) -> "_Owners":
-        """Return the sets of a child. A field is retained as long as any part of it has an owner."""
-        before, now = last.get(element), kept.get(element)
-        was_applied = before is not None and (is_named or fieldset.is_member(before))
-        is_owned = now is not None and (is_named or fieldset.is_member(now))
-        return cls(before, now if now is not None else fieldset.NOTHING, is_owned, was_applied and not is_owned)
-
-
-def _prune_child(schema: Schema, child: JSON, owners: _Owners) -> JSON:
-    if owners.last is None:
+def _prune_child(schema: Schema, element: str, child: JSON, last: FieldSet, kept: FieldSet, *, is_named: bool) -> JSON:
+    """Return what remains of a part. A field is retained as long as any part of it has an owner."""
+    before, now = last.get(element), kept.get(element)
+    if before is None:
         return child
-    if owners.abandoned:
+    is_owned = now is not None and (is_named or fieldset.is_member(now))
+    if not is_owned and (is_named or fieldset.is_member(before)):
         return _GONE
-    rest = _prune(schema, child, owners.last, owners.kept)
-    return _GONE if child and rest in ({}, []) and not owners.is_owned else rest
+    rest = _prune(pathelements.part_schema(schema, element), child, before, now or {})
+    return _GONE if child and rest in ({}, []) and not is_owned else rest

@@ -19,7 +19,6 @@ from kuberuntime.objects.meta import JSON
 FieldSet: TypeAlias = dict[str, "FieldSet"]
 
 MEMBER: Final = "."
-NOTHING: Final[FieldSet] = {}
 
 LEVELS: Final = MAX_DEPTH - 5
 """The maximum depth of a field set in an object. The path to `metadata.managedFields[0].fieldsV1` has five levels."""
@@ -99,24 +98,22 @@ def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
     ['.spec[name="a"]', '.spec[name="a"].image']
     """
     for element, node in sorted(children(fields).items()):
-        path = prefix + _format(element)
+        path = prefix + (f".{element[2:]}" if element.startswith("f:") else label(element))
         if is_member(node):
             yield path
         yield from paths(node, path)
 
 
-def _format(element: str) -> str:
+def label(element: str) -> str:
+    """Format the path element of a list item as in API server messages.
+
+    >>> label('k:{"name":"main"}'), label('v:"a"'), label("i:0")
+    ('[name="main"]', '[="a"]', '[0]')
+    """
     mark, _, text = element.partition(":")
-    match mark:
-        case "f":
-            return f".{text}"
-        case "k":
-            pairs = msgspec.json.decode(text, type=dict[str, object])
-            return "[" + ",".join(f"{name}={render(value)}" for name, value in pairs.items()) + "]"
-        case "v":
-            return f"[={text}]"
-        case _:
-            return f"[{text}]"
+    if mark != "k":
+        return f"[={text}]" if mark == "v" else f"[{text}]"
+    return f"[{','.join(f'{key}={render(value)}' for key, value in msgspec.json.decode(text).items())}]"
 
 
 INDEX: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)

@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kuberuntime.manifests import nesting
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model.kind import Kind
 from localkube.apiserver.patch import fieldset, objectfields, pathelements
@@ -174,7 +175,7 @@ MANAGER: Final = "kubectl"
 
 def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
     """Return fields of other owners that the manager may change without a conflict."""
-    text = _annotation(live)
+    text = meta.annotations(live).get(ANNOTATION)
     if manager != MANAGER or text is None:
         return {}
     try:
@@ -192,14 +193,8 @@ def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
 
 def updated(obj: JSONObject, applied: JSONObject, manager: str) -> JSONObject:
     """Return the object. If it has the annotation for the applied configuration, update the annotation."""
-    if manager != MANAGER or _annotation(obj) is None:
+    if manager != MANAGER or ANNOTATION not in meta.annotations(obj):
         return obj
     metadata = obj["metadata"]
     annotations = metadata["annotations"] | {ANNOTATION: encode(applied).decode() + "\n"}
     return {**obj, "metadata": {**metadata, "annotations": annotations}}
-
-
-def _annotation(obj: JSONObject) -> str | None:
-    annotations = (obj.get("metadata") or {}).get("annotations") or {}
-    text: str | None = annotations.get(ANNOTATION)
-    return text

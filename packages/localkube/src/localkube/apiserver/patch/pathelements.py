@@ -5,11 +5,10 @@ Scalars and atomic values are not split. They are leaves of field sets and are r
 
 from typing import Final
 
-import msgspec
-
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON
 from localkube.apiserver.model.kind import Schema
+from localkube.apiserver.patch.fieldset import label
 
 OPEN: Final = Schema("any")
 
@@ -59,18 +58,6 @@ def keyed(schema: Schema, items: list[JSON]) -> dict[str, JSON]:
             raise DuplicateKeysError(f"duplicate entries for key {label(element)}")
         result[element] = item
     return result
-
-
-def label(element: str) -> str:
-    """Format the path element of a list item as in API server messages.
-
-    >>> label('k:{"name":"main"}'), label('v:"a"')
-    ('[name="main"]', '[="a"]')
-    """
-    mark, _, text = element.partition(":")
-    if mark != "k":
-        return f"[={text}]"
-    return f"[{','.join(f'{key}={render(value)}' for key, value in msgspec.json.decode(text).items())}]"
 
 
 def place_of_duplicate(schema: Schema, value: JSON, path: str = "") -> str:

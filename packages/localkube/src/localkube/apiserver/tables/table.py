@@ -5,9 +5,9 @@ list metadata if there are several objects.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import duration, meta
 from kuberuntime.objects.field import invalid
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import apierrors
@@ -67,37 +67,5 @@ def age(timestamp: str | None, now: datetime) -> str:
         return UNKNOWN
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return human_duration((now - moment).total_seconds())
-
-
-MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
-
-DURATION_STEPS = (
-    # the limit in seconds, the large unit, and the small unit (None if omitted)
-    (2 * MINUTE, (1, "s"), None),
-    (10 * MINUTE, (MINUTE, "m"), (1, "s")),
-    (3 * HOUR, (MINUTE, "m"), None),
-    (8 * HOUR, (HOUR, "h"), (MINUTE, "m")),
-    (2 * DAY, (HOUR, "h"), None),
-    (8 * DAY, (DAY, "d"), (HOUR, "h")),
-    (2 * YEAR, (DAY, "d"), None),
-    (8 * YEAR, (YEAR, "y"), (DAY, "d")),
-    (float("inf"), (YEAR, "y"), None),
-)
-
-
-def human_duration(seconds: float) -> str:
-    """Format a duration with at most two units.
-
-    >>> human_duration(7), human_duration(190), human_duration(3 * 86400 + 7200)
-    ('7s', '3m10s', '3d2h')
-    """
-    if seconds < -1:
-        return "<invalid>"
-    whole = max(0, int(seconds))
-    large, small = next((large, small) for limit, large, small in DURATION_STEPS if whole < limit)
-    text = f"{whole // large[0]}{large[1]}"
-    if small is None:
-        return text
-    rest = whole % large[0] // small[0]
-    return f"{text}{rest}{small[1]}" if rest else text
+    length = now - moment
+    return "<invalid>" if length < timedelta(seconds=-1) else duration.human(length)

@@ -1,14 +1,11 @@
 """Tests that tables are aligned, ages have the kubectl format, and documents retain their names."""
 
-from datetime import UTC, datetime, timedelta
-
-import pytest
+from datetime import UTC, datetime
 
 from kuberuntime.objects.quantity import parse
 from lwsctl.cli.views import output
 from lwsctl.model import groups
 from lwsctl.model import leaderworkerset as sets
-from lwsctl.views import wording
 from lwsctl.views.document import document as build
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
@@ -17,26 +14,6 @@ NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 def rank(index: int, **changes: object) -> groups.Rank:
     given = {"group": 0, "index": index, "pod": f"web-0-{index}", "state": "Running", "is_ready": True}
     return groups.Rank(**{**given, "created": "2026-01-01T00:00:00Z", **changes})  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-5, "0s"),
-        (119, "119s"),
-        (120, "2m"),
-        (200, "3m20s"),
-        (900, "15m"),
-        (4 * 3600 + 600, "4h10m"),
-        (30 * 3600, "30h"),
-        (3 * 86400, "3d"),
-        (3 * 86400 + 7200, "3d2h"),
-        (100 * 86400, "100d"),
-        (800 * 86400, "2y70d"),
-    ],
-)
-def test_durations_have_at_most_two_units(seconds: int, text: str) -> None:
-    assert wording.duration(timedelta(seconds=seconds)) == text
 
 
 def test_reason_column_is_omitted_when_empty() -> None:
