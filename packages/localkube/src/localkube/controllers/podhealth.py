@@ -7,6 +7,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 
 
+def min_ready_seconds(workload: JSONObject) -> int:
+    """Return `spec.minReadySeconds`, or 0 if it is absent."""
+    return int(meta.spec(workload).get("minReadySeconds") or 0)
+
+
 def phase(pod: JSONObject) -> str:
     """Return `status.phase`, or an empty string if it is not set."""
     return str(meta.status(pod).get("phase") or "")

@@ -74,12 +74,6 @@ def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *
     return with_entries(new, kept)
 
 
-def is_reset(sent: JSONObject) -> bool:
-    """Return whether a client removes all entries with `[]` or `[{}]`."""
-    entries = (sent.get("metadata") or {}).get("managedFields")
-    return entries in ([], [{}])
-
-
 def settle(old: JSONObject, new: JSONObject) -> JSONObject:
     """Return `old` if `new` differs only in the times of its entries, because such a write has no effect."""
     new_metadata, old_metadata = new["metadata"], old["metadata"]

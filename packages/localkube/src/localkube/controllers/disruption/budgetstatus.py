@@ -34,7 +34,7 @@ class ObservedBudget(Struct, frozen=True, kw_only=True):
 def build(observed: ObservedBudget) -> JSONObject:
     """Build the whole status. If it cannot be computed, evictions are not permitted."""
     budget = observed.budget
-    if observed.failure and _needs_scale(budget):
+    if observed.failure and not isinstance(meta.spec(budget).get("minAvailable"), int):  # only a number needs no scale
         kept = meta.status(budget) | {"disruptionsAllowed": 0, "observedGeneration": meta.generation(budget)}
         return kept | {"conditions": _conditions(observed, ("False", "SyncFailed", observed.failure))}
     disrupted = _disrupted(observed)
@@ -58,11 +58,6 @@ def next_check(status: JSONObject, now: datetime) -> float | None:
     """Return the seconds until the first granted eviction stops counting, or None if there is none."""
     moments = [timestamps.parse(text) for text in (status.get("disruptedPods") or {}).values()]
     return max((min(moments) + DELETION_TIMEOUT - now).total_seconds(), 0.0) + 1 if moments else None
-
-
-def _needs_scale(budget: JSONObject) -> bool:
-    """Return whether the number of expected pods depends on the controllers instead of the existing pods."""
-    return not isinstance(meta.spec(budget).get("minAvailable"), int)
 
 
 def _amounts(observed: ObservedBudget) -> tuple[int, int]:

@@ -78,7 +78,7 @@ def node_names(settings: NodeSettings) -> list[str]:
     >>> node_names(NodeSettings(count=2))
     ['node-0', 'node-1']
     """
-    return [_node_name(index) for index in range(settings.total)]
+    return [f"node-{index}" for index in range(settings.total)]
 
 
 def capacity_of(settings: NodeSettings) -> dict[str, str]:
@@ -88,7 +88,7 @@ def capacity_of(settings: NodeSettings) -> dict[str, str]:
 
 def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
     """Build one node with its status."""
-    name = _node_name(index)
+    name = f"node-{index}"
     settings = settings.sort(index)
     machine = platform.uname()
     system, architecture = machine.system.lower(), ARCHITECTURES.get(machine.machine, machine.machine)
@@ -149,10 +149,6 @@ async def _remove_node(client: Client, node: JSONObject) -> None:
         await client.delete(NODES, meta.key(node), uid=meta.uid(node))
     except NotFoundError:
         return
-
-
-def _node_name(index: int) -> str:
-    return f"node-{index}"
 
 
 def _status_differs(live: JSONObject, desired: JSONObject) -> bool:

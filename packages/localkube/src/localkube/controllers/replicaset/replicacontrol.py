@@ -59,7 +59,7 @@ def plan(observed: ObservedReplicaSet) -> Plan:
         actions = (Finally(actions=together(changes), on_failure=(failed,)),)
     actions += changed_status(REPLICA_SETS, replicaset, status)
     active = filter(is_active, observed.pods)
-    return Plan(actions, podhealth.next_available(active, _min_ready_seconds(replicaset), observed.now))
+    return Plan(actions, podhealth.next_available(active, podhealth.min_ready_seconds(replicaset), observed.now))
 
 
 def build_pod(replicaset: JSONObject, name: str) -> JSONObject:
@@ -81,7 +81,7 @@ def build_status(observed: ObservedReplicaSet) -> JSONObject:
     replicaset = observed.replicaset
     active = [pod for pod in observed.pods if is_active(pod)]
     template_labels = meta.labels(meta.spec(replicaset)["template"]).items()
-    seconds = _min_ready_seconds(replicaset)
+    seconds = podhealth.min_ready_seconds(replicaset)
     failures = [
         condition for condition in meta.status(replicaset).get("conditions") or () if condition["type"] == FAILURE
     ]
@@ -129,10 +129,6 @@ def _with_failure(observed: ObservedReplicaSet, status: JSONObject, reason: str)
     since = old["lastTransitionTime"] if old else timestamps.render(observed.now)
     failure = {"type": FAILURE, "status": "True", "reason": reason, "message": "{error}", "lastTransitionTime": since}
     return {"status": status | {"conditions": [failure]}}
-
-
-def _min_ready_seconds(replicaset: JSONObject) -> int:
-    return int(meta.spec(replicaset).get("minReadySeconds") or 0)
 
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"

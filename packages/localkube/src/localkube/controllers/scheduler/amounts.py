@@ -1,13 +1,13 @@
 """Represents resource amounts as integers, for pod requests and node capacity.
 
-CPU is in thousandths, and other resources are in units, rounded up. A pod's request is the sum of its containers and
-sidecars, or its largest init container with earlier sidecars, plus the overhead and `pods: 1`.
+CPU is in thousandths, and other resources are in units, rounded up. The request of a pod includes its overhead and
+`pods: 1`.
 """
 
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from kuberuntime.objects import meta, quantity
+from kuberuntime.objects import meta, podrequests, quantity
 from kuberuntime.objects.meta import JSON, JSONObject
 
 Amounts: TypeAlias = Mapping[str, int]
@@ -31,31 +31,10 @@ def parse(resources: Mapping[str, JSON] | None) -> dict[str, int]:
 def pod_requests(pod: JSONObject) -> dict[str, int]:
     """Return the amounts that must be free on a node for the pod."""
     spec = meta.spec(pod)
-    sidecars: dict[str, int] = {}
-    starting: dict[str, int] = {}
-    for container in spec.get("initContainers") or []:
-        requests = _container_requests(container)
-        if container.get("restartPolicy") == "Always":
-            sidecars = add(sidecars, requests)
-            starting = largest(starting, sidecars)
-        else:
-            starting = largest(starting, add(sidecars, requests))
-    running = sidecars
-    for container in spec.get("containers") or []:
-        running = add(running, _container_requests(container))
     whole_pod = spec.get("resources") or {}
-    total = largest(running, starting) | parse(whole_pod.get("limits")) | parse(whole_pod.get("requests"))
-    return add(total, parse(spec.get("overhead"))) | {PODS: 1}
-
-
-def add(left: Amounts, right: Amounts) -> dict[str, int]:
-    """Add amounts by name."""
-    return {name: left.get(name, 0) + right.get(name, 0) for name in left.keys() | right.keys()}
-
-
-def largest(left: Amounts, right: Amounts) -> dict[str, int]:
-    """Return the larger amount for each name."""
-    return {name: max(left.get(name, 0), right.get(name, 0)) for name in left.keys() | right.keys()}
+    total = podrequests.effective(spec, _container_requests)
+    total |= parse(whole_pod.get("limits")) | parse(whole_pod.get("requests"))
+    return podrequests.add(total, parse(spec.get("overhead"))) | {PODS: 1}
 
 
 def _container_requests(container: JSONObject) -> dict[str, int]:

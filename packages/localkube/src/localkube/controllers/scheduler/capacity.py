@@ -59,10 +59,6 @@ class ClusterState(Struct):
             _account(state, pod, 1)
         self.nodes[state.name] = state
 
-    def remove_node(self, name: str) -> None:
-        """Remove a node. Its pods remain until they are deleted."""
-        self.nodes.pop(name, None)
-
     def put_namespace(self, name: str, labels: dict[str, str]) -> bool:
         """Store the labels of a namespace. Return whether they changed."""
         if self.namespaces.get(name) == labels:
@@ -70,10 +66,6 @@ class ClusterState(Struct):
         self.namespaces[name] = labels
         self._counts.clear()
         return True
-
-    def remove_namespace(self, name: str) -> None:
-        """Remove a deleted namespace, which does not contain pods."""
-        self.namespaces.pop(name, None)
 
     def place(self, pod: PodInfo, node: str) -> None:
         """Count a pod on the node on which it runs or will run."""

@@ -192,14 +192,14 @@ class Scheduler:
 
     def _node_changed(self, change: Change) -> None:
         if change.new is None:
-            self._cluster.remove_node(meta.name(change.object))
+            self._cluster.nodes.pop(meta.name(change.object), None)  # its pods remain until they are deleted
         else:
             self._cluster.put_node(change.new)
         self._retry(queue.EVERYTHING)
 
     def _namespace_changed(self, change: Change) -> None:
         if change.new is None:
-            self._cluster.remove_namespace(meta.name(change.object))
+            self._cluster.namespaces.pop(meta.name(change.object), None)
         elif self._cluster.put_namespace(meta.name(change.new), meta.labels(change.new)):
             self._retry(queue.POD_RELABELED)
 

@@ -95,11 +95,13 @@ def plan(observed: ObservedStatefulSet) -> Plan:
 def decide(observed: ObservedStatefulSet) -> StatefulSetDecision:
     """Determine the actions for the pods of a StatefulSet, and the content of its status."""
     phases = () if meta.is_deleting(observed.statefulset) else _phases(observed)
+    revisions_in_use = (observed.current, observed.update)
+    counts = status.count(observed.statefulset, observed.pods, revisions_in_use, observed.now)
     return StatefulSetDecision(
         phases=tuple(phase for phase in phases if phase),
-        status=status.build(observed.statefulset, _counts(observed), observed.collisions),
+        status=status.build(observed.statefulset, counts, observed.collisions),
         requeue_after=podhealth.next_available(
-            observed.pods, status.min_ready_seconds(observed.statefulset), observed.now
+            observed.pods, podhealth.min_ready_seconds(observed.statefulset), observed.now
         ),
     )
 
@@ -287,15 +289,11 @@ def _is_ordered(statefulset: JSONObject) -> bool:
 
 
 def _is_available(observed: ObservedStatefulSet, pod: JSONObject) -> bool:
-    return podhealth.is_available(pod, status.min_ready_seconds(observed.statefulset), observed.now)
+    return podhealth.is_available(pod, podhealth.min_ready_seconds(observed.statefulset), observed.now)
 
 
 def _partition(rolling: JSONObject) -> int:
     return int(rolling.get("partition") or 0)
-
-
-def _counts(observed: ObservedStatefulSet) -> status.Counts:
-    return status.count(observed.statefulset, observed.pods, (observed.current, observed.update), observed.now)
 
 
 def pod_done(statefulset: JSONObject, verb: str, pod: str) -> Event:

@@ -26,16 +26,11 @@ class Counts(Struct, frozen=True, kw_only=True):
     update_revision: str
 
 
-def min_ready_seconds(statefulset: JSONObject) -> int:
-    """Return `spec.minReadySeconds`, or 0 if it is absent."""
-    return int(meta.spec(statefulset).get("minReadySeconds") or 0)
-
-
 def count(
     statefulset: JSONObject, pods: Sequence[JSONObject], revisions: tuple[JSONObject, JSONObject], now: datetime
 ) -> Counts:
     """Count the pods of a StatefulSet. `revisions` are the current and the update revision."""
-    seconds = min_ready_seconds(statefulset)
+    seconds = podhealth.min_ready_seconds(statefulset)
     current, update = (meta.name(revision) for revision in revisions)
     created = [pod for pod in pods if podhealth.phase(pod)]  # the API server sets the phase of each pod that it stores
     living = [identity.revision_of(pod) for pod in created if not meta.is_deleting(pod)]

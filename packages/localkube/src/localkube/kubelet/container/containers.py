@@ -149,7 +149,8 @@ class Containers:
         container = podspec.find_container(self._cell.pod, name) or {"name": name}
         try:
             plan = await self._plan(container)
-            await self._check_ports(plan.container)
+            if conflict := await self._port_conflict(plan.container):
+                raise UnrunnableError("PortConflict", conflict)  # noqa: TRY301 - one of the errors below
             await self._launch(plan)
         except (SpecError, ValueError) as error:  # ValueError: the path contains NUL
             self._refuse(name, Waiting(CONFIG_ERROR, str(error)))
@@ -276,11 +277,6 @@ class Containers:
         except HookError as error:
             self._cell.emit("FailedPreStopHook", f"PreStopHook failed: {error}", run.name)
         self._cell.update(run.name, lambda current: replace(current, hook="done"))
-
-    async def _check_ports(self, container: JSONObject) -> None:
-        conflict = await self._port_conflict(container)
-        if conflict:
-            raise UnrunnableError("PortConflict", conflict)
 
     async def _port_conflict(self, container: JSONObject) -> str:
         """Return an error about a declared port that is in use at the pod address, or an empty string."""

@@ -62,7 +62,9 @@ async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOp
     exists = backend.store.get(call.key) is not None
     if not exists and call.served.stored_as in CREATED_BY_PUT and not call.subresource:
         return 201, await create_object(backend, call, sent, write_options), write_options
-    edit = Edit(operation_of(call), lambda _: sent, conditional=is_conditional(call))
+    edit = Edit(
+        operation_of(call), lambda _: sent, conditional=call.served.custom or call.served.stored_as in CONDITIONAL
+    )
     return 200, await edit_object(backend, call, edit, write_options), write_options
 
 
@@ -73,11 +75,6 @@ def operation_of(call: Call) -> Operation:
             return operation
         case _:
             return "update"
-
-
-def is_conditional(call: Call) -> bool:
-    """Return whether an update of the resource requires a resourceVersion."""
-    return call.served.custom or call.served.stored_as in CONDITIONAL
 
 
 async def edit_object(backend: Backend, call: Call, edit: Edit, write_options: WriteOptions) -> JSONObject:

@@ -37,7 +37,7 @@ async def complete(backend: Backend, change: Write, write_options: WriteOptions)
     if change.operation == "create" and call.served.resource == PODS:
         obj = priorities.resolve(backend.store, obj)
     if not change.owned:
-        anew = ownership.is_reset(change.new)
+        anew = meta.metadata(change.new).get("managedFields") in ([], [{}])  # a client removes all entries
         obj = ownership.track(kind, change.old, obj, writer(backend, call, write_options, "Update"), anew=anew)
     attempt = admission.attempt_of(call, change.old, obj, write_options)
     if is_admitted(call):
