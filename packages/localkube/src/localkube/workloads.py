@@ -112,7 +112,7 @@ async def _run_kubelet(
     cluster: Cluster, runner: ProcessRunner, capabilities: Capabilities, caught_up: asyncio.Event
 ) -> None:
     from kuberuntime.controller.eventrecorder import EventRecorder
-    from localkube.faults import faultregistry, nodefaults
+    from localkube.faults import faultmanager, nodefaults
     from localkube.faults.effects import LocalPods
     from localkube.kubelet.kubelet import Kubelet
     from localkube.kubelet.node import podevents
@@ -127,7 +127,7 @@ async def _run_kubelet(
     await nodefaults.restore(faults)
     async with TaskGroup() as tasks:
         pods = LocalPods(faults, runner, kubelet.running)
-        keeper = faultregistry.build_manager(pods, cluster.clock, cluster.parts, tasks)
+        keeper = faultmanager.build_manager(pods, cluster.clock, cluster.parts, tasks)
         cluster.api.attach_faults(keeper.answer)
         tasks.create_task(keeper.run())
         tasks.create_task(events.run())

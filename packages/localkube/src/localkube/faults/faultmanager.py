@@ -2,7 +2,7 @@
 
 The cluster enforces the deadline, so that faults of a killed command also end in time. When the cluster stops, all
 faults are reverted. If the cluster was killed, changes of objects are reverted when it starts again
-(`leavingnodes.restore`).
+(`nodefaults.restore`).
 
 `answer` serves `FAULTS_PATH` (`apiserver/server.py`), which is not part of the Kubernetes API: GET lists faults, POST
 starts a fault, and DELETE reverts all faults, or the fault whose number follows in the path. Every client with the
@@ -12,6 +12,7 @@ token of the cluster can use it.
 import asyncio
 import itertools
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import structlog
@@ -24,8 +25,11 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import apierrors
 from localkube.apiserver.requests import representation
-from localkube.faults.effects import Effect, Undo
+from localkube.faults import containerfaults, nodefaults
+from localkube.faults.componentfaults import ComponentFaults, Part
+from localkube.faults.effects import Effect, LocalPods, Undo
 from localkube.faults.fault import Fault, FaultError, FaultKind, parse
+from localkube.faults.networkfaults import NetworkFaults
 from localkube.kubelet.processes.runner import StartError
 
 MOST: Final = 64
@@ -138,3 +142,26 @@ class FaultManager:
             for number, active in self._active.items()
         ]
         return {"kind": "FaultList", "items": items}
+
+
+def build_manager(
+    pods: LocalPods, clock: Clock, parts: Mapping[FaultKind, Part], tasks: asyncio.TaskGroup
+) -> FaultManager:
+    """Return the manager of the faults that a cluster supports. `tasks` runs the background work of active faults."""
+    packets, removing = NetworkFaults(pods), ComponentFaults(parts)
+    effects: dict[FaultKind, Effect] = {
+        FaultKind.KILL: partial(containerfaults.kill, pods),
+        FaultKind.STOP: partial(containerfaults.stop, pods),
+        FaultKind.STARVE: partial(containerfaults.starve, pods, tasks),
+        FaultKind.PARTITION: packets.lose,
+        FaultKind.LOSE: packets.lose,
+        FaultKind.THROTTLE: packets.lose,
+        FaultKind.DELAY: packets.delay,
+        FaultKind.FILL: partial(containerfaults.fill, pods),
+        FaultKind.DRAIN: partial(nodefaults.remove, pods.client),
+        FaultKind.LOSE_NODE: partial(nodefaults.remove, pods.client),
+        FaultKind.APISERVER: removing.begin,
+        FaultKind.WEBHOOKS: removing.begin,
+        FaultKind.MANAGER: removing.begin,
+    }
+    return FaultManager(effects, clock)

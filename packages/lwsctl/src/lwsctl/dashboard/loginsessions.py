@@ -73,7 +73,7 @@ class LoginSessions:
             raise LoginRejectedError("paste a cluster token")
         user = await self.host.admit(token)
         now = self._clock.monotonic()
-        self._forget(now)
+        self._sessions = {session: login for session, login in self._sessions.items() if now < login.expires_at}
         self._make_room(user)
         session = self._new_secret()
         self._sessions[session] = LoginSession(user, token, now + LONGEST_VISIT, now, self._new_secret())
@@ -110,7 +110,3 @@ class LoginSessions:
             user = max(numbers, key=numbers.__getitem__)
         # Sessions are in login order.
         del self._sessions[next(session for session, visitor in self._sessions.items() if visitor.user == user)]
-
-    def _forget(self, now: float) -> None:
-        for session in [session for session, visitor in self._sessions.items() if now >= visitor.expires_at]:
-            del self._sessions[session]

@@ -33,7 +33,10 @@ def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] =
     annotations, unready = meta.annotations(view.object), _away(view)
     if labels.DISRUPTION_BUDGET not in annotations:
         own = [budget for budget in budgets if group in (None, name_of(groupname.label(budget)))]
-        is_closed = own and all(meta.is_controlled(budget, view.object) and _is_closed(budget) for budget in own)
+        is_closed = own and all(
+            meta.is_controlled(budget, view.object) and meta.spec(budget).get("minAvailable") != OPEN_BUDGET
+            for budget in own
+        )
         return f"its eviction is delayed, because {_phrase(unready)}" if unready and is_closed else ""
     try:
         limit = disruption_limit(DisruptionSettings(), annotations, decode(view.object).spec)
@@ -46,10 +49,6 @@ def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] =
     return (
         f"its eviction is delayed, because {_phrase(unready)} and at most {counted(limit, 'group')} may be unavailable"
     )
-
-
-def _is_closed(budget: JSONObject) -> bool:
-    return meta.spec(budget).get("minAvailable") != OPEN_BUDGET
 
 
 def _away(view: View) -> list[str]:

@@ -18,9 +18,9 @@ def is_as_desired(view: View, selection: Selection, now: datetime) -> bool:
     return verdict_of(view, selection, now) in AS_DESIRED and not groupmoves.is_moving(view)
 
 
-def verdict_of(view: View, selection: Selection, now: datetime, *, ends: bool = False) -> Verdict:
+def verdict_of(view: View, selection: Selection, now: datetime) -> Verdict:
     """Return the verdict for a selection from its view, without a cause."""
-    return judge(of_view(view, selection, ends=ends), now)
+    return judge(of_view(view, selection), now)
 
 
 def of_view(view: View, selection: Selection, *, ends: bool = False, cause: Verdict | None = None) -> HealthFacts:

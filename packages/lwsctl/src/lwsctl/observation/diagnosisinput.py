@@ -103,7 +103,8 @@ async def observe_view(
         tasks.create_task(reader.read_nodes(plain))
         tasks.create_task(reader.read_leader_deployment(plain))
         running = tasks.create_task(reader.read_running(plain)) if not is_brief else None
-    records = [obj for obj in reader.objects.get(resources.CONTROLLER_REVISIONS, ()) if not _is_revision(obj)]
+    revisions = reader.objects.get(resources.CONTROLLER_REVISIONS, ())
+    records = [obj for obj in revisions if labels.TEMPLATE_REVISION_HASH not in meta.labels(obj)]
     evidence = Evidence(events=reader.objects.get(resources.CORE_EVENTS, ()), records=records)
     now = clock.now()
     observed = Observed(
@@ -290,7 +291,3 @@ class Reader:
             return await self._lists.all(replace(query, resource=want.instead))
         except NotFoundError:
             return []
-
-
-def _is_revision(obj: JSONObject) -> bool:
-    return labels.TEMPLATE_REVISION_HASH in meta.labels(obj)

@@ -138,7 +138,7 @@ def lines(plan: ApplyForecast) -> list[str]:
         *_steps(plan),
         *_exhausted(plan),
         *_bounds(plan),
-        *_warnings(plan),
+        *(f"warning: {text}" for text in plan.warnings),
     ]
 
 
@@ -296,7 +296,3 @@ def _bounds(plan: ApplyForecast) -> Iterator[str]:
     yield f"at most {pods}; at least {plan.forecast.available} of {counted(plan.budget.replicas, 'group')} available"
     if (takes := plan.takes) is not None and plan.startup is not None:
         yield f"about {duration(takes)}: {counted(plan.samples, 'group')} started in {duration(plan.startup)} each"
-
-
-def _warnings(plan: ApplyForecast) -> Iterator[str]:
-    yield from (f"warning: {text}" for text in plan.warnings)

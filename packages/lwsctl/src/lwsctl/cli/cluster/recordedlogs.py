@@ -8,7 +8,7 @@ from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from leaderworkerset.api.episode import ContainerEnd, Episode, RankEnd
+from leaderworkerset.api.episode import Episode, RankEnd
 from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli.cluster import recordings
@@ -97,11 +97,7 @@ def _lines(rank: RankEnd, container: str | None) -> Iterator[Sequence[str]]:
     Failed containers are first, and containers without output are omitted.
     """
     own = [container_end for container_end in rank.containers if container in (None, container_end.name)]
-    for container_end in sorted(own, key=lambda container_end: not _failed(container_end)):
+    for container_end in sorted(own, key=lambda container: not any(end.exit_code for end in container.ends)):
         yield from [run for run in container_end.logs if run][-1:]
     if any(container_end.ends for container_end in own):
         yield ()
-
-
-def _failed(container: ContainerEnd) -> bool:
-    return any(end.exit_code for end in container.ends)

@@ -25,7 +25,8 @@ def load(place: ClusterDirectory) -> ClusterOptions | None:
         value: Any = msgspec.json.decode(path.read_bytes())
         if isinstance(value, dict) and isinstance(value.get("stub"), bool):  # the format before --stub had values
             value["stub"] = (MISSING,) if value["stub"] else ()
-        return msgspec.convert(value, ClusterOptions, dec_hook=_decode)
+        # Path is the only option type that JSON does not support.
+        return msgspec.convert(value, ClusterOptions, dec_hook=lambda kind, text: kind(text))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -63,8 +64,3 @@ def difference(options: ClusterOptions, base: ClusterOptions) -> list[str]:
     """Return the command-line arguments for the options that differ from `others`."""
     base_words = set(base.words())
     return [word for word in options.words() if word not in base_words]
-
-
-def _decode(kind: Any, text: Any) -> Any:
-    """Convert a string to a path. Path is the only option type that JSON does not support."""
-    return kind(text)

@@ -73,7 +73,8 @@ def _pool(members: Sequence[Demand], demands: Sequence[Demand], first: int) -> P
     for size, key in sorted((_size(members, key), key) for key in keys):
         repels = {domain.repels for demand in members for domain in demand.domains if domain.key == key}
         repelled = [demand for demand in others if repels & {*demand.pod_labels}]
-        number = _number(demands, key) + _pods(demand for demand in repelled if key not in _domain_keys(demand))
+        outside = (demand for demand in repelled if all(domain.key != key for domain in demand.domains))
+        number = _number(demands, key) + _pods(outside)
         sharing = takers if "" in repels else [demand for demand in takers if demand not in repelled]
         unit *= -(-(size + _pods(sharing)) // unit)  # a domain contains all nodes of its smaller domains
         offset = f"(i-{first})" if first else "i"
@@ -114,10 +115,6 @@ def _number(demands: Iterable[Demand], key: str) -> int:
     for domain in (domain for demand in demands for domain in demand.domains if domain.key == key):
         numbers[domain.owner] = max(numbers.get(domain.owner, 0), domain.number)
     return sum(numbers.values())
-
-
-def _domain_keys(demand: Demand) -> set[str]:
-    return {domain.key for domain in demand.domains}
 
 
 def _pods(demands: Iterable[Demand]) -> int:

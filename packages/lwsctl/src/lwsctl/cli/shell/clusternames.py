@@ -49,14 +49,6 @@ def ask(what: str, where: Mapping[str, str], start: str) -> list[str] | None:
         return []
 
 
-def _namespaces(lists: "_Lists", start: str) -> list[str]:
-    return matching(map(meta.name, lists.read("/api/v1/namespaces")), start)
-
-
-def _nodes(lists: "_Lists", start: str) -> list[str]:
-    return matching(map(meta.name, lists.read("/api/v1/nodes")), start)
-
-
 def _names(lists: "_Lists", start: str) -> list[str]:
     name, *rest = start.split("/")
     if not rest:
@@ -117,6 +109,6 @@ def _credentials(access: Access) -> Credentials:
 
 LISTS: Final[Mapping[str, Callable[[_Lists, str], list[str]]]] = {
     "names": _names,
-    "namespaces": _namespaces,
-    "nodes": _nodes,
+    "namespaces": lambda lists, start: matching(map(meta.name, lists.read("/api/v1/namespaces")), start),
+    "nodes": lambda lists, start: matching(map(meta.name, lists.read("/api/v1/nodes")), start),
 }

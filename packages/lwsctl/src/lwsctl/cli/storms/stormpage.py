@@ -58,7 +58,10 @@ def page(report: StormReport) -> str:
         tag("h2", "Timeline"),
         _timeline(report),
         tag("h2", "Faults"),
-        _table(("After", "Fault", "Error"), _faults(report)),
+        _table(
+            ("After", "Fault", "Error"),
+            ((f"{deed.at:.1f} s", str(deed.step), deed.error) for deed in report.steps),
+        ),
         tag("h2", "Effects on ranks"),
         _table(("After", "Rank", "What", "Why"), _sightings(report)),
     )
@@ -105,10 +108,6 @@ def _bars(row: Row, whole: float) -> Safe:
         for span in row.spans
     ]
     return tag("svg", bars, role="img", aria_label=f"{row.name}: {words}")
-
-
-def _faults(report: StormReport) -> Iterator[tuple[str, ...]]:
-    return ((f"{deed.at:.1f} s", str(deed.step), deed.error) for deed in report.steps)
 
 
 def _sightings(report: StormReport) -> Iterator[tuple[str, ...]]:

@@ -89,7 +89,7 @@ class StormRun:
         await asyncio.sleep(MOMENT)
         with suppress(TimeoutError):
             async with timeouts.within(settle):
-                await followed.until(self._are_all_ready)
+                await followed.until(lambda: not self._new_problems() or None)
         self.report.unready = self._new_problems()
         if not self.report.unready:
             last = self.report.effects.without(self.report.before).last_ready()
@@ -166,14 +166,9 @@ class StormRun:
         if self._began is not None:
             self.report.effects.see(self._elapsed(), change.old, change.new)
 
-    def _problems(self) -> list[str]:
-        return [text for view in self._sets.views() for text in unsettled(view)]
-
     def _new_problems(self) -> list[str]:
-        return new_problems(self._problems(), self.report.before)
-
-    def _are_all_ready(self) -> bool | None:
-        return not self._new_problems() or None
+        problems = [text for view in self._sets.views() for text in unsettled(view)]
+        return new_problems(problems, self.report.before)
 
     def _elapsed(self) -> float:
         return self._now() - (self._began or 0.0)

@@ -22,7 +22,9 @@ def escaped(text: str) -> str:
     >>> escaped("\x1b[2J\a done\r\n")
     '^[[2J\\x07 done\\r\\n'
     """
-    return text if text.isprintable() else "".join(map(_shown, text))
+    if text.isprintable():
+        return text
+    return "".join(NAMED.get(character) or untrustedtext.visible(character) for character in text)
 
 
 def lines(text: str) -> str:
@@ -41,10 +43,6 @@ def print_states(*texts: str) -> None:
     is_painted = is_colored(sys.stdout)
     for text in texts:
         click.echo(painted(lines(text)) if is_painted else lines(text))
-
-
-def _shown(character: str) -> str:
-    return NAMED.get(character) or untrustedtext.visible(character)
 
 
 COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)

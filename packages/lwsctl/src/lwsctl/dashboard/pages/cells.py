@@ -186,10 +186,10 @@ def _evidence(lines: Iterable[str]) -> Iterator[Safe]:
             yield from (joined(sentence(line)) for line in group)
 
 
-def cause_piece(key: str, diagnosis: Diagnosis) -> Fragment:
+def cause_piece(diagnosis: Diagnosis) -> Fragment:
     """Return the fragment of a diagnosis, which is empty for a healthy set. Screen readers announce its changes."""
     section = None if diagnosis.verdict in AS_DESIRED else cause(diagnosis)
-    return Fragment(key, tag("div", section, id=key), announcement=announcement(diagnosis))
+    return Fragment("cause-text", tag("div", section, id="cause-text"), announcement=announcement(diagnosis))
 
 
 def announcement(diagnosis: Diagnosis) -> str:

@@ -33,7 +33,7 @@ def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     return {
         "trouble": cells.trouble(snapshot),
         "head": [setheader.piece(snapshot, whole, data_actions=availableactions.of_whole(whole))],
-        "cause": [cells.cause_piece("cause-text", whole.diagnosis)],
+        "cause": [cells.cause_piece(whole.diagnosis)],
         "rows": [_row(snapshot, part, has_slices=has_slices) for part in whole.parts],
         "scale-role": [_role(name, groups) for name, groups in availableactions.roles(whole).items()],
     }

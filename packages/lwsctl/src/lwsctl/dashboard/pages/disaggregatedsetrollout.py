@@ -30,7 +30,7 @@ def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     return {
         "trouble": cells.trouble(snapshot),
         "head": [setheader.piece(snapshot, whole)],
-        "cause": [cells.cause_piece("cause-text", whole.diagnosis)],
+        "cause": [cells.cause_piece(whole.diagnosis)],
         "rows": [_row(role, _parts(whole, role), newest) for role in whole.roles],
     }
 

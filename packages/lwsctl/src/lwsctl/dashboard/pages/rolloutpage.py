@@ -119,7 +119,7 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
             drawing("rollout-picture", steps, course),
             _basis(progress, plan),
         ],
-        "cause": [] if progress.is_complete else [cells.cause_piece("cause-text", view.diagnosis)],
+        "cause": [] if progress.is_complete else [cells.cause_piece(view.diagnosis)],
         "change": [_change(change)],
         "steps": _steps(plan),
         "rows": [_row(group, steps[str(group.name)]) for group in view.groups],

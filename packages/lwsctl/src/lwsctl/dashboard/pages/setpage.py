@@ -108,7 +108,7 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
         "trouble": cells.trouble(snapshot),
         "head": [_head(snapshot, view)],
         "facts": [setheader.facts(view), *_advances(view, snapshot.now)],
-        "cause": [cells.cause_piece("cause-text", view.diagnosis)],
+        "cause": [cells.cause_piece(view.diagnosis)],
     }
     if address.form is PageForm.TABLE:
         return rendering | ranktable.render(view, facts, snapshot.now)

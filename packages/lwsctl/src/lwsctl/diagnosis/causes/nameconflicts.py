@@ -49,16 +49,11 @@ def _warnings(observed: Observed, pattern: re.Pattern[str]) -> Iterator[tuple[Wa
     if meta.is_deleting(view.object):
         return
     uid = meta.uid(view.object)
-    for warning in sorted(
-        observed.warnings.about(view.namespace, "LeaderWorkerSet", view.name), key=_last, reverse=True
-    ):
+    warnings = observed.warnings.about(view.namespace, "LeaderWorkerSet", view.name)
+    for warning in sorted(warnings, key=lambda warning: warning.last, reverse=True):
         match = pattern.fullmatch(warning.message)
         if match is not None and warning.uid == uid and observed.now - warning.last <= LONGEST_SILENCE:
             yield warning, match
-
-
-def _last(warning: WarningEvent) -> str:
-    return warning.last.isoformat()
 
 
 def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:

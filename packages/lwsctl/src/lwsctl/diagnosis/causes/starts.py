@@ -158,7 +158,8 @@ def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[
 
     If no run is recorded, return the command that shows events.
     """
-    run, rank = recreations.recorded_run(observed.view, recreation), _failed_rank(group, recreation)
+    run = recreations.recorded_run(observed.view, recreation)
+    rank = next((rank for rank in group.ranks if rank.index == recreation.failed_rank), None)
     if run is None or rank is None:
         return (observed.lws(f"events {observed.view.name}/{group.name}"),)
     meaning = () if recreation.killed else exits.advice(observed, rank, run)  # it exited because of a signal
@@ -172,10 +173,6 @@ def _recorded(observed: Observed, recreation: Recreations) -> tuple[RecordedRun 
     if run is None or known is None:
         return None, recreation
     return known, replace(recreation, failure=f"{run.container}: {exits.described(run.end)}")
-
-
-def _failed_rank(group: Group, recreation: Recreations) -> Rank | None:
-    return next((rank for rank in group.ranks if rank.index == recreation.failed_rank), None)
 
 
 def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:

@@ -187,7 +187,8 @@ def without_secrets(kind: Resource, obj: JSONObject) -> JSONObject:
     if annotations:
         own["annotations"] = annotations
     if kind == SECRETS:
-        return head | {"type": obj.get("type", ""), "keys": _keys(obj.get("data") or {})}
+        keys = {name: _end(name, text) for name, text in sorted((obj.get("data") or {}).items())}
+        return head | {"type": obj.get("type", ""), "keys": keys}
     rest = {name: value for name, value in obj.items() if name not in head}
     if kind in OF_CLUSTER and kind != OPERATORS:
         return head | rest
@@ -196,11 +197,6 @@ def without_secrets(kind: Resource, obj: JSONObject) -> JSONObject:
         rest["data"] = mask.data(obj.get("data") or {})
     masked_object: JSONObject = mask.object(head | rest)
     return masked_object
-
-
-def _keys(data: dict[str, str]) -> dict[str, str]:
-    """Return a description of each key in a Secret, which is the name, or the expiry time of a certificate."""
-    return {name: _end(name, text) for name, text in sorted(data.items())}
 
 
 def _end(name: str, text: str) -> str:

@@ -139,7 +139,7 @@ class GroupMove(Struct):
 
         Return None while the command must wait.
         """
-        old = next((leader for leader in _leaders(view) if leader.uid == self.leader.uid), None)
+        old = next((rank for rank in view.ranks if rank.uid == self.leader.uid), None)
         if old is not None:
             is_going = meta.is_deleting(old.object or {})
             if not is_going and not groupmoves.is_moving(view) and asyncio.get_running_loop().time() > latest:
@@ -165,10 +165,6 @@ class GroupMove(Struct):
     @property
     def _named(self) -> str:
         return ", ".join(sorted(self.nodes))
-
-
-def _leaders(view: View) -> Iterator[Rank]:
-    return (rank for group in view.groups for rank in group.ranks[:1] if rank.object is not None)
 
 
 def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:

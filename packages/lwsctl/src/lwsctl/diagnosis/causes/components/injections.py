@@ -4,7 +4,6 @@ from typing import Final
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.terminations import ContainerFailure
 from lwsctl.diagnosis import exits, ranks
 from lwsctl.diagnosis.causes.starts import warming
 from lwsctl.diagnosis.finding import Finding, cause
@@ -49,9 +48,8 @@ def injection_is_unready(observed: Observed) -> Finding | None:
         failed = next((run for run in rank.deaths[:1] if run.container in names), None)
         blocking = next((name for name in names if failed is None and _blocks(rank, name, names)), None)
         if failed is not None:
-            return _finding(
-                observed, rank, failed.container, f"fails with {exits.described(failed.end)}{_error(failed)}"
-            )
+            error = ranks.quote(podstate.quotation(failed.end))
+            return _finding(observed, rank, failed.container, f"fails with {exits.described(failed.end)}{error}")
         if blocking is None:
             continue
         probes = ranks.messages(observed, rank, "Unhealthy")
@@ -75,10 +73,6 @@ def _finding(observed: Observed, rank: Rank, container: str, text: str) -> Findi
         ),
         verdict=Verdict.STUCK if is_ill else warming(observed, rank),
     )
-
-
-def _error(run: ContainerFailure) -> str:
-    return ranks.quote(podstate.quotation(run.end))
 
 
 def _status(rank: Rank, name: str) -> JSONObject:
