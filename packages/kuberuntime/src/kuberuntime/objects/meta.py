@@ -119,6 +119,11 @@ def by_age(obj: Mapping[str, Any]) -> tuple[str, str]:
     return created(obj), name(obj)
 
 
+def owners(obj: Mapping[str, Any]) -> list[OwnerReference]:
+    """Return the owner references."""
+    return (obj.get("metadata") or _NONE).get("ownerReferences") or []
+
+
 def controller_of(obj: Mapping[str, Any]) -> OwnerReference | None:
     """Return the owner reference to the controller, or None if there is no controller."""
     references: list[OwnerReference] = (obj.get("metadata") or _NONE).get("ownerReferences") or []

@@ -65,13 +65,11 @@ def content(obj: JSONObject) -> JSONObject:
 def merged(kind: Resource, desired: JSONObject, live: JSONObject) -> JSONObject:
     """Return the replacement for the live object, with the desired fields and the fields of other writers."""
     theirs = {name: text for name, text in meta.annotations(live).items() if name != INJECT}
-    owners = [
-        owner for owner in meta.metadata(live).get("ownerReferences") or [] if owner.get("kind") != OPERATORS.kind
-    ]
+    owners = [owner for owner in meta.owners(live) if owner.get("kind") != OPERATORS.kind]
     own = meta.metadata(live) | {
         "labels": {**meta.labels(live), **meta.labels(desired)},
         "annotations": {**theirs, **meta.annotations(desired)},
-        "ownerReferences": [*owners, *(meta.metadata(desired).get("ownerReferences") or [])],
+        "ownerReferences": [*owners, *meta.owners(desired)],
     }
     kept = {name: live[name] for name in ("status", *KEPT.get(kind, ())) if name in live}
     result = desired | kept | {"metadata": own}

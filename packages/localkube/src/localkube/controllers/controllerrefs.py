@@ -101,13 +101,13 @@ async def is_alive(client: Client, resource: Resource, owner: JSONObject) -> boo
 
 def adopt(resource: Resource, owner: JSONObject, orphan: JSONObject) -> Patch:
     """Set the owner as the controller of an object."""
-    owners = [*_owners(orphan), meta.controller_reference(owner)]
+    owners = [*meta.owners(orphan), meta.controller_reference(owner)]
     return guarded_patch(resource, orphan, {"metadata": {"ownerReferences": owners}})
 
 
 def release(resource: Resource, owner: JSONObject, obj: JSONObject) -> Patch:
     """Remove the owner from the owners of an object."""
-    owners = [reference for reference in _owners(obj) if reference.get("uid") != meta.uid(owner)]
+    owners = [reference for reference in meta.owners(obj) if reference.get("uid") != meta.uid(owner)]
     return guarded_patch(resource, obj, {"metadata": {"ownerReferences": owners}})
 
 
@@ -120,7 +120,3 @@ async def plan_owners(
     released = [release(members, owner, obj) for obj in claimed.released]
     may_adopt = bool(claimed.adopted) and await is_alive(client, owners, owner)
     return Plan((*released, *(adopt(members, owner, obj) for obj in claimed.adopted if may_adopt)))
-
-
-def _owners(obj: JSONObject) -> list[JSONObject]:
-    return meta.metadata(obj).get("ownerReferences") or []

@@ -34,7 +34,6 @@ def _is_orphan(child: JSONObject, obj: JSONObject, suffix: str) -> bool:
 
 
 def _adoption(resource: Resource, orphan: JSONObject, obj: JSONObject) -> Patch:
-    others = meta.metadata(orphan).get("ownerReferences") or []
-    change = {"metadata": {"ownerReferences": [*others, owner_reference(obj)]}}
+    change = {"metadata": {"ownerReferences": [*meta.owners(orphan), owner_reference(obj)]}}
     failed = disaggregatedsetevents.failed_adoption(obj, resource.kind, meta.name(orphan))
     return guarded_patch(resource, orphan, change, if_present=True, on_failure=(failed,))

@@ -13,7 +13,7 @@ only if it differs.
 from typing import NamedTuple
 
 from kuberuntime.objects import appliedfields, meta
-from kuberuntime.objects.meta import UID, JSONObject
+from kuberuntime.objects.meta import UID, JSONObject, OwnerReference
 from leaderworkerset.api import labels
 
 
@@ -24,13 +24,13 @@ class Identity(NamedTuple):
     generation: int
     labels: dict[str, str]
     annotations: dict[str, str]
-    owners: list[JSONObject]
+    owners: list[OwnerReference]
 
     @classmethod
     def of(cls, obj: JSONObject) -> "Identity":
         """Return the identity of the current object."""
-        owners = meta.metadata(obj).get("ownerReferences") or []
-        return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), lasting(meta.annotations(obj)), owners)
+        annotations = lasting(meta.annotations(obj))
+        return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), annotations, meta.owners(obj))
 
 
 class Source(NamedTuple):

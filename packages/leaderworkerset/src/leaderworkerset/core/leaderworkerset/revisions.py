@@ -222,8 +222,7 @@ def adoption(orphan: JSONObject, obj: JSONObject) -> JSONObject:
     """Return a merge patch that makes the LeaderWorkerSet the controller. It is empty if there is a controller."""
     if meta.controller_of(orphan) is not None:
         return {}
-    others = meta.metadata(orphan).get("ownerReferences") or []
-    return {"metadata": {"ownerReferences": [*others, meta.controller_reference(obj)]}}
+    return {"metadata": {"ownerReferences": [*meta.owners(orphan), meta.controller_reference(obj)]}}
 
 
 def encode(revision: JSONObject, data: bytes) -> bytes:

@@ -42,9 +42,10 @@ def _pod_ready(pod: JSONObject, _now: datetime) -> str:
 
 def _pod_restarts(pod: JSONObject, now: datetime) -> str:
     restarts = podstate.restarts(pod)
-    status = meta.status(pod)
-    containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
-    ends = [((entry.get("lastState") or {}).get("terminated") or {}).get("finishedAt") for entry in containers]
+    ends = [
+        ((entry.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
+        for entry in podstate.container_statuses(pod)
+    ]
     last = max((end for end in ends if end), default=None)
     return f"{restarts} ({table.age(last, now)} ago)" if restarts and last else str(restarts)
 

@@ -6,9 +6,9 @@ server. The object itself is also read before its deletion.
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -19,7 +19,7 @@ from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.workqueue import WorkQueue, run_workers
 from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, OwnerReference
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Actions, Concurrently, Delete, Patch, Plan, guarded_patch
 from localkube.controllers.garbage.deletableresources import discover, metadata_client
@@ -174,18 +174,16 @@ class GarbageCollector:
         return live if live is not None and meta.uid(live) == node.uid else None
 
 
-def set_owners(resource: Resource, live: JSONObject, owners: list[JSONObject]) -> Patch:
+def set_owners(resource: Resource, live: JSONObject, owners: Sequence[Mapping[str, Any]]) -> Patch:
     """Return the patch that sets these owner references on an object, if it still exists."""
     return guarded_patch(resource, live, {"metadata": {"ownerReferences": owners}}, if_present=True)
 
 
-def without(obj: JSONObject, uids: Collection[str]) -> list[JSONObject]:
+def without(obj: JSONObject, uids: Collection[str]) -> list[OwnerReference]:
     """Return the owner references of an object, except references to the given UIDs."""
-    references: list[JSONObject] = meta.metadata(obj).get("ownerReferences") or []
-    return [reference for reference in references if reference["uid"] not in uids]
+    return [reference for reference in meta.owners(obj) if reference["uid"] not in uids]
 
 
-def unblocked(obj: JSONObject) -> list[JSONObject]:
+def unblocked(obj: JSONObject) -> list[OwnerReference]:
     """Return the owner references of an object, with `blockOwnerDeletion` disabled."""
-    references: list[JSONObject] = meta.metadata(obj).get("ownerReferences") or []
-    return [reference | {"blockOwnerDeletion": False} for reference in references]
+    return [reference | {"blockOwnerDeletion": False} for reference in meta.owners(obj)]

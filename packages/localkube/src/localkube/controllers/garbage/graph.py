@@ -152,7 +152,7 @@ def read_node(resource: Resource, obj: JSONObject) -> GraphNode:
 
 def read_owners(obj: JSONObject) -> Iterator[Owner]:
     """Read the owner references of an object."""
-    for reference in meta.metadata(obj).get("ownerReferences") or []:
+    for reference in meta.owners(obj):
         group, slash, _ = str(reference.get("apiVersion") or "").partition("/")
         yield Owner(
             uid=UID(reference.get("uid") or ""),

@@ -70,7 +70,7 @@ def is_stale(statefulset: JSONObject, pod_name: str, claims: Mapping[str, JSONOb
         reference.get("kind") == "Pod" and reference.get("name") == pod_name
         for name in claim_names(statefulset, pod_name)
         if name in claims
-        for reference in _owners(claims[name])
+        for reference in meta.owners(claims[name])
     )
 
 
@@ -92,8 +92,8 @@ def retention_patches(
         claim = claims.get(name)
         if claim is None or _has_foreign_controller(claim, statefulset, pod):
             continue
-        owners = _desired_owners(statefulset, pod, is_desired=is_desired, references=_owners(claim))
-        if owners != _owners(claim):
+        owners = _desired_owners(statefulset, pod, is_desired=is_desired, references=meta.owners(claim))
+        if owners != meta.owners(claim):
             patches.append(guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, {"metadata": {"ownerReferences": owners}}))
     return patches
 
@@ -121,10 +121,6 @@ def _without_owner(references: list[OwnerReference], owner: JSONObject) -> list[
 def _has_foreign_controller(claim: JSONObject, statefulset: JSONObject, pod: JSONObject) -> bool:
     controller = meta.controller_of(claim)
     return controller is not None and controller.get("uid") not in (meta.uid(statefulset), meta.uid(pod))
-
-
-def _owners(claim: JSONObject) -> list[OwnerReference]:
-    return meta.metadata(claim).get("ownerReferences") or []
 
 
 def _policy(statefulset: JSONObject, moment: str) -> str:

@@ -157,7 +157,7 @@ def _conditions(
     computed = {condition["type"]: condition for condition in _computed(pod, state, phase, old)}
     computed |= {resizes.PENDING: pending} if pending else {}
     existing = [computed.pop(kind, condition) for kind, condition in old.items()]
-    return [_with_time(condition, old.get(condition["type"]), now) for condition in [*existing, *computed.values()]]
+    return [_with_time(condition, old.get(condition["type"], {}), now) for condition in [*existing, *computed.values()]]
 
 
 def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONObject]) -> list[JSONObject]:
@@ -233,9 +233,6 @@ def _over_limit(state: PodState) -> list[JSONObject]:
     return [{"type": OVER_LIMIT, "status": "True", "reason": "LimitsNotEnforced", "message": message}] if texts else []
 
 
-def _with_time(condition: JSONObject, old: JSONObject | None, now: datetime) -> JSONObject:
-    if old is not None and old.get("status") == condition["status"]:
-        since = old.get("lastTransitionTime") or timestamps.render(now)
-    else:
-        since = timestamps.render(now)
-    return condition | {"lastTransitionTime": since}
+def _with_time(condition: JSONObject, old: JSONObject, now: datetime) -> JSONObject:
+    since = old.get("lastTransitionTime") if old.get("status") == condition["status"] else None
+    return condition | {"lastTransitionTime": since or timestamps.render(now)}

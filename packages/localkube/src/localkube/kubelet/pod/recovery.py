@@ -39,9 +39,9 @@ def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER
     ahead = max(started - now, timedelta())  # the clock was ahead, so the pod counts as started now
     state = replace(initial(pod, now), start_time=started, moved=-ahead)
     over = podstate.has_ended(pod)
+    statuses = {container_status["name"]: container_status for container_status in podstate.container_statuses(pod)}
     for container in podspec.all_containers(pod):
-        container_status = _status_of(status, container["name"])
-        if container_status is not None:
+        if (container_status := statuses.get(container["name"])) is not None:
             ended = _ending(container_status, now, interruption)
             state = state.with_container(_recover(pod, container, container_status, ended, over=over))
     if not over and meta.is_condition_true(pod, restarts.ALL_RESTARTING):
@@ -71,11 +71,6 @@ def cut_off(state: PodState, interruption: Interruption) -> list[str]:
         for name, container in state.containers.items()
         if container.last is not None and container.last.reason == interruption.reason and not container.termination
     ]
-
-
-def _status_of(status: JSONObject, name: str) -> JSONObject | None:
-    statuses = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-    return next((entry for entry in statuses if entry["name"] == name), None)
 
 
 def _ending(status: JSONObject, now: datetime, interruption: Interruption) -> Termination | None:

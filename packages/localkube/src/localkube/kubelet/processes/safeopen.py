@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 _FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -65,7 +65,7 @@ class _Walk:
         self._open = [root]
         self._wish = wish
         self._path = path
-        self._pending = _parts(path)
+        self._pending = parts(path)
         self._links = 0
 
     def run(self) -> int:
@@ -107,7 +107,7 @@ class _Walk:
                 raise PathEscapeError(self._path)
             while len(self._open) > 1:
                 os.close(self._open.pop())
-        self._pending = _parts(target) + self._pending
+        self._pending = parts(target) + self._pending
 
     def _enter(self, part: str) -> int:
         """Open one component, and create it if requested. Retry if it is created or removed concurrently."""
@@ -125,15 +125,14 @@ class _Walk:
         is_file = self._wish.make_file and not self._pending
         if not is_file and not self._wish.make_directories:
             return False
-        try:
+        with suppress(FileExistsError):
             if is_file:
                 os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, self._wish.mode, dir_fd=self._open[-1]))
             else:
                 os.mkdir(part, self._wish.mode, dir_fd=self._open[-1])
-        except FileExistsError:
-            return True
         return True
 
 
-def _parts(path: str) -> list[str]:
+def parts(path: str) -> list[str]:
+    """Return the components of a path."""
     return [part for part in path.split("/") if part not in ("", ".")]

@@ -18,6 +18,7 @@ from localkube.kubelet.sandbox.launcher.launcherconnection import (
     LauncherConnection,
     Message,
     ReceivedMessage,
+    close_all,
     encode,
 )
 
@@ -73,7 +74,7 @@ class LauncherClient:
         self._loop.remove_writer(self._link.fileno())
         self._link.close()
         for _, fds in self._outgoing:
-            _close_all(fds)
+            close_all(fds)
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(LauncherEndedError("the launcher of the pods exited during a request"))
@@ -94,7 +95,7 @@ class LauncherClient:
                 except BlockingIOError:
                     self._outgoing.appendleft((frame, fds))
                     break
-                _close_all(fds)
+                close_all(fds)
                 if sent < len(frame):
                     self._outgoing.appendleft((frame[sent:], []))
         except (BrokenPipeError, ConnectionResetError):
@@ -122,7 +123,7 @@ class LauncherClient:
             return
         future = self._waiting.pop(number, None)
         if future is None or future.done():  # the request was canceled
-            _close_all(received.fds)
+            close_all(received.fds)
         elif received.lost:
             future.set_exception(StartError("too many open files: a descriptor from the launcher was lost"))
         else:
@@ -136,11 +137,6 @@ def _duplicate(fds: tuple[int, ...]) -> list[int]:
         for fd in fds:
             copies.append(os.dup(fd))  # noqa: PERF401 - those made before a failure are closed
     except OSError as error:
-        _close_all(copies)
+        close_all(copies)
         raise StartError(f"cannot pass descriptors to the launcher: {error.strerror}") from error
     return copies
-
-
-def _close_all(fds: list[int]) -> None:
-    for fd in fds:
-        os.close(fd)

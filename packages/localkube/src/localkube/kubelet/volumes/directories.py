@@ -64,24 +64,20 @@ def in_memory(pod: JSONObject, directory: Path) -> tuple[tuple[str, int], ...]:
 
 def has_written(pod: JSONObject) -> bool:
     """Return whether a volume of the pod contains files that the kubelet writes."""
-    return any(_is_written(volume) for volume in by_name(pod).values())
+    return any(payload.is_written(volume) for volume in by_name(pod).values())
 
 
 def refresh(context: Context, directory: Path, stamp: str) -> None:
     """Update files whose sources changed. If a source no longer exists, its files remain."""
     for name, volume in by_name(context.pod).items():
-        if _is_written(volume):
+        if payload.is_written(volume):
             with suppress(SpecError):
                 atomicwriter.write(directory / name, payload.build(volume, context), stamp)
 
 
-def _is_written(volume: JSONObject) -> bool:
-    return any(volume.get(family) is not None for family in payload.FAMILIES)
-
-
 def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, stamp: str) -> Path:
     podspec.require_no_nul(volume, f"volumes[{volume['name']}]")
-    if _is_written(volume):
+    if payload.is_written(volume):
         atomicwriter.write(path, payload.build(volume, context), stamp)
         return path
     host = volume.get("hostPath")

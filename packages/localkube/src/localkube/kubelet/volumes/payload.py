@@ -31,6 +31,11 @@ SERVED: Final = ("configMap", "secret", "downwardAPI")
 FAMILIES: Final = (*SERVED, "projected")
 
 
+def is_written(volume: JSONObject) -> bool:
+    """Return whether the kubelet writes the files of the volume."""
+    return any(volume.get(family) is not None for family in FAMILIES)
+
+
 def build(volume: JSONObject, context: Context) -> Payload:
     """Return the files of a volume. Raise `SpecError` for missing sources."""
     for family in FAMILIES:

@@ -9,7 +9,7 @@ from localkube.kubelet.processes import safeopen
 from localkube.kubelet.processes.runner import Mount
 from localkube.kubelet.spec import environment
 from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.volumes.payload import FAMILIES
+from localkube.kubelet.volumes.payload import is_written
 
 MADE: Final = safeopen.OpenOptions(make_directories=True)
 
@@ -33,9 +33,8 @@ def build(
 
 def _is_read_only(mount: JSONObject, volume: JSONObject) -> bool:
     """Return whether the mount is read-only, which is always true for volumes that the kubelet writes."""
-    is_managed = any(volume.get(family) is not None for family in FAMILIES)
     claim = volume.get("persistentVolumeClaim") or {}
-    return bool(mount.get("readOnly")) or bool(claim.get("readOnly")) or is_managed
+    return bool(mount.get("readOnly")) or bool(claim.get("readOnly")) or is_written(volume)
 
 
 def _sub_path(mount: JSONObject, directory: Path, env: Mapping[str, str]) -> str:

@@ -17,7 +17,7 @@ from localkube.kubelet.processes.kernelerrors import RefusedError
 
 from .containerinit import adopt_orphans, send_signal
 from .kernel import containerdisk, network, packetrules, syscalls
-from .kernel.mountplan import HostMount, OpenFile, plan
+from .kernel.mountplan import Bind, OpenFile, plan
 from .kernel.mounts import HostView, Root, build_root
 from .kernel.network import BridgeNetwork
 from .kernel.packetrules import PacketRule
@@ -222,38 +222,38 @@ class NamespaceHost:
             guard_kernel=os.geteuid() == 0,
         )
 
-    def _mounts(self, pod: Pod, container: Container) -> list[HostMount]:
+    def _mounts(self, pod: Pod, container: Container) -> list[Bind]:
         files = self._files(pod)
         memory = {os.path.realpath(path) for path, _ in pod.memory}
         own_mounts = [_open(mount, memory) for mount in container.mounts]
-        mounts = [] if container.root is None else [HostMount(view, view) for view in _KERNEL_VIEWS]
+        mounts = [] if container.root is None else [Bind(view, view) for view in _KERNEL_VIEWS]
         if container.root is None and container.run_as_user is None and not _hides(own_mounts, pod.hosts_directory):
-            mounts.append(HostMount(f"{files}/hosts", "/etc/hosts"))
+            mounts.append(Bind(f"{files}/hosts", "/etc/hosts"))
         else:
             mounts += [
-                HostMount(pod.hosts_directory, _HOSTS_INSIDE, read_only=True),
-                HostMount(f"{files}/hosts-inside", "/etc/hosts"),
+                Bind(pod.hosts_directory, _HOSTS_INSIDE, read_only=True),
+                Bind(f"{files}/hosts-inside", "/etc/hosts"),
             ]
         if self._bridge:
-            mounts.append(HostMount(f"{files}/resolv.conf", "/etc/resolv.conf"))
+            mounts.append(Bind(f"{files}/resolv.conf", "/etc/resolv.conf"))
         elif container.root is not None:
-            mounts.append(HostMount(os.path.realpath("/etc/resolv.conf"), "/etc/resolv.conf"))
+            mounts.append(Bind(os.path.realpath("/etc/resolv.conf"), "/etc/resolv.conf"))
         return [
             *mounts,
-            HostMount(f"{files}/hostname", "/etc/hostname"),
-            HostMount(f"{files}/shm", _SHARED_MEMORY),
+            Bind(f"{files}/hostname", "/etc/hostname"),
+            Bind(f"{files}/shm", _SHARED_MEMORY),
             *own_mounts,
         ]
 
 
-def _open(mount: MountRequest, memory: set[str]) -> HostMount:
+def _open(mount: MountRequest, memory: set[str]) -> Bind:
     """Return the mount with its sub-path opened, because the containers of the pod could replace it.
 
     In a directory in memory, the sub-path is created here: the kubelet has no access to that file system.
     """
     source = os.path.realpath(mount.source)
     if not mount.sub_path:
-        return HostMount(source, mount.target, mount.read_only)
+        return Bind(source, mount.target, mount.read_only)
     try:
         handle = safeopen.open_inside(source, mount.sub_path, safeopen.OpenOptions(make_directories=source in memory))
     except safeopen.PathEscapeError as error:
@@ -261,10 +261,10 @@ def _open(mount: MountRequest, memory: set[str]) -> HostMount:
             f'mount {source}: subPath "{mount.sub_path}" leads outside the volume through a symbolic link'
         ) from error
     opened = OpenFile(handle, safeopen.is_directory(handle))
-    return HostMount(f"{source}/{mount.sub_path}", mount.target, mount.read_only, opened)
+    return Bind(f"{source}/{mount.sub_path}", mount.target, mount.read_only, opened)
 
 
-def _hides(mounts: list[HostMount], path: str) -> bool:
+def _hides(mounts: list[Bind], path: str) -> bool:
     return any(f"{path}/".startswith(mount.target.rstrip("/") + "/") for mount in mounts)
 
 

@@ -107,7 +107,7 @@ class LauncherConnection:
             raise ConnectionClosedError from error
         if flags & socket.MSG_CTRUNC:  # the kernel could not pass all of them to this process, so use none
             self._is_short = True
-            _close(_descriptors(ancillary))
+            close_all(_descriptors(ancillary))
         else:
             self._fds += _descriptors(ancillary)
         if not data:
@@ -116,7 +116,7 @@ class LauncherConnection:
 
     def close(self) -> None:
         """Close this end, and descriptors that the caller has not received."""
-        _close(self._fds)
+        close_all(self._fds)
         self._fds = []
         self.sock.close()
 
@@ -128,7 +128,8 @@ class LauncherConnection:
         return ReceivedMessage(message, fds)
 
 
-def _close(fds: list[int]) -> None:
+def close_all(fds: list[int]) -> None:
+    """Close descriptors."""
     for fd in fds:
         os.close(fd)
 

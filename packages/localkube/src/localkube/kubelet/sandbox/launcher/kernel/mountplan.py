@@ -13,6 +13,8 @@ import posixpath
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from localkube.kubelet.processes import safeopen
+
 _MOST_LINKS = 40
 
 
@@ -35,15 +37,6 @@ class OpenFile(NamedTuple):
     directory: bool
 
 
-class HostMount(NamedTuple):
-    """A host file or directory to mount at `target`. A symbolic link is bound as a link."""
-
-    source: str
-    target: str
-    read_only: bool = False
-    opened: OpenFile | None = None
-
-
 class Cover(NamedTuple):
     """Cover the directory `target` with a temporary file system whose entries are bound from `source`."""
 
@@ -59,7 +52,7 @@ class Place(NamedTuple):
 
 
 class Bind(NamedTuple):
-    """Mount `source`, or its open descriptor, at `target`."""
+    """Mount a host file or directory `source`, or its open descriptor, at `target`. A link is bound as a link."""
 
     source: str
     target: str
@@ -77,7 +70,7 @@ class Plan(NamedTuple):
 
 def resolve(view: View, root: str, path: str) -> str:
     """Resolve symbolic links in `path` of a container whose / is `root`, without escaping from `root`."""
-    pending, resolved, links = _parts(path), "/", 0
+    pending, resolved, links = safeopen.parts(path), "/", 0
     while pending:
         part = pending.pop(0)
         if part == "..":
@@ -92,20 +85,17 @@ def resolve(view: View, root: str, path: str) -> str:
         if links > _MOST_LINKS:
             raise ValueError(f"{path}: too many symbolic links")
         resolved = "/" if target.startswith("/") else resolved
-        pending = _parts(target) + pending
+        pending = safeopen.parts(target) + pending
     return resolved
 
 
-def plan(view: View, root: str, requests: Sequence[HostMount], *, private: Sequence[str] = ()) -> Plan:
+def plan(view: View, root: str, requests: Sequence[Bind], *, private: Sequence[str] = ()) -> Plan:
     """Plan the mounts of a container.
 
     `private` names directories that are always covered if they exist: files that the container creates in them are
     its own, while the host's entries stay visible.
     """
-    binds = [
-        Bind(request.source, resolve(view, root, request.target), request.read_only, request.opened)
-        for request in requests
-    ]
+    binds = [request._replace(target=resolve(view, root, request.target)) for request in requests]
     covers: dict[str, Cover] = {}
     for target in private:
         resolved = resolve(view, root, target)
@@ -113,7 +103,7 @@ def plan(view: View, root: str, requests: Sequence[HostMount], *, private: Seque
             covers[resolved] = Cover(on_host(root, resolved), resolved)
     places: list[Place] = []
     mounts: list[Place | Bind] = []
-    for bind in sorted(binds, key=lambda bind: len(_parts(bind.target))):
+    for bind in sorted(binds, key=lambda bind: len(safeopen.parts(bind.target))):
         place = Place(bind.target, _is_directory(view, bind))
         if any(isinstance(other, Bind) and is_below(bind.target, other.target) for other in mounts):
             mounts.append(place)
@@ -144,7 +134,3 @@ def _nearest_directory(view: View, root: str, target: str) -> str:
 def is_below(path: str, directory: str) -> bool:
     """Return whether a path is in the directory."""
     return path != directory and path.startswith(directory.rstrip("/") + "/")
-
-
-def _parts(path: str) -> list[str]:
-    return [part for part in path.split("/") if part not in ("", ".")]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localkube.kubelet.sandbox.launcher.kernel.mountplan import Bind, Cover, HostMount, Place, Plan, plan, resolve
+from localkube.kubelet.sandbox.launcher.kernel.mountplan import Bind, Cover, Place, Plan, plan, resolve
 
 
 @dataclass(frozen=True)
@@ -35,23 +35,21 @@ HOST = Tree(
 
 
 def test_existing_path_is_mounted_without_a_cover() -> None:
-    assert plan(HOST, "/", [HostMount("/volume", "/mnt")]) == Plan([], [], [Bind("/volume", "/mnt")])
+    assert plan(HOST, "/", [Bind("/volume", "/mnt")]) == Plan([], [], [Bind("/volume", "/mnt")])
 
 
 def test_missing_path_is_created_in_a_cover() -> None:
-    assert plan(HOST, "/", [HostMount("/volume", "/etc/a/b", read_only=True)]) == Plan(
+    assert plan(HOST, "/", [Bind("/volume", "/etc/a/b", read_only=True)]) == Plan(
         [Cover("/etc", "/etc")], [Place("/etc/a/b", directory=True)], [Bind("/volume", "/etc/a/b", read_only=True)]
     )
 
 
 def test_missing_path_of_a_file_is_a_file() -> None:
-    assert plan(HOST, "/", [HostMount("/settings", "/etc/settings")]).places == [
-        Place("/etc/settings", directory=False)
-    ]
+    assert plan(HOST, "/", [Bind("/settings", "/etc/settings")]).places == [Place("/etc/settings", directory=False)]
 
 
 def test_missing_paths_share_a_cover_in_order() -> None:
-    wanted = [HostMount("/volume", "/etc/x"), HostMount("/volume", "/data"), HostMount("/volume", "/models")]
+    wanted = [Bind("/volume", "/etc/x"), Bind("/volume", "/data"), Bind("/volume", "/models")]
     assert plan(HOST, "/", wanted).covers == [Cover("/", "/"), Cover("/etc", "/etc")]
 
 
@@ -60,14 +58,14 @@ def test_private_directory_is_covered_if_it_exists() -> None:
 
 
 def test_path_inside_a_volume_is_created_after_its_mount() -> None:
-    wanted = [HostMount("/volume", "/mnt/cache"), HostMount("/volume", "/mnt")]
+    wanted = [Bind("/volume", "/mnt/cache"), Bind("/volume", "/mnt")]
     assert plan(HOST, "/", wanted) == Plan(
         [], [], [Bind("/volume", "/mnt"), Place("/mnt/cache", directory=True), Bind("/volume", "/mnt/cache")]
     )
 
 
 def test_mounts_at_the_same_path_keep_their_order() -> None:
-    wanted = [HostMount("/settings", "/etc/hosts"), HostMount("/volume/x", "/etc/hosts")]
+    wanted = [Bind("/settings", "/etc/hosts"), Bind("/volume/x", "/etc/hosts")]
     assert [step.source for step in plan(HOST, "/", wanted).mounts if isinstance(step, Bind)] == [
         "/settings",
         "/volume/x",
@@ -75,11 +73,11 @@ def test_mounts_at_the_same_path_keep_their_order() -> None:
 
 
 def test_links_in_a_mount_path_are_followed() -> None:
-    assert plan(HOST, "/", [HostMount("/volume", "/var")]).mounts == [Bind("/volume", "/mnt")]
+    assert plan(HOST, "/", [Bind("/volume", "/var")]).mounts == [Bind("/volume", "/mnt")]
 
 
 def test_image_is_covered_from_its_own_directory() -> None:
-    assert plan(HOST, "/image", [HostMount("/volume", "/etc/x")]).covers == [Cover("/image/etc", "/etc")]
+    assert plan(HOST, "/image", [Bind("/volume", "/etc/x")]).covers == [Cover("/image/etc", "/etc")]
 
 
 def test_links_do_not_leave_an_image() -> None:
@@ -99,7 +97,7 @@ PATHS = st.lists(st.sampled_from(["a", "b", "etc", "mnt", "..", "."]), min_size=
 
 @given(st.lists(PATHS, max_size=6))
 def test_every_mount_path_exists_when_it_is_mounted(targets: list[str]) -> None:
-    made = plan(HOST, "/", [HostMount("/volume", target) for target in targets])
+    made = plan(HOST, "/", [Bind("/volume", target) for target in targets])
     assert sorted(step.target for step in made.mounts if isinstance(step, Bind)) == sorted(
         posixpath.normpath(target) for target in targets
     )
