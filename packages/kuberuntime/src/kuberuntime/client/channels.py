@@ -4,13 +4,17 @@ The protocols are `v5.channel.k8s.io` for commands, in which streams can be clos
 for ports.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import aiohttp
 import msgspec
 
+from kuberuntime.client.requests import Query
 from kuberuntime.errors import ConnectionFailedError
-from kuberuntime.objects import decimals
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
 
 STDIN: Final = 0
 STDOUT: Final = 1
@@ -21,6 +25,13 @@ CLOSE: Final = 255
 
 EXEC_PROTOCOL: Final = "v5.channel.k8s.io"
 PORTS_PROTOCOL: Final = "v4.channel.k8s.io"
+
+
+def exec_address(pod: JSONObject, container: str, command: Iterable[str], **streams: bool) -> tuple[str, Query]:
+    """Return the path and the query of a command in a container. `streams` are its streams, such as `stdin` and `tty`."""
+    query = [("container", container), *((name, "true") for name, is_open in streams.items() if is_open)]
+    query += [("command", word) for word in command]
+    return PODS.path(meta.namespace(pod), meta.name(pod), "exec"), tuple(query)
 
 
 class Channels:

@@ -14,7 +14,6 @@ from kuberuntime.client.requests import Query
 from kuberuntime.errors import ConnectionFailedError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.diagnosis import Diagnosis
@@ -118,12 +117,10 @@ async def execute(
     """Execute a command in a container until it exits, and return its output."""
     from kuberuntime.client import channels
 
-    query = [("container", container or default_container(pod)), ("stdout", "true"), ("stderr", "true")]
-    query += [("stdin", "true")] if stdin else []
-    query += [("command", word) for word in command]
+    name = container or default_container(pod)
+    path, query = channels.exec_address(pod, name, command, stdout=True, stderr=True, stdin=bool(stdin))
     outputs = {channels.STDOUT: bytearray(), channels.STDERR: bytearray()}
-    path = PODS.path(meta.namespace(pod), meta.name(pod), "exec")
-    async with channels_of(path, tuple(query), channels.EXEC_PROTOCOL) as streams:
+    async with channels_of(path, query, channels.EXEC_PROTOCOL) as streams:
         if stdin:
             await streams.send(channels.STDIN, stdin)
             await streams.close_stream(channels.STDIN)

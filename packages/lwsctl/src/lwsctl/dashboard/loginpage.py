@@ -16,7 +16,7 @@ from aiohttp.typedefs import Handler
 from kuberuntime.errors import KubeError
 from lwsctl.dashboard import staticfiles
 from lwsctl.dashboard.loginsessions import LoginRejectedError, LoginSession, LoginSessions
-from lwsctl.dashboard.markup import Safe, tag
+from lwsctl.dashboard.markup import document, tag
 from lwsctl.dashboard.requestchecks import (
     ACTION_HEADER,
     CONTENT_POLICY,
@@ -151,14 +151,10 @@ def page(note: str, *, status: int = 200, logs_out: bool = False, cluster: str =
         id="main",
         class_="login",
     )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+    head = [
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", "Log in · lws"),
         tag("link", rel="icon", href=FILES[1], type="image/svg+xml"),
         tag("link", rel="stylesheet", href=FILES[0]),
-    )
-    html = Safe("<!doctype html>" + tag("html", head, tag("body", main), lang="en"))
+    ]
+    html = document("Log in · lws", head, tag("body", main))
     return web.Response(text=html, content_type="text/html", charset="utf-8", status=status, headers=HEADERS)

@@ -45,6 +45,13 @@ def joined(*content: Content) -> Safe:
     return Safe("".join(map(_text, content)))
 
 
+def document(title: str, head: Content, body: Safe) -> Safe:
+    """Return an HTML document with a title, other elements of its head, and its body."""
+    viewport = tag("meta", name="viewport", content="width=device-width, initial-scale=1")
+    whole_head = tag("head", tag("meta", charset="utf-8"), viewport, tag("title", title), head)
+    return joined(Safe("<!doctype html>"), tag("html", whole_head, body, lang="en"))
+
+
 def _text(content: Content) -> str:
     match content:
         case None:

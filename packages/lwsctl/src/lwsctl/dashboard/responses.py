@@ -3,7 +3,7 @@
 from aiohttp import web
 
 from lwsctl.dashboard import staticfiles
-from lwsctl.dashboard.markup import tag
+from lwsctl.dashboard.markup import document, tag
 from lwsctl.dashboard.requestchecks import ACTION_HEADER, HEADERS, Rejection, RequestHead
 
 
@@ -47,15 +47,9 @@ def nowhere(base: str) -> web.Response:
     links = [
         tag("p", tag("a", words, href=base + path)) for path, words in (("", "Now: all sets"), ("topology", "Topology"))
     ]
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", "Page not found · lws"),
-        tag("link", rel="stylesheet", href=f"{base}{staticfiles.folder()}/style.css"),
-    )
+    style = tag("link", rel="stylesheet", href=f"{base}{staticfiles.folder()}/style.css")
     body = tag("body", tag("main", tag("h1", "Page not found"), links))
-    response = html("<!doctype html>" + tag("html", head, body, lang="en"))
+    response = html(document("Page not found · lws", style, body))
     response.set_status(404)
     return response
 

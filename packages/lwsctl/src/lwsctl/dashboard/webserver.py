@@ -45,7 +45,7 @@ from lwsctl.dashboard.livemodel import LiveModel, live
 from lwsctl.dashboard.loginpage import LOGIN, VISITOR, LoginPage
 from lwsctl.dashboard.loginsessions import LONGEST_TOKEN, Host, LoginSessions
 from lwsctl.dashboard.logstream import LogRequest
-from lwsctl.dashboard.markup import tag
+from lwsctl.dashboard.markup import document, tag
 from lwsctl.dashboard.pages import htmldocument
 from lwsctl.dashboard.pages.header import ClusterIdentity
 from lwsctl.dashboard.pages.htmldocument import Serving
@@ -195,8 +195,7 @@ class Dashboard(msgspec.Struct):
         icon = tag(
             "link", rel="icon", href=f"{base}{staticfiles.folder()}/icon.svg"
         )  # otherwise, browsers request it from a different path
-        head = tag("head", onward, icon, tag("title", "lws"))
-        response = responses.html("<!doctype html>" + tag("html", head, tag("body"), lang="en"))
+        response = responses.html(document("lws", [onward, icon], tag("body")))
         response.set_cookie(COOKIE, self.secrets.session, path=base, httponly=True, samesite="Strict")
         return response
 

@@ -11,9 +11,10 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.terminations import ContainerFailure
 from leaderworkerset.decisions.failureevents import FailureReason
-from lwsctl.diagnosis import logerrors, ranks
+from lwsctl.diagnosis import logerrors
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.groups import Rank
+from lwsctl.views.podcontainers import container_status, pod_template
 
 NO_MEMORY: Final = "OOMKilled"
 
@@ -81,18 +82,19 @@ def declared(observed: Observed, rank: Rank) -> list[JSONObject]:
     """Return the containers of a rank, init containers first. If the rank has no pod, use its template."""
     spec = meta.spec(rank.object or {})
     if not spec.get("containers"):
-        of_group = meta.spec(observed.view.object).get("leaderWorkerTemplate") or {}
-        leader = of_group.get("leaderTemplate") if rank.index == 0 else None
-        spec = meta.spec(leader or of_group.get("workerTemplate") or {})
+        spec = meta.spec(pod_template(observed.view.object, is_leader=rank.index == 0))
     return [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+
+
+def container_of(observed: Observed, rank: Rank, name: str) -> JSONObject:
+    """Return the container with this name, or an empty object if it is not declared."""
+    return next((container for container in declared(observed, rank) if container.get("name") == name), {})
 
 
 def advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[str]:
     """Yield the meaning of an exit code, such as the sender of the signal or a missing executable or file."""
     code = death.end.get("exitCode") or 0
-    container: JSONObject = next(
-        (candidate for candidate in declared(observed, rank) if candidate.get("name") == death.container), {}
-    )
+    container = container_of(observed, rank, death.container)
     if name := signal(death.end):
         yield _of_signal(observed, rank, container, code, name)
     image = str(container.get("image") or "")
@@ -144,10 +146,7 @@ def _is_unmapped(observed: Observed, rank: Rank, container: str, image: str) -> 
     """Return whether a container ran executables of the host because its image is not mapped."""
     if observed.commands.images is not None:
         return not any(maps(name, image) for name in observed.commands.images)
-    status: JSONObject = next(
-        (candidate for candidate in ranks.statuses(rank) if candidate.get("name") == container), {}
-    )
-    return str(status.get("imageID")).startswith(OF_THE_MACHINE)
+    return str(container_status(rank.object or {}, container).get("imageID")).startswith(OF_THE_MACHINE)
 
 
 def maps(name: str, image: str) -> bool:

@@ -15,6 +15,7 @@ from leaderworkerset.api.recreationrecord import RECORDED, Origin, RecreationSta
 from lwsctl.model.failurehistory import Recreations
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
+from lwsctl.views.podcontainers import pod_template
 from lwsctl.views.wording import counted, duration
 
 
@@ -64,9 +65,8 @@ def recorded_run(view: View, recreation: Recreations) -> ContainerFailure | None
     match = RECORDED.fullmatch(recreation.failure)
     if match is None or match["reason"] == podstate.ALL_RESTARTED:
         return None
-    template = meta.spec(view.object).get("leaderWorkerTemplate") or {}
     is_leader = recreation.failed_pod.count("-") == view.name.count("-") + 1
-    pod = (template.get("leaderTemplate") if is_leader else None) or template.get("workerTemplate") or {}
+    pod = pod_template(view.object, is_leader=is_leader)
     inits = {container.get("name") for container in meta.spec(pod).get("initContainers") or []}
     is_init = match["container"] in inits - podstate.sidecars(pod)
     end = {"exitCode": decimals.natural(match["code"]), "reason": match["reason"] or "", "message": match["line"]}

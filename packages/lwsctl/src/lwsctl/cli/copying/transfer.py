@@ -16,7 +16,6 @@ from kuberuntime.client.channels import Channels
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PODS
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.copying.archive import Pieces
 from lwsctl.cli.errors import CommandError
@@ -54,11 +53,9 @@ class RankContainer(Struct, frozen=True):
         self, words: tuple[str, ...], *, with_input: bool = False, has_terminal: bool = False
     ) -> AbstractAsyncContextManager[Channels]:
         """Start a command and open its streams. On a terminal, there is no separate stderr stream."""
-        query = [("container", self.container), ("stdout", "true"), ("tty" if has_terminal else "stderr", "true")]
-        query += [("stdin", "true")] if with_input else []
-        query += [("command", word) for word in words]
-        path = PODS.path(meta.namespace(self.pod), meta.name(self.pod), "exec")
-        return self.session.channels(path, tuple(query), channels.EXEC_PROTOCOL)
+        streams = {"stdout": True, "stderr": not has_terminal, "tty": has_terminal, "stdin": with_input}
+        path, query = channels.exec_address(self.pod, self.container, words, **streams)
+        return self.session.channels(path, query, channels.EXEC_PROTOCOL)
 
 
 class CommandEnd(Struct, frozen=True):

@@ -41,6 +41,14 @@ def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
     )
 
 
+force_conflicts: Final = click.option(
+    "--force-conflicts",
+    is_flag=True,
+    help="Compute the result as if conflicting fields of other field managers are overwritten.",
+)
+"""The option of commands that only predict the result of an apply."""
+
+
 class ManifestOptions(Struct, frozen=True):
     """The values of the manifest options."""
 

@@ -75,8 +75,7 @@ async def _names(session: "Session", incomplete: str) -> list[str]:
         return places(name, [place for pod in listing.items if (place := place_of(pod))], incomplete)
     sets = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
     others = await targets.list_sets(session, session.namespace, "")
-    names = sorted({meta.name(obj) for obj in (*sets.items, *others)})
-    return [name for name in names if name.startswith(incomplete)][:MOST]
+    return matching({meta.name(obj) for obj in (*sets.items, *others)}, incomplete)
 
 
 def places(name: str, pairs: Sequence[tuple[int | str, int]], incomplete: str) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from lwsctl.cli.storms import report as reports
 from lwsctl.cli.storms.report import StormReport
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, document, joined, tag
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 """The content security policy of the page, which permits only the inline style."""
@@ -44,13 +44,7 @@ class Row(NamedTuple):
 def page(report: StormReport) -> str:
     """Return the complete HTML document."""
     title = "Storm passed" if report.is_well else "Storm failed"
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        tag("title", title),
-        tag("style", STYLE),
-    )
+    head = [tag("meta", http_equiv="Content-Security-Policy", content=POLICY), tag("style", STYLE)]
     body = tag(
         "body",
         tag("h1", title),
@@ -65,7 +59,7 @@ def page(report: StormReport) -> str:
         tag("h2", "Effects on ranks"),
         _table(("After", "Rank", "What", "Why"), _sightings(report)),
     )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    return f"{document(title, head, body)}\n"
 
 
 def rows(report: StormReport) -> Iterator[Row]:

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from lwsctl.dashboard import staticfiles
+from lwsctl.dashboard import markup, staticfiles
 from lwsctl.dashboard.actions import MOST_GROUPS, Verb
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Rendering, region
@@ -52,18 +52,14 @@ def document(page: Page, address: Address, rendering: Rendering, ident: str, ser
         data_ident=ident,
         data_action=serving.action or None,
     )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+    head = [
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{page.title(address)} · lws"),
         tag("base", href=serving.base),
         tag("link", rel="icon", href=f"{FILES}/icon.svg", type="image/svg+xml"),
         tag("link", rel="stylesheet", href=f"{FILES}/style.css"),
         tag("script", src=f"{FILES}/main.js", type="module"),
-    )
-    return "<!doctype html>" + tag("html", head, body, lang="en")
+    ]
+    return markup.document(f"{page.title(address)} · lws", head, body)
 
 
 def standalone(
@@ -82,19 +78,9 @@ def standalone(
         ),
         class_="saved",
     )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag(
-            "meta",
-            http_equiv="Content-Security-Policy",
-            content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
-        ),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", f"{page.title(address)} · lws"),
-        tag("style", Safe(style)),
-    )
-    return "<!doctype html>" + tag("html", head, _unlinked(body), lang="en")
+    policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    head = [tag("meta", http_equiv="Content-Security-Policy", content=policy), tag("style", Safe(style))]
+    return markup.document(f"{page.title(address)} · lws", head, _unlinked(body))
 
 
 def _unlinked(html: Safe) -> Safe:

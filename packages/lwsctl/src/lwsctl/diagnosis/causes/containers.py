@@ -10,7 +10,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate, terminations
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.terminations import ContainerFailure
 from lwsctl.diagnosis import exits, logerrors, ranks
 from lwsctl.diagnosis.causes.kubelets import probekills
@@ -117,10 +116,8 @@ def out_of_memory(observed: Observed) -> Finding | None:
 
 
 def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
-    own: JSONObject = next(
-        (candidate for candidate in exits.declared(observed, rank) if candidate.get("name") == container), {}
-    )
-    return str(((own.get("resources") or {}).get("limits") or {}).get("memory") or "")
+    resources = exits.container_of(observed, rank, container).get("resources") or {}
+    return str((resources.get("limits") or {}).get("memory") or "")
 
 
 @cause(

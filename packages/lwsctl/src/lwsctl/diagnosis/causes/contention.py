@@ -23,12 +23,22 @@ During a conflict, events occur every 30 s.
 CODE: Final = "LWS-E120"
 
 
-def _contested(observed: Observed) -> Finding | None:
-    """Return the finding for the latest event about an ongoing conflict."""
-    view = observed.view
-    obj, kind = view.object, own(observed).kind
-    if observed.of_set is not None:
-        obj = observed.of_set.object
+@cause(
+    code=CODE,
+    title="another writer reverts a field",
+    meaning=(
+        "The manager and another writer, such as a GitOps tool or an autoscaler, repeatedly overwrite the same field. The manager now writes the field every "
+        "30 seconds."
+    ),
+    person=Person.ADMINISTRATOR,
+    remedy=(
+        "Let only one component manage the field, for example with `ignoreDifferences` in Argo CD. Scale the LeaderWorkerSet or DisaggregatedSet, not the "
+        "objects that it owns."
+    ),
+)
+def field_is_contested(observed: Observed) -> Finding | None:
+    """Find a field that another client repeatedly reverts in an object that the manager owns."""
+    obj, kind = observed.view.object, own(observed).kind
     warnings = [
         warning
         for warning in observed.warnings.about(meta.namespace(obj), kind, meta.name(obj))
@@ -48,25 +58,7 @@ def _contested(observed: Observed) -> Finding | None:
     )
 
 
-@cause(
-    code=CODE,
-    title="another writer reverts a field",
-    meaning=(
-        "The manager and another writer, such as a GitOps tool or an autoscaler, repeatedly overwrite the same field. The manager now writes the field every "
-        "30 seconds."
-    ),
-    person=Person.ADMINISTRATOR,
-    remedy=(
-        "Let only one component manage the field, for example with `ignoreDifferences` in Argo CD. Scale the LeaderWorkerSet or DisaggregatedSet, not the "
-        "objects that it owns."
-    ),
-)
-def field_is_contested(observed: Observed) -> Finding | None:
-    """Find a field that another client repeatedly reverts in an object that the manager owns."""
-    return _contested(observed)
-
-
 def note(observed: Observed) -> str:
     """Return a description of the field conflict of a healthy set, or an empty string without a conflict."""
-    finding = _contested(observed)
+    finding = field_is_contested.find(observed)
     return f"{finding.sentence} ({CODE})" if finding is not None else ""

@@ -67,8 +67,7 @@ class WaitingContainers(Struct, frozen=True):
 
 def image_of(observed: Observed, rank: Rank, container: str) -> str:
     """Return the image of a rank's container from the pod, or from the template if the pod does not exist."""
-    declared = exits.declared(observed, rank)
-    return next((str(candidate.get("image")) for candidate in declared if candidate.get("name") == container), "")
+    return str(exits.container_of(observed, rank, container).get("image") or "")
 
 
 INVALID: Final = Cause(

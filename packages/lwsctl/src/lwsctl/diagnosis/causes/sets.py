@@ -43,12 +43,11 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
         owner = None if scaler is None else meta.controller_of(scaler)
         if scaler is None or (owner or {}).get("uid") == meta.uid(set_view.object):
             continue
-        whose = f"is controlled by {owner['kind']} {owner['name']}" if owner else "has no controller"
         kind = ROLE_SCALERS.kind
         return Finding(
             subject=Subject(kind=kind, name=name),
             sentence=f"role {role} cannot be scaled, because {kind} {name} exists and does not belong to {set_view.name}",
-            evidence=(f"{kind} {name} {whose}",),
+            evidence=(f"{kind} {name} {meta.ownership(scaler)}",),
             steps=(
                 f"if it is not needed: {observed.kubectl(f'delete {ROLE_SCALERS.plural} {name}')}",
                 f"otherwise rename the role, or set its scaling mode to {ScalingMode.STATIC}",

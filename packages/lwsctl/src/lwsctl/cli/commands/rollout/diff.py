@@ -32,11 +32,7 @@ class DiffError(CommandError):
 @click.command("diff")
 @manifest_arguments
 @manifestoptions.skip_unserved(default=False)
-@click.option(
-    "--force-conflicts",
-    is_flag=True,
-    help="Compute the result as if conflicting fields of other field managers are overwritten.",
-)
+@manifestoptions.force_conflicts
 @click.pass_obj
 def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **options: Any) -> int:
     """Diff the live objects against the manifests, including API server defaults. Objects are not modified.

@@ -44,11 +44,7 @@ class Outlook(Struct, frozen=True):
 @manifestoptions.skip_unserved(default=False)
 @click.option("--snapshot", metavar="FILE", help="Plan without a cluster, based on the saved objects in this file.")
 @click.option("--save-snapshot", metavar="FILE", help="Save the objects that the plan is based on to this file.")
-@click.option(
-    "--force-conflicts",
-    is_flag=True,
-    help="Compute the result as if conflicting fields of other field managers are overwritten.",
-)
+@manifestoptions.force_conflicts
 @click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Defaults to text.")
 @click.pass_obj
 def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | None, **options: Any) -> None:

@@ -12,6 +12,7 @@ from lwsctl.diagnosis.ranks import is_placed_or_recorded
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
 from lwsctl.model.health import Verdict
+from lwsctl.views.podcontainers import container_status, pod_template
 
 PARTS: Final = ("initContainers", "containers")
 
@@ -25,8 +26,7 @@ def injected(observed: Observed, rank: Rank) -> list[str]:
 
     If the pod is missing, the containers are read from its recorded runs.
     """
-    templates = meta.spec(observed.view.object).get("leaderWorkerTemplate") or {}
-    template = (templates.get("leaderTemplate") if rank.index == 0 else None) or templates.get("workerTemplate") or {}
+    template = pod_template(observed.view.object, is_leader=rank.index == 0)
     own = set(_names(meta.spec(template), *PARTS))
     names = _names(meta.spec(rank.object), *PARTS) if rank.object else [*own, *(run.container for run in rank.deaths)]
     if observed.view.is_updating or not own or not own <= set(names):
@@ -61,7 +61,7 @@ def injection_is_unready(observed: Observed) -> Finding | None:
 
 
 def _finding(observed: Observed, rank: Rank, container: str, text: str) -> Finding:
-    status = _status(rank, container)
+    status = container_status(rank.object or {}, container)
     is_ill = bool(rank.deaths or status.get("restartCount")) or "terminated" in (status.get("lastState") or {})
     return Finding(
         subject=ranks.subject(rank),
@@ -75,13 +75,9 @@ def _finding(observed: Observed, rank: Rank, container: str, text: str) -> Findi
     )
 
 
-def _status(rank: Rank, name: str) -> JSONObject:
-    return next((status for status in ranks.statuses(rank) if status.get("name") == name), {})
-
-
 def _blocks(rank: Rank, name: str, injected_names: list[str]) -> bool:
     """Return whether an injected container is the only reason why the pod is not ready."""
-    spec, status = meta.spec(rank.object or {}), _status(rank, name)
+    spec, status = meta.spec(rank.object or {}), container_status(rank.object or {}, name)
     if name in _names(spec, "initContainers"):
         others = _names(spec, "initContainers")
         before = others[: others.index(name)]
@@ -91,9 +87,11 @@ def _blocks(rank: Rank, name: str, injected_names: list[str]) -> bool:
             else (not (status.get("ready") or status.get("started")) and all(_is_over(rank, other) for other in before))
         )
     containers = [other for other in _names(spec, "containers") if other not in injected_names]
-    return not status.get("ready") and all(_status(rank, other).get("ready") for other in containers)
+    return not status.get("ready") and all(
+        container_status(rank.object or {}, other).get("ready") for other in containers
+    )
 
 
 def _is_over(rank: Rank, name: str) -> bool:
-    status = _status(rank, name)
+    status = container_status(rank.object or {}, name)
     return bool(status.get("ready") or status.get("started"))

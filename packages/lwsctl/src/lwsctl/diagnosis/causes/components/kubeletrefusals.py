@@ -10,10 +10,9 @@ from datetime import timedelta
 from re import Match
 from typing import Final
 
-from msgspec import Struct
-
 from kuberuntime.objects import meta
 from lwsctl.diagnosis import ranks
+from lwsctl.diagnosis.causes.components.containerrefusals import RefusalMessage
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ
@@ -35,54 +34,46 @@ REASONS: Final = re.compile(
 )
 
 
-class KubeletMessage(Struct, frozen=True):
-    """A kubelet's message, what it means, and the next step."""
-
-    pattern: str
-    meaning: str
-    step: str
-
-
 DEVICE_PLUGIN: Final = "restart the device plugin of node {node}, and check for containers that use unrequested devices"
 MESSAGES: Final = (
-    KubeletMessage(
+    RefusalMessage(
         r"devices unavailable for (?P<resource>\S+?)\.? Requested: (?P<requested>\d+), Available: (?P<available>\d+)",
         "it requests {requested} {resource}, but only {available} are available on the node",
         DEVICE_PLUGIN,
     ),
-    KubeletMessage(
+    RefusalMessage(
         r"no healthy devices present|unhealthy devices? (?P<resource>\S+)",
         "its devices are not healthy",
         "check the devices and the device plugin of node {node}; to prevent pods on this node: {lws} drain {node}",
     ),
-    KubeletMessage(r"Allocate failed", "the device plugin did not allocate devices to it", DEVICE_PLUGIN),
-    KubeletMessage(
+    RefusalMessage(r"Allocate failed", "the device plugin did not allocate devices to it", DEVICE_PLUGIN),
+    RefusalMessage(
         r"TopologyAffinityError|Topology locality",
         "no NUMA node has enough devices, CPUs and memory for it",
         "reduce the requests to fit on one NUMA node, or relax topologyManagerPolicy in the kubelet configuration",
     ),
-    KubeletMessage(
+    RefusalMessage(
         r"SMTAlignmentError|SMT Alignment",
         "its CPU request does not consist of full cores",
         "request a multiple of the threads per core, or disable the CPU manager option full-pcpus-only",
     ),
-    KubeletMessage(
+    RefusalMessage(
         r"NodeAffinity",
         "the node no longer has the labels that it requires",
         "restore the labels of node {node}, or correct nodeSelector in {template}",
     ),
-    KubeletMessage(
+    RefusalMessage(
         r"enough resource: (?P<resource>[^,\s]+), requested: (?P<requested>\d+), used: (?P<used>\d+), capacity: (?P<capacity>\d+)",
         "it requests {requested} {resource}, and {used} of {capacity} are in use",
         "check node {node} for pods that kube-scheduler did not assign: {lws} nodes {node}",
     ),
-    KubeletMessage(
+    RefusalMessage(
         r"AppArmor|SysctlForbidden|sysctl",
         "the kubelet does not allow one of its settings",
         "allow the setting in the kubelet configuration, or remove it from {template}",
     ),
 )
-OTHERWISE: Final = KubeletMessage(r"", "{message}", "{lws} nodes {node}")
+OTHERWISE: Final = RefusalMessage(r"", "{message}", "{lws} nodes {node}")
 
 
 @cause(
@@ -138,6 +129,6 @@ def _refusals(observed: Observed, rank: Rank) -> Sequence[WarningEvent]:
     ]
 
 
-def _entry(refusal: WarningEvent) -> tuple[KubeletMessage, Match[str] | None]:
+def _entry(refusal: WarningEvent) -> tuple[RefusalMessage, Match[str] | None]:
     text = f"{refusal.reason}: {refusal.message[:READ]}"
     return next(((entry, match) for entry in MESSAGES if (match := re.search(entry.pattern, text))), (OTHERWISE, None))

@@ -25,6 +25,7 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.health import Verdict
+from lwsctl.views.podcontainers import container_status
 from lwsctl.views.wording import counted
 
 STARTUP: Final = "startup probe"
@@ -84,7 +85,7 @@ def _is_of_present_pod(rank: Rank, kill: Kill) -> bool:
     """Return whether the kubelet killed the container's last run, or is killing the current run."""
     if kill.uid != rank.uid:
         return False
-    status = next((status for status in ranks.statuses(rank) if status.get("name") == kill.container), {})
+    status = container_status(rank.object or {}, kill.container)
     state = status.get("state") or {}
     ended = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
     return _is_within(kill, ended) or ("running" in state and _is_within(kill, state.get("running") or {}))
