@@ -13,11 +13,9 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the wall time in UTC with microseconds."""
-        ...
 
     def monotonic(self) -> float:
         """Return monotonic seconds since an arbitrary start."""
-        ...
 
 
 class SystemClock:

@@ -27,7 +27,6 @@ class FairQueue(Generic[T]):
         self._waiting: OrderedDict[Hashable, deque[T]] = OrderedDict()
 
     def __bool__(self) -> bool:
-        """Return whether the queue contains an item."""
         return bool(self._waiting)
 
     def put(self, tenant: Hashable, item: T) -> None:

@@ -62,23 +62,18 @@ class ExecSession(Protocol):
 
     async def write(self, data: bytes) -> None:
         """Write to the standard input of the command."""
-        ...
 
     async def close_stdin(self) -> None:
         """Close the standard input of the command."""
-        ...
 
     def resize(self, columns: int, rows: int) -> None:
         """Set the size of the terminal. Do nothing without a terminal."""
-        ...
 
     async def wait(self) -> int:
         """Return the exit code, or 128 + n for a command that was terminated by signal n."""
-        ...
 
     async def kill(self) -> None:
         """Kill the command and all processes that it started."""
-        ...
 
 
 class NodeError(Exception):
@@ -90,22 +85,17 @@ class Node(Protocol):
 
     def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
         """Yield chunks of the log. When following, continue until the container terminates."""
-        ...
 
     def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
         """Yield the output of a running container after this call, until it terminates."""
-        ...
 
     async def exec(
         self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
     ) -> ExecSession:
         """Start a command in a running container."""
-        ...
 
     async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to `localhost:port` inside the pod."""
-        ...
 
     async def measure(self) -> UsageReport:
         """Return the usage of the running containers."""
-        ...

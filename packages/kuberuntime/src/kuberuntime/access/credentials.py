@@ -60,11 +60,9 @@ class CredentialSource(Protocol):
 
     async def get(self) -> Credentials:
         """Return the credentials for the next request. Raise `ConfigError` if no credentials are available."""
-        ...
 
     async def renew(self, refused: Credentials) -> bool:
         """Renew credentials that the server rejected. Return whether `get` now returns different credentials."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

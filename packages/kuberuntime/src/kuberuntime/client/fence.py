@@ -37,7 +37,6 @@ class Fence(Protocol):
 
     def remaining(self) -> float:
         """Return the seconds during which this process may act, or at most 0 if it may not act."""
-        ...
 
 
 class FencedSocket(socket.socket):

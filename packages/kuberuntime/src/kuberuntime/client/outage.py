@@ -15,11 +15,9 @@ class Log(Protocol):
 
     def warning(self, event: str, **fields: Any) -> Any:
         """Report that the API server has stopped responding."""
-        ...
 
     def info(self, event: str, **fields: Any) -> Any:
         """Report that the API server has recovered."""
-        ...
 
 
 class Outage:

@@ -49,12 +49,9 @@ class Transport(Protocol):
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its complete response."""
-        ...
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
         """Send one request and yield its response as a stream. The connection is closed when the context exits."""
-        ...
 
     async def close(self) -> None:
         """Close the connections of the inner transport."""
-        ...

@@ -88,7 +88,6 @@ class Recorder(Protocol):
 
     def record(self, event: Event) -> None:
         """Record an event."""
-        ...
 
 
 class NoEvents:

@@ -16,7 +16,6 @@ class Runnable(Protocol):
 
     async def run(self) -> None:
         """Run until cancelled."""
-        ...
 
 
 class Manager:

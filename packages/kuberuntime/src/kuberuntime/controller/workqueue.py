@@ -34,19 +34,15 @@ class Observer(Protocol):
 
     def queued(self, key: Hashable) -> None:
         """Record that `key` was added to the queue."""
-        ...
 
     def retried(self, key: Hashable) -> None:
         """Record that `key` is requeued after a failure."""
-        ...
 
     def taken(self, key: Hashable) -> None:
         """Record that a worker has started to process `key`."""
-        ...
 
     def finished(self, key: Hashable, result: Result) -> None:
         """Record the result of processing `key`."""
-        ...
 
 
 class Silence:
@@ -116,7 +112,6 @@ class WorkQueue(Generic[K]):
         self._idle.set()
 
     def __len__(self) -> int:
-        """Return the length of the queue."""
         return len(self._dirty)
 
     def add(self, key: K) -> None:

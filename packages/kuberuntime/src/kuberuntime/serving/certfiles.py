@@ -27,7 +27,6 @@ class CertificateObserver(Protocol):
 
     def read_certificate(self, *, failed: bool) -> None:
         """Record a read."""
-        ...
 
 
 class CertificateFiles:

@@ -95,7 +95,6 @@ class ElectionObserver(Protocol):
 
     def leading(self, *, is_leader: bool) -> None:
         """Record the change."""
-        ...
 
 
 def decide(

@@ -129,11 +129,9 @@ class Driver(Protocol):
 
     def watches(self) -> Sequence[Watch]:
         """Return the watches, with the keys that a change affects."""
-        ...
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Observe the objects of a key, and return a plan for the key."""
-        ...
 
 
 def build_controller(name: str, driver: Driver, executor: Executor, options: ControllerOptions = USUAL) -> Controller:

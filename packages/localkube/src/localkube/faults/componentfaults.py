@@ -14,11 +14,9 @@ class Part(Protocol):
 
     async def leave(self) -> None:
         """Make the component unavailable."""
-        ...
 
     async def come_back(self) -> None:
         """Start to restore the component."""
-        ...
 
 
 class RemovablePart:

@@ -12,6 +12,7 @@ token of the cluster can use it.
 import asyncio
 import itertools
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -124,11 +125,9 @@ class FaultManager:
 
     async def _rest(self) -> None:
         until = min((active.until for active in self._active.values()), default=None)
-        try:
+        with suppress(TimeoutError):
             async with timeouts.within(None if until is None else max(0.0, until - self._clock.monotonic())):
                 await self._changed.wait()
-        except TimeoutError:
-            return
 
     def _document(self) -> JSONObject:
         now = self._clock.monotonic()

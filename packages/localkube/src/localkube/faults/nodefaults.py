@@ -55,15 +55,13 @@ async def _find(client: Client, name: str) -> JSONObject:
 
 async def recover(client: Client, name: str) -> None:
     """Make a node schedulable, if it still exists."""
-    try:
+    with suppress(NotFoundError):
         node = await client.get(NODES, ObjectKey("", name))
         taints = meta.spec(node).get("taints") or []
         others = [taint for taint in taints if taint["key"] != LOST["key"]]
         spec = {"unschedulable": None} | ({"taints": others} if others != taints else {})
         change = {"metadata": {"annotations": {MARK: None}}, "spec": spec}
         await client.patch(NODES, meta.key(node), change, kind="merge")
-    except NotFoundError:
-        return
 
 
 async def restore(client: Client) -> None:

@@ -5,6 +5,7 @@ loop waits for a change (of the pod's object, a container or a probe's verdict) 
 """
 
 import asyncio
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -110,11 +111,9 @@ class PodWorker:
         if self._cell.is_finished:
             return
         delay = None if wake_at is None else max((wake_at - self._cell.now()).total_seconds(), 0)
-        try:
+        with suppress(TimeoutError):
             async with timeouts.within(delay):
                 await self._cell.changed.wait()
-        except TimeoutError:
-            return
 
     async def _perform(self, step: Step) -> None:  # noqa: C901, PLR0912 - one case per step
         cell = self._cell
@@ -273,7 +272,5 @@ class PodWorker:
         self._cell.reported.set()
 
     async def _delete(self) -> None:
-        try:
+        with suppress(NotFoundError, ConflictError):  # the pod is already deleted, or a new pod has the same name
             await self._node.client.delete(PODS, meta.key(self._cell.pod), uid=self._cell.uid, grace_period=0)
-        except (NotFoundError, ConflictError):
-            return  # the pod is already deleted, or a new pod has the same name

@@ -90,16 +90,6 @@ FIELDS: Final[Mapping[str, str]] = {
 None means that the spec does not contain the field.
 """
 
-BY_DICTIONARY: Final = frozenset(
-    {
-        "scheduling",
-        "rolloutStrategy.type",
-        "leaderWorkerTemplate.volumeClaimTemplates",
-        "leaderWorkerTemplate.persistentVolumeClaimRetentionPolicy",
-    }
-)
-"""Spec paths without a `Manifest` field. Users can add them to the result of `build`."""
-
 NAMED_SETTINGS: Final = {setting.name: setting.annotation for setting in SETTINGS}
 
 

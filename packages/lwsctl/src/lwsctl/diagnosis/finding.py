@@ -15,7 +15,7 @@ class Finding(Struct, frozen=True, kw_only=True):
     """A detected cause with its object, sentence, evidence and next steps.
 
     `log` is the container whose log may contain more details. Callers that can read the log add it, and append its
-    error to `statement` (`logerrors.with_log`). If the pod is deleted, the log of `recorded` is in an episode.
+    error to `statement` (`logerrors.with_lines`). If the pod is deleted, the log of `recorded` is in an episode.
     `verdict` overrides the verdict of the cause, because some errors are normal during a start.
     """
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kuberuntime.objects import errorlines, meta, podstate
+from kuberuntime.objects import errorlines, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.terminations import ContainerFailure
 from kuberuntime.texts.masking import Mask
@@ -50,13 +50,6 @@ def recorded_run(death: ContainerFailure) -> RecordedRun | None:
     if not death.is_recorded or not wants_log(death.end):
         return None
     return RecordedRun(death.pod, death.container, int(death.end.get("exitCode") or 0))
-
-
-def with_log(diagnosis: Diagnosis, lines: Sequence[str]) -> Diagnosis:
-    """Return a diagnosis with the error in the container log. If there are no lines, return it unchanged."""
-    if diagnosis.log is None:
-        return diagnosis
-    return with_lines(diagnosis, meta.name(diagnosis.log.pod), diagnosis.log.container, lines)
 
 
 def with_lines(diagnosis: Diagnosis, pod: str, container: str, lines: Sequence[str]) -> Diagnosis:

@@ -26,7 +26,6 @@ from lwsctl.views.outcome import has_finished
 
 SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"
 RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
-LIMIT_RANGES: Final = Resource("", "v1", "limitranges", "LimitRange")
 QUEUED_WORKLOADS: Final = Resource(SERVED_BY_KUEUE, "v1beta1", "workloads", "Workload")
 """The Kueue resource for Workloads, in the version that all supported releases serve."""
 

@@ -26,7 +26,7 @@ from tests.integration.lwsctl.test_commands import session_of
 from kuberuntime import timeouts
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import NAMESPACES, PODS, SERVICES
+from kuberuntime.objects.resources import NAMESPACES, PODS, SERVICES, Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.cli import targets
 from lwsctl.cli.errors import CommandError, UsageError
@@ -36,7 +36,7 @@ from lwsctl.cli.targets import parse
 from lwsctl.diagnosis.causes.managers import SILENCE
 from lwsctl.diagnosis.diagnose import worst
 from lwsctl.diagnosis.document import headline, overview
-from lwsctl.diagnosis.observed import LIMIT_RANGES, RESOURCE_QUOTAS
+from lwsctl.diagnosis.observed import RESOURCE_QUOTAS
 from lwsctl.model.health import Verdict
 from lwsctl.observation.lists import Lists
 
@@ -103,9 +103,8 @@ async def test_explain_names_a_quota_of_revisions(space: LiveScenario) -> None:
 async def test_explain_names_a_limit_range(space: LiveScenario, code: str) -> None:
     of_kubernetes(space)
     limits = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
-    await space.create(
-        {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "max"}, "spec": limits}, LIMIT_RANGES
-    )
+    limit_range = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "max"}, "spec": limits}
+    await space.create(limit_range, Resource("", "v1", "limitranges", "LimitRange"))
     await space.create(lws(replicas=1, size=2, template=asking(cpu="2")))
     await space.until(warned("maximum cpu usage"))
     assert "maximum cpu usage per Container is 1" in (await named(space, code)).sentence

@@ -45,54 +45,43 @@ class ClusterBackend(Protocol):
     @property
     def clock(self) -> Clock:
         """Return the clock of the cluster's components."""
-        ...
 
     @property
     def kubeconfig(self) -> Path:
         """Return the kubeconfig of the administrator."""
-        ...
 
     def transport(self, user_agent: str) -> Transport:
         """Return a transport for one user."""
-        ...
 
     async def await_namespace(self, client: Client, name: str) -> None:
         """Wait until pods can be created in a new namespace."""
-        ...
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
         """Terminate the first container of a running pod. The container then restarts."""
-        ...
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
         """Restart all containers of a running pod in place. The rule of its first container requires exit code 88."""
-        ...
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
         """Make the only container of a running pod exit with code 0 and restart, as in StatefulSet pods."""
-        ...
 
     async def end_kept(self, client: Client, pod: JSONObject) -> None:
         """Report the termination of a deleted pod that still has a finalizer."""
-        ...
 
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
         """Terminate the only container of a running pod with restart policy Never.
 
         The pod becomes Failed or Succeeded.
         """
-        ...
 
     def hung_node(self, client: Client, name: str, ready: str) -> AbstractAsyncContextManager[None]:
         """Prevent a node from terminating pods for the duration of the `with` block.
 
         `ready` is the condition of the node.
         """
-        ...
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
         """Provide `count` volumes for claims of this class."""
-        ...
 
 
 @dataclass
@@ -150,16 +139,12 @@ class Manager(Protocol):
 
     async def stop(self) -> None:
         """Stop the manager gracefully."""
-        ...
 
     async def kill(self) -> None:
         """Kill the manager at any time."""
-        ...
 
     async def start(self) -> None:
         """Start the manager, and wait until it is ready."""
-        ...
 
     def check(self) -> None:
         """Raise the exception that stopped the manager, if there is one."""
-        ...

@@ -32,8 +32,6 @@ class WebhookTransport(Protocol):
 
     async def request(self, request: WebhookRequest) -> Response:
         """Send one review and return the complete response, with any status."""
-        ...
 
     async def close(self) -> None:
         """Close the connections of the inner transport."""
-        ...

@@ -63,7 +63,6 @@ class Checker(Protocol):
 
     def check(self, value: JSON, path: str, errors: list[FieldError]) -> None:
         """Collect the errors of a value."""
-        ...
 
 
 Compiler: TypeAlias = Callable[[JSONObject], Checker]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import aiohttp
@@ -64,8 +65,6 @@ async def send(socket: web.WebSocketResponse, data: bytes) -> None:
 
 async def copy(socket: web.WebSocketResponse, channel: int, stream: asyncio.StreamReader) -> None:
     """Send the data of a stream on a channel until the stream is closed."""
-    try:
+    with suppress(ConnectionError):  # the peer has disconnected, which closes the stream
         while data := await stream.read(PIECE):
             await send(socket, channels.frame(channel, data))
-    except ConnectionError:
-        return  # the peer has disconnected, which closes the stream

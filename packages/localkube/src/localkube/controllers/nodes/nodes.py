@@ -8,6 +8,7 @@ pending pods.
 
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
@@ -145,10 +146,8 @@ async def _ensure_node(client: Client, node: JSONObject) -> None:
 
 
 async def _remove_node(client: Client, node: JSONObject) -> None:
-    try:
+    with suppress(NotFoundError):
         await client.delete(NODES, meta.key(node), uid=meta.uid(node))
-    except NotFoundError:
-        return
 
 
 def _status_differs(live: JSONObject, desired: JSONObject) -> bool:

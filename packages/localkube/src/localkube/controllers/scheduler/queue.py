@@ -31,7 +31,6 @@ class SchedulingQueue(Struct):
     _order: "count[int]" = field(default_factory=count)
 
     def __len__(self) -> int:
-        """Return the number of pods to schedule now."""
         return len(self._active)
 
     def put(self, pod: PodInfo) -> None:

@@ -115,7 +115,6 @@ class ProcessRunner(Protocol):
 
     async def start(self) -> Capabilities:
         """Prepare the machine (namespaces, bridge), and return the granted capabilities."""
-        ...
 
     async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
         """Create the namespaces and network of the pod, and return its IP address.
@@ -123,61 +122,47 @@ class ProcessRunner(Protocol):
         `on_lost` is called once, on the event loop, if the sandbox is lost with all its processes before it is removed;
         the ends of its containers are reported afterwards. If the pod is still needed, a new sandbox has to be created.
         """
-        ...
 
     async def start_container(self, spec: ContainerSpec, on_exit: Callable[[Exit], None]) -> int:
         """Start a process in its sandbox, and return its host PID. `on_exit` is called once, on the event loop."""
-        ...
 
     async def exec(
         self, container_id: str, argv: tuple[str, ...], fds: tuple[int, int, int], on_exit: Callable[[Exit], None]
     ) -> int:
         """Start an additional process with these streams in a running container. Return its PID on the host."""
-        ...
 
     async def kill_exec(self, pid: int) -> None:
         """Kill a process that `exec` started, and its descendants. Ignore an exited process."""
-        ...
 
     async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:
         """Signal the main process of the container, or all processes. Ignore a terminated container."""
-        ...
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
         """Return an unconnected, non-blocking TCP socket in the network of the pod, or of all pods if it is None."""
-        ...
 
     async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
         """Drop only these packets between sandboxes. Raise `StartError` if sandboxes do not have networks."""
-        ...
 
     async def delay_packets(self, sandbox_id: str, seconds: float) -> None:
         """Delay each packet to a sandbox, or stop the delay if it is 0. Raise `StartError` if not supported."""
-        ...
 
     async def bound_memory(self, container_id: str, path: str, size: int) -> int:
         """Resize the in-memory file system at `path` in a container, or shrink it to its content if 0.
 
         Return the old size.
         """
-        ...
 
     async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
         """Return the usage of containers by the PID that was returned at their start, without exited containers."""
-        ...
 
     async def memory(self, pid: int) -> int:
         """Return the memory of a container in bytes. Shared pages are counted once. This is slower than `used`."""
-        ...
 
     async def limit_cpu(self, pid: int, cores: float) -> None:
         """Limit the CPU time of a container, or remove the limit if 0. Do nothing if limits are not supported."""
-        ...
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """Kill the remaining processes, and release network and mounts of the sandbox. Ignore a missing sandbox."""
-        ...
 
     async def stop(self) -> None:
         """Remove all sandboxes and stop the runner."""
-        ...

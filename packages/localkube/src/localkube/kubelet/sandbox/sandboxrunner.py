@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -326,10 +326,8 @@ class SandboxRunner:
 
     async def _request_if_running(self, op: str, fields: Message) -> None:
         """Send a request. If the launcher has exited, the request is already fulfilled."""
-        try:
+        with suppress(LauncherEndedError):
             await self._require().channel.request(op, fields)
-        except LauncherEndedError:
-            return
 
     async def _begin(self, op: str, fields: Message, fds: tuple[int, ...], on_exit: Callable[[Exit], None]) -> int:
         launcher = self._require()

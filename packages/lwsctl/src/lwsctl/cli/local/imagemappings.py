@@ -23,15 +23,12 @@ class ImageMappings(Mapping[str, Path]):
         self._changed = self._time()
 
     def __getitem__(self, name: str) -> Path:
-        """Return the directory of an image."""
         return self._current()[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the image names."""
         return iter(self._current())
 
     def __len__(self) -> int:
-        """Return the number of mapped images."""
         return len(self._current())
 
     def _current(self) -> Mapping[str, Path]:

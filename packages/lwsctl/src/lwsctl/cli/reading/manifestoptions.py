@@ -57,11 +57,9 @@ class ManifestOptions(Struct, frozen=True):
     recursive: bool
 
     def __str__(self) -> str:
-        """Return all values to include in messages."""
         return ", ".join([*self.files, *self.kustomizations])
 
     def __bool__(self) -> bool:
-        """Return whether any value was specified."""
         return bool(self.files or self.kustomizations)
 
     def load(self) -> list[Document]:

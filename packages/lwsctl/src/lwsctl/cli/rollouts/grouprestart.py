@@ -3,6 +3,8 @@
 A group is recreated as after a failure. Its leader is deleted in the foreground, workers first.
 """
 
+from contextlib import suppress
+
 from msgspec import Struct, field
 
 from kuberuntime import timeouts
@@ -55,7 +57,6 @@ class RestartRequest(Struct, frozen=True):
         return cls(first.name, tuple(groups), first.rank)
 
     def __str__(self) -> str:
-        """Return a description of the groups or the rank."""
         where = f"group {self.groups[0]}" if len(self.groups) == 1 else f"groups {places(self.groups)}"
         return where if self.rank is None else f"rank {self.groups[0]}/{self.rank}"
 
@@ -147,7 +148,5 @@ class Restart(Struct):
     async def _delete(self, pod: str, uid: str) -> None:
         key = ObjectKey(self.session.namespace, pod)
         propagation = None if self.request.rank else "Foreground"
-        try:
+        with suppress(NotFoundError, ConflictError):  # another client deleted the pod with this UID
             await self.session.client.delete(PODS, key, propagation=propagation, uid=uid)  # type: ignore[arg-type]  # a literal
-        except (NotFoundError, ConflictError):
-            return  # another client deleted the pod with this UID

@@ -48,7 +48,9 @@ def crashed(program: FailingLog, message: str) -> Observed:
 def diagnosed(program: FailingLog, message: str) -> Diagnosis:
     """Return the diagnosis from a message, and from the log if the diagnosis requests it."""
     diagnosis = diagnose(crashed(program, message), Selection("web"))
-    return logerrors.with_log(diagnosis, program.lines[-errorlines.JUDGED :])
+    if (log := diagnosis.log) is None:
+        return diagnosis
+    return logerrors.with_lines(diagnosis, meta.name(log.pod), log.container, program.lines[-errorlines.JUDGED :])
 
 
 MESSAGES: Mapping[str, Callable[[FailingLog], str]] = {

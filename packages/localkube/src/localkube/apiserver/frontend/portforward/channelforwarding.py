@@ -5,6 +5,7 @@ Channel 2i carries the data of port i, and channel 2i + 1 its error.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 from aiohttp import web
 
@@ -59,8 +60,6 @@ async def _deliver(connections: Sequence[Connection], channel: int, data: bytes)
     connection = connections[channel // 2] if channel // 2 < len(connections) else None
     if connection is None or channel % 2:
         return
-    try:
+    with suppress(ConnectionError):  # the pod closed the connection, and the task that reads it notifies the client
         connection[1].write(data)
         await connection[1].drain()
-    except ConnectionError:
-        return  # the pod closed the connection, and the task that reads it notifies the client

@@ -99,10 +99,8 @@ def adopt_orphans() -> None:
 
 def send_signal(pid: int, number: int) -> None:
     """Send a signal. Ignore an exited process."""
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, number)
-    except ProcessLookupError:
-        return
 
 
 def _run(become: Callable[[], None], report: int) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import suppress
 
 from localkube.kubelet.processes import processtree
 
@@ -84,10 +85,8 @@ class ChildProcess:
         if self._main is None:
             containerinit.send_signal(self._main_pid or self.pid, number)
             return
-        try:
+        with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._main, number)
-        except ProcessLookupError:
-            return
 
     def _take(self, message: Message, fds: list[int]) -> None:
         match message["event"]:

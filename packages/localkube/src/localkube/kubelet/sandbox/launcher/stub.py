@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -84,10 +85,8 @@ class _Server:
 
     def log(self, line: str) -> None:
         """Write a line to standard output. Ignore the error if it is closed."""
-        try:
+        with suppress(BrokenPipeError, BlockingIOError):
             os.write(self._output, f"{line}\n".encode())
-        except (BrokenPipeError, BlockingIOError):
-            return
 
     def listen(self, address: str, port: int) -> None:
         """Accept connections on a port."""

@@ -23,11 +23,9 @@ class View(Protocol):
 
     def is_directory(self, path: str) -> bool | None:
         """Return whether the path is a directory, without following links, or None if it does not exist."""
-        ...
 
     def link(self, path: str) -> str | None:
         """Return the target of a symbolic link, or None for other files."""
-        ...
 
 
 class OpenFile(NamedTuple):
