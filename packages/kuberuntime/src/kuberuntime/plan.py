@@ -83,7 +83,7 @@ class AcceptedField(Struct, frozen=True):
 
     def admits(self, obj: JSONObject) -> bool:
         """Return whether an object has the field."""
-        actual = at(obj, self.path.split("."))
+        actual = meta.at(obj, self.path.split("."))
         if not isinstance(self.value, dict) or not isinstance(actual, dict):
             return bool(actual == self.value)
         return bool(actual) and all(key in self.value and self.value[key] in (None, own) for key, own in actual.items())
@@ -92,14 +92,6 @@ class AcceptedField(Struct, frozen=True):
     def lack(self) -> str:
         """Return the reason why an object without the field is not adopted."""
         return f"its {self.path} {'does not match' if isinstance(self.value, dict) else f'is not {self.value}'}"
-
-
-def at(obj: JSONObject, path: Iterable[str]) -> JSON:
-    """Return the value of a field, or None if it is absent."""
-    value: JSON = obj
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
 
 
 class Create(Effect, frozen=True, kw_only=True):

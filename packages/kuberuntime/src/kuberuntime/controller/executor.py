@@ -56,7 +56,6 @@ from kuberuntime.plan import (
     Put,
     PutStatus,
     WriteAction,
-    at,
     naming,
     naming_events,
 )
@@ -340,7 +339,7 @@ def _is_silent(action: WriteAction, error: APIError) -> bool:
 def _check_fields(action: Create, existing: JSONObject, error: AlreadyExistsError) -> None:
     """Raise `RequeueError` if the existing object does not match the object to create."""
     for path in action.equal:
-        if at(existing, path) != at(action.object, path):
+        if meta.at(existing, path) != meta.at(action.object, path):
             raise RequeueError(f"{error}: its {'.'.join(path)} differs")
 
 

@@ -4,7 +4,7 @@ Objects are plain dictionaries (`JSONObject`), so that reading an object never l
 dictionaries and do not modify their arguments.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, NewType, TypeAlias, TypedDict
 
@@ -41,6 +41,14 @@ class OwnerReference(TypedDict, total=False):
     uid: str
     controller: bool
     blockOwnerDeletion: bool
+
+
+def at(obj: JSONObject, path: Iterable[str]) -> JSON:
+    """Return the value of a field, or None if it is absent."""
+    value: JSON = obj
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def metadata(obj: Mapping[str, Any]) -> JSONObject:

@@ -237,9 +237,7 @@ def field_text(obj: JSONObject, path: str) -> str:
     >>> field_text({"spec": {"unschedulable": True}}, "spec.unschedulable")
     'true'
     """
-    value: JSON = obj
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
+    value = meta.at(obj, path.split("."))
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)

@@ -15,7 +15,6 @@ from kuberuntime.errors import ConflictError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import STATEFULSETS, Resource
-from kuberuntime.plan import at
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.diagnosis.causes import contention
@@ -42,7 +41,7 @@ class Rival:
         key = ObjectKey(self.space.namespace, self.name)
         while True:
             obj = await self.space.client.get(self.resource, key)
-            if at(obj, self.path) != self.value:
+            if meta.at(obj, self.path) != self.value:
                 try:
                     await self.space.client.patch(self.resource, key, self.patch, kind="merge", manager="rival")
                 except ConflictError:

@@ -23,9 +23,7 @@ def at(path: str, default: object = NONE) -> Cell:
     names = path.split(".")
 
     def cell(obj: JSONObject, _now: datetime) -> object:
-        value: object = obj
-        for name in names:
-            value = value.get(name) if isinstance(value, dict) else None
+        value = meta.at(obj, names)
         return default if value in (None, "") else value
 
     return cell

@@ -45,14 +45,8 @@ async def apply(
 
 def _change(path: str, before: JSONObject, after: JSONObject) -> str:
     """Return the previous and the new value of a field, or an empty string if its path contains a list."""
-    return "" if "[" in path else f"{_value(before, path)} -> {_value(after, path)}"
-
-
-def _value(obj: JSONObject, path: str) -> object:
-    value: object = obj
-    for name in path.strip(".").split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
+    names = path.strip(".").split(".")
+    return "" if "[" in path else f"{meta.at(before, names)} -> {meta.at(after, names)}"
 
 
 def _content(obj: JSONObject) -> JSONObject:

@@ -80,9 +80,9 @@ async def _scale(backend: Backend, call: Call, write_options: WriteOptions, patc
 def build_scale(call: Call, obj: JSONObject) -> JSONObject:
     """Build the Scale of an object."""
     paths = _paths(call)
-    replicas = _value(obj, _parts(paths.spec_replicas))
-    status: JSONObject = {"replicas": _value(obj, _parts(paths.status_replicas)) or 0}
-    selector = _value(obj, _parts(paths.selector)) if paths.selector else None
+    replicas = meta.at(obj, _parts(paths.spec_replicas))
+    status: JSONObject = {"replicas": meta.at(obj, _parts(paths.status_replicas)) or 0}
+    selector = meta.at(obj, _parts(paths.selector)) if paths.selector else None
     if selector:
         status["selector"] = selector if isinstance(selector, str) else str(selectors.from_object(selector))
     metadata = meta.metadata(obj)
@@ -118,12 +118,6 @@ def _paths(call: Call) -> ScalePaths:
 def _parts(path: str) -> list[str]:
     """Split a dotted JSON path such as `.spec.replicas`."""
     return path.strip(".").split(".")
-
-
-def _value(obj: JSON, parts: list[str]) -> Any:
-    for part in parts:
-        obj = obj.get(part) if isinstance(obj, dict) else None
-    return obj
 
 
 def _with(obj: JSON, parts: list[str], value: JSON) -> Any:
