@@ -7,7 +7,7 @@ setting nor a mark of the capability.
 
 from typing import Final
 
-from kuberuntime.objects.qos import COMPUTE
+from kuberuntime.objects.podresources import COMPUTE
 from kuberuntime.plan import Action
 from leaderworkerset.api import labels, runsettings
 from leaderworkerset.capabilities import names

@@ -1,6 +1,6 @@
 """Exports group requests, free node resources, and gang schedulers."""
 
-from kuberuntime.objects.podrequests import add as add_demand
+from kuberuntime.objects.podresources import add as add_demand
 from leaderworkerset.core.gang.demand import Demand
 from leaderworkerset.core.gang.demand import of_pod as demand_of_pod
 from leaderworkerset.core.gang.fit import Amounts, Need, count_needs, free_space, read_need, read_requests

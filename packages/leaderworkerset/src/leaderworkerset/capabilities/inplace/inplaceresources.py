@@ -8,7 +8,7 @@ update follows. The record is removed when the group is updated. After that, oth
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from kuberuntime.objects import meta, qos, quantity
+from kuberuntime.objects import meta, podresources, quantity
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import Quantity, QuantityError
 from leaderworkerset.api import labels
@@ -95,7 +95,7 @@ def containers(amounts: Mapping[ResourceField, str]) -> dict[str, JSONObject]:
 def without(template: JSONObject) -> JSONObject:
     """Return a pod template without the CPU and memory of its containers."""
     spec = meta.spec(template)
-    bare = [qos.without_compute(container) for container in spec.get("containers") or []]
+    bare = [podresources.without_compute(container) for container in spec.get("containers") or []]
     return template | {"spec": spec | {"containers": bare}}
 
 
@@ -126,7 +126,7 @@ def _obstacles(before: JSONObject, after: JSONObject, path: str) -> Iterator[str
             yield f"{place}.resizePolicy"
         if meta.spec(after).get("resources"):
             yield f"{path}.resources"
-        if qos.qos_class(meta.spec(before)) != qos.qos_class(meta.spec(after)):
+        if podresources.qos_class(meta.spec(before)) != podresources.qos_class(meta.spec(after)):
             yield f"{place}.resources (the quality of service class)"
 
 
@@ -138,7 +138,7 @@ def _amounts(holders: list[JSONObject]) -> dict[ResourceField, str]:
     return {
         ResourceField(holder["name"], kind, resource): str(quantity.parse(amount))
         for holder in holders
-        for kind, amounts in qos.compute(holder.get("resources") or {}).items()
+        for kind, amounts in podresources.compute(holder.get("resources") or {}).items()
         for resource, amount in amounts.items()
     }
 

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.podrequests import add, effective
+from kuberuntime.objects.podresources import add, effective
 from kuberuntime.objects.quantity import Quantity
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 

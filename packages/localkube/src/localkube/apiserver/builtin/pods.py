@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from kuberuntime.objects import resources
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podresources import qos_class
 from kuberuntime.objects.podrules import pod_defaults, pod_rules
 from kuberuntime.objects.podrules.values import forbidden
-from kuberuntime.objects.qos import qos_class
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.validation import resize_rules
 

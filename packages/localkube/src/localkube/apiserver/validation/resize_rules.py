@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podresources import qos_class, without_compute
 from kuberuntime.objects.podrules import pod_rules
 from kuberuntime.objects.podrules.values import forbidden
-from kuberuntime.objects.qos import qos_class, without_compute
 
 CONTAINER_LISTS = ("containers", "initContainers")
 AMOUNTS = ("requests", "limits")

@@ -7,7 +7,7 @@ CPU is in thousandths, and other resources are in units, rounded up. The request
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from kuberuntime.objects import meta, podrequests, quantity
+from kuberuntime.objects import meta, podresources, quantity
 from kuberuntime.objects.meta import JSON, JSONObject
 
 Amounts: TypeAlias = Mapping[str, int]
@@ -32,9 +32,9 @@ def pod_requests(pod: JSONObject) -> dict[str, int]:
     """Return the amounts that must be free on a node for the pod."""
     spec = meta.spec(pod)
     whole_pod = spec.get("resources") or {}
-    total = podrequests.effective(spec, _container_requests)
+    total = podresources.effective(spec, _container_requests)
     total |= parse(whole_pod.get("limits")) | parse(whole_pod.get("requests"))
-    return podrequests.add(total, parse(spec.get("overhead"))) | {PODS: 1}
+    return podresources.add(total, parse(spec.get("overhead"))) | {PODS: 1}
 
 
 def _container_requests(container: JSONObject) -> dict[str, int]:

@@ -7,7 +7,7 @@ spec, and requests only affect the placement of pods.
 from collections.abc import Mapping
 from typing import Final
 
-from kuberuntime.objects import meta, qos, quantity
+from kuberuntime.objects import meta, podresources, quantity
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import Quantity
 from localkube.kubelet.spec import podspec
@@ -25,7 +25,7 @@ def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject 
     ]
     if not changed:
         return None
-    for name in qos.COMPUTE:
+    for name in podresources.COMPUTE:
         requested, most = _requested(pod, name), allocatable.get(name)
         if most is not None and requested > most:
             text = f"Node didn't have enough capacity: {name}, requested: {requested}, capacity: {most}"
@@ -44,6 +44,7 @@ def reported(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSO
 
 def _requested(pod: JSONObject, name: str) -> Quantity:
     amounts = (
-        qos.compute(container.get("resources") or {})["requests"] for container in podspec.regular_containers(pod)
+        podresources.compute(container.get("resources") or {})["requests"]
+        for container in podspec.regular_containers(pod)
     )
     return sum((quantity.parse(amount[name]) for amount in amounts if name in amount), start=quantity.ZERO)

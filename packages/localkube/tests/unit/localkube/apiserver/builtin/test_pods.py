@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kuberuntime.objects.qos import qos_class
+from kuberuntime.objects.podresources import qos_class
 
 Api = Any
 Make = Callable[[str], Api]

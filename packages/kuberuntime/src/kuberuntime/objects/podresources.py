@@ -1,12 +1,13 @@
-"""Computes the effective CPU and memory of containers, and the quality-of-service class of a pod.
+"""Computes the effective resources of containers and pods, and the quality-of-service class of a pod. Pure."""
 
-The functions are pure.
-"""
-
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.quantity import Quantity
+
+Amount = TypeVar("Amount", int, Quantity)
 
 COMPUTE: Final = ("cpu", "memory")
 """The resources that determine the QoS class. They can be changed in an existing pod."""
@@ -55,9 +56,40 @@ def qos_class(spec: JSONObject) -> str:
 
 def _positive(
     resources: dict[str, dict[str, JSON]],
-) -> tuple[dict[str, quantity.Quantity], dict[str, quantity.Quantity]]:
+) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
     limits, requests = (
         {name: amount for name, amount in quantity.parse_list(resources[kind]).items() if amount}
         for kind in ("limits", "requests")
     )
     return limits, requests
+
+
+def effective(spec: JSONObject, requests: Callable[[JSONObject], dict[str, Amount]]) -> dict[str, Amount]:
+    """Return the requests of a pod, without pod-level requests and overhead, as kube-scheduler computes them.
+
+    They are the larger of two sums for each resource: all containers and sidecars, or the largest init container with
+    the sidecars that are started before it. `requests` returns the requests of one container.
+    """
+    sidecars: dict[str, Amount] = {}
+    starting: dict[str, Amount] = {}
+    for container in spec.get("initContainers") or []:
+        if container.get("restartPolicy") == "Always":
+            sidecars = add(sidecars, requests(container))
+            starting = largest(starting, sidecars)
+        else:
+            starting = largest(starting, add(sidecars, requests(container)))
+    return largest(add(sidecars, *map(requests, spec.get("containers") or [])), starting)
+
+
+def add(*amounts: Mapping[str, Amount]) -> dict[str, Amount]:
+    """Return the sums by resource name."""
+    sums: dict[str, Amount] = {}
+    for names in amounts:
+        for name, amount in names.items():
+            sums[name] = sums[name] + amount if name in sums else amount
+    return sums
+
+
+def largest(left: Mapping[str, Amount], right: Mapping[str, Amount]) -> dict[str, Amount]:
+    """Return the maxima by resource name."""
+    return {**left, **{name: max(left.get(name, amount), amount) for name, amount in right.items()}}
