@@ -227,6 +227,16 @@ def live_group(
     return LiveGroup(objects=GroupObjects(pods=pods, deleted=gone, statefulsets=statefulsets), **{"now": NOW} | fields)
 
 
+def whole_group(lws: JSONObject, leader: JSONObject, *workers: JSONObject, **fields: Any) -> LiveGroup:
+    """Return a group with its pods, its worker StatefulSet, and the revision of its LeaderWorkerSet."""
+    usual = {
+        "pods": (leader, *workers),
+        "statefulsets": (worker_statefulset(leader),),
+        "revisions": (revision(lws),),
+    }
+    return live_group(leader=leader, obj=lws, **usual | fields)
+
+
 def is_group_ready(group: GroupFacts, size: int) -> bool:
     """Return whether leader and workers are ready (R-STAT-6)."""
     return group.is_leader_ready and (size == 1 or (group.workers is not None and group.workers.is_ready))

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
+from testkit import objects
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
@@ -24,13 +25,7 @@ NODE = ObjectKey("", "node-0")
 
 def pod(name: str, **spec: object) -> JSONObject:
     """Return a pod that runs on the first node."""
-    containers = [{"name": "main", "image": "a"}]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"nodeName": "node-0", "terminationGracePeriodSeconds": 0, "containers": containers} | spec,
-    }
+    return objects.pod(name, spec={"terminationGracePeriodSeconds": 0, **spec})
 
 
 async def begin(client: Client, kind: str, *targets: str, seconds: float = 60, **more: object) -> int:

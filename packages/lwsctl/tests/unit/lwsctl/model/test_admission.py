@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.builders import rank_pod
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -14,16 +15,9 @@ GATED = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated",
 
 def pod(*gates: str, queue: str = "", **spec: Any) -> JSONObject:
     """Return a pod from a group of four with these scheduling gates."""
-    return {
-        "metadata": {
-            "name": "web-0",
-            "labels": {labels.GROUP_INDEX: "0", labels.WORKER_INDEX: "0"}
-            | ({labels.QUEUE_NAME: queue} if queue else {}),
-            "annotations": {labels.SIZE: "4"},
-        },
-        "spec": {"schedulingGates": [{"name": gate} for gate in gates]} | spec,
-        "status": {"phase": "Pending", "conditions": [GATED] if gates else []},
-    }
+    own = {"labels": {labels.QUEUE_NAME: queue} if queue else {}}
+    gated = {"schedulingGates": [{"name": gate} for gate in gates]} | spec
+    return rank_pod(size=4, ready=None, node="", metadata=own, spec=gated, conditions=[GATED] if gates else [])
 
 
 @pytest.mark.parametrize(

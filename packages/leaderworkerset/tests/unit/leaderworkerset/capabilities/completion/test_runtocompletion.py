@@ -49,10 +49,7 @@ def ended(leader: JSONObject, end: GroupEnd, **metadata: Any) -> JSONObject:
 
 
 def group(leader: JSONObject, *workers: JSONObject, lws: JSONObject = LWS, **fields: Any) -> LiveGroup:
-    known: dict[str, Any] = {"now": builders.NOW, "statefulsets": (SET,), "revisions": (builders.revision(lws),)}
-    return builders.live_group(
-        leader=leader, obj=lws, pods=(leader, *workers), service=builders.SETTLED, **known | fields
-    )
+    return builders.whole_group(lws, leader, *workers, service=builders.SETTLED, **fields)
 
 
 @pytest.mark.parametrize(

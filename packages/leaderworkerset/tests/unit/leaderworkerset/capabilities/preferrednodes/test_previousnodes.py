@@ -30,8 +30,7 @@ SET = builders.worker_statefulset(LEADER)
 
 
 def group(*workers: JSONObject, lws: JSONObject = LWS, leader: JSONObject = LEADER, **fields: Any) -> LiveGroup:
-    own = {"statefulsets": (SET,), "revisions": (builders.revision(lws),)} | fields
-    return builders.live_group(leader=leader, obj=lws, pods=(leader, *workers), **own)
+    return builders.whole_group(lws, leader, *workers, **fields)
 
 
 def record(

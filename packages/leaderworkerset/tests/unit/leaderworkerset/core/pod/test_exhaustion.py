@@ -41,8 +41,7 @@ TERMINATED = EXHAUSTED | {"metadata": EXHAUSTED["metadata"] | {"deletionTimestam
 
 
 def group(obj: JSONObject, *workers: JSONObject, leader: JSONObject = LEADER, **fields: Any) -> LiveGroup:
-    known = {"statefulsets": (builders.worker_statefulset(leader),), "revisions": (builders.revision(obj),)}
-    return builders.live_group(leader=leader, obj=obj, pods=(leader, *workers), **(known | fields))
+    return builders.whole_group(obj, leader, *workers, **fields)
 
 
 def record(state: RecreationState, *, leader: str = "", used: int | None = None, resumed: str = "") -> JSONObject:

@@ -7,6 +7,7 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
 from kuberuntime.plan import AggregatedNote, Apply, Create, Delete, Emit, Event, Plan
 from leaderworkerset.api import labels, leaderworkerset
@@ -28,25 +29,12 @@ OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
 RACK = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
 
 
-def group(
-    *workers: dict[str, Any],
-    lws: dict[str, Any] = LWS,
-    leader: dict[str, Any] = LEADER,
-    sets: tuple[dict[str, Any], ...] = (SET,),
-    **fields: Any,
-) -> LiveGroup:
-    return builders.live_group(
-        leader=leader,
-        obj=lws,
-        pods=(leader, *workers),
-        statefulsets=sets,
-        revisions=(builders.revision(lws),),
-        **fields,
-    )
+def group(*workers: JSONObject, lws: JSONObject = LWS, leader: JSONObject = LEADER, **fields: Any) -> LiveGroup:
+    return builders.whole_group(lws, leader, *workers, **{"statefulsets": (SET,)} | fields)
 
 
 def new_group(lws: dict[str, Any] = LWS, **fields: Any) -> LiveGroup:
-    fields = {"leader": builders.leader_pod(lws), "sets": ()} | fields
+    fields = {"leader": builders.leader_pod(lws), "statefulsets": ()} | fields
     return group(lws=lws, **fields)
 
 
@@ -176,10 +164,12 @@ def test_missing_node_is_an_error() -> None:
     "observed",
     [
         LiveGroup(now=builders.NOW, leader=LEADER),
-        group(sets=(), lws=builders.leaderworkerset_object(metadata={"deletionTimestamp": "2026-03-01T11:00:00Z"})),
-        group(sets=(), leader=builders.leader_pod(LWS, deleting=True)),
         group(
-            sets=(),
+            statefulsets=(), lws=builders.leaderworkerset_object(metadata={"deletionTimestamp": "2026-03-01T11:00:00Z"})
+        ),
+        group(statefulsets=(), leader=builders.leader_pod(LWS, deleting=True)),
+        group(
+            statefulsets=(),
             leader=builders.leader_pod(LWS, deleting=True),
             lws=builders.leaderworkerset_object(spec=OWN_SERVICES),
         ),

@@ -18,11 +18,7 @@ LEADER = builders.hash_leader(LWS)
 
 
 def group(leader: JSONObject = LEADER, lws: JSONObject = LWS, **fields: Any) -> LiveGroup:
-    return builders.live_group(
-        leader=leader,
-        obj=lws,
-        **({"pods": (leader,), "revisions": [builders.revision(lws)]} | fields),
-    )
+    return builders.whole_group(lws, leader, **{"statefulsets": ()} | fields)
 
 
 def workers(leader: JSONObject = LEADER, *, name: str = "web-aaaaaaaa", ready: bool = True) -> JSONObject:

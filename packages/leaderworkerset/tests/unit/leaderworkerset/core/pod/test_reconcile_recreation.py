@@ -42,7 +42,7 @@ def test_delayed_group_is_deleted_when_due() -> None:
 
     waiting = record(2, 10, RecreationState.WAITING)
     assert reconcile(group(whole, record=waiting)) == Plan(requeue_after=10.0)
-    assert reconcile(group(whole, sets=(), record=waiting)) == Plan(requeue_after=10.0)
+    assert reconcile(group(whole, statefulsets=(), record=waiting)) == Plan(requeue_after=10.0)
     assert reconcile(group(whole, record=record(2, 0, RecreationState.WAITING))) == Plan(
         (apply(record(2, 0)), delete_leader("web-0-1"))
     )
@@ -182,7 +182,7 @@ def test_new_leader_waits_until_previous_workers_are_deleted() -> None:
     before = builders.worker_statefulset(EARLIER)
     going = before | {"metadata": before["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
 
-    waiting = reconcile(new_group(LWS, sets=(going,)))
+    waiting = reconcile(new_group(LWS, statefulsets=(going,)))
     assert not any(isinstance(action, Create) for action in waiting.actions)
     assert any(isinstance(action, Create) for action in reconcile(new_group(LWS)).actions)
 
@@ -192,6 +192,6 @@ def test_differs_from_upstream_names_of_old_workers_are_awaited() -> None:
     old = builders.worker_pod(EARLIER, deleting=True)
     orphan = old | {"metadata": {**old["metadata"], "ownerReferences": []}}
 
-    assert not any(isinstance(action, Create) for action in reconcile(group(old, sets=())).actions)
-    assert any(isinstance(action, Create) for action in reconcile(group(sets=())).actions)
-    assert any(isinstance(action, Create) for action in reconcile(group(orphan, sets=())).actions)
+    assert not any(isinstance(action, Create) for action in reconcile(group(old, statefulsets=())).actions)
+    assert any(isinstance(action, Create) for action in reconcile(group(statefulsets=())).actions)
+    assert any(isinstance(action, Create) for action in reconcile(group(orphan, statefulsets=())).actions)

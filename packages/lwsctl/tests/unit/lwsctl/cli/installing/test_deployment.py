@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from testkit import objects
 
 from lwsctl.cli.commands.install import missing_for_rollout
 
@@ -13,10 +14,6 @@ def deployment(*, replicas: int = 2, seen: int = 3, **status: Any) -> dict[str, 
         "spec": {"replicas": replicas},
         "status": {"observedGeneration": seen} | status,
     }
-
-
-def pod(name: str, **status: Any) -> dict[str, Any]:
-    return {"metadata": {"name": name}, "status": status}
 
 
 WAITING = {"name": "manager", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
@@ -47,7 +44,7 @@ def test_rollout_waits_for_old_replicas() -> None:
 
 
 def test_pod_that_cannot_start_gives_the_reason() -> None:
-    pods = [pod("manager-b", phase="Pending", containerStatuses=[WAITING])]
+    pods = [objects.pod("manager-b", phase="Pending", containerStatuses=[WAITING])]
     assert missing_for_rollout(deployment(), pods) == (
         "0 of 2 new replicas available; manager-b is ImagePullBackOff: manager: no such image"
     )

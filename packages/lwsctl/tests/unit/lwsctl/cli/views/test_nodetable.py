@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from testkit import objects
 from tests.explanations.builders import node
 
 from kuberuntime.objects.meta import JSONObject
@@ -18,11 +19,8 @@ def of(name: str, allocatable: dict[str, str], **fields: Any) -> JSONObject:
 
 
 def pod(name: str, on: str, phase: str = "Running", **requests: str) -> JSONObject:
-    return {
-        "metadata": {"name": name, "namespace": "prod"},
-        "spec": {"nodeName": on, "containers": [{"name": "main", "resources": {"requests": requests}}]},
-        "status": {"phase": phase},
-    }
+    spec = {"containers": [{"name": "main", "resources": {"requests": requests}}]}
+    return objects.pod(name, node=on, metadata={"namespace": "prod"}, spec=spec, phase=phase)
 
 
 PODS = [
