@@ -19,7 +19,6 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.restarts.retention import is_retained
 from localkube.apiserver.storage.store import Change
-from localkube.kubelet.processes.runner import Exit
 
 STEPS = 8
 MOST = 4
@@ -49,13 +48,6 @@ class Kept:
             self.seen["counted"] += 1
             if not 0 < count <= self._limit:
                 self.broken.append(f"group {key} used {count} restarts of {self._limit}")
-
-
-async def end_a_process(world: SimulatedCluster, random: Random) -> None:
-    """Make a random pod exit with an error."""
-    processes = sorted(world.runner.processes)
-    if processes:
-        world.runner.end(random.choice(processes), Exit(1))
 
 
 async def recover(world: SimulatedCluster, random: Random, *, everything: bool = False) -> None:
@@ -91,7 +83,7 @@ async def schedule(world: SimulatedCluster, random: Random, limit: int, identity
             case "roll":
                 await world.edit(leaderWorkerTemplate={"workerTemplate": template(f"app:{step}")})
             case "fail":
-                await end_a_process(world, random)
+                await world.fail_any(random)
             case "recover":
                 await recover(world, random)
             case "kill":
@@ -131,7 +123,7 @@ async def test_evidence_never_outlives_its_leaderworkerset(
     lws = groups(replicas=2, size=2, groupIdentity=identity)
     lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
     await world.bring_up(lws)
-    await end_a_process(world, Random(0))
+    await world.fail_any(Random(0))
     await asyncio.sleep(delay)
     await world.delete()
     await world.bring_up(lws)
@@ -148,12 +140,12 @@ def test_restart_budget_survives_a_manager_that_dies_any_time(identity: str) -> 
         lws = groups(replicas=1, size=2, groupIdentity=identity)
         lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
         await world.bring_up(lws)
-        await end_a_process(world, Random(0))
+        await world.fail_any(Random(0))
         await world.ready()
         (counted,) = await world.objects(LEADERWORKERSETS)
         text = meta.annotations(counted)[labels.GROUP_RESTART_COUNTS]
         assert [*json.loads(text).values()] == [1]
-        await end_a_process(world, Random(0))
+        await world.fail_any(Random(0))
         await world.until_objects(LEADERWORKERSETS, lambda found: meta.is_condition_true(found[0], "Degraded"))
         await recover(world, Random(0), everything=True)
         await world.ready()

@@ -15,7 +15,6 @@ from kuberuntime.objects.resources import DEPLOYMENTS, PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.core.policies.replacement import is_gated
 from localkube.apiserver.storage.store import Change
-from localkube.kubelet.processes.runner import Exit
 
 STEPS = 6
 MOST = 5
@@ -56,13 +55,6 @@ def leaders(pods: Iterable[JSONObject]) -> list[JSONObject]:
     return [pod for pod in pods if meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX]
 
 
-async def end_a_process(world: SimulatedCluster, random: Random) -> None:
-    """Make a random pod exit with an error."""
-    processes = sorted(world.runner.processes)
-    if processes:
-        world.runner.end(random.choice(processes), Exit(1))
-
-
 async def schedule(world: SimulatedCluster, held: Held, random: Random) -> None:
     """Change, fail, delete and kill in random order and partly concurrently. At the end, the set is stable."""
     replicas = 3
@@ -82,7 +74,7 @@ async def schedule(world: SimulatedCluster, held: Held, random: Random) -> None:
             case "roll":
                 await world.edit(leaderWorkerTemplate={"workerTemplate": template(f"app:{step}")})
             case "fail":
-                await end_a_process(world, random)
+                await world.fail_any(random)
             case "delete":
                 found = leaders(await world.objects(PODS))
                 if found:

@@ -14,7 +14,7 @@ import structlog
 from testkit.clusters.cluster import ClusterBackend, Manager
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster
-from testkit.clusters.opencontexts import OpenContext
+from testkit.clusters.opencontexts import kept
 from testkit.virtualtime import SingleThreadLoop
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
@@ -70,7 +70,7 @@ def run(
     with (
         asyncio.Runner(loop_factory=SingleThreadLoop) if start is _virtual else nullcontext(runner) as own,
         start(own, directory, request) as cluster,
-        _kept(own, manage(cluster, directory)) as manager,
+        kept(own, manage(cluster, directory)) as manager,
     ):
         client = Client(cluster.transport("tests"))
         yield Running(cluster, manager, client, own)
@@ -83,7 +83,7 @@ running = pytest.fixture(scope="package", params=["embedded", "kubernetes"])(run
 @pytest.fixture
 def space(runner: asyncio.Runner, running: Running) -> Iterator[LiveScenario]:
     """Return a new namespace."""
-    with _kept(running.runner or runner, space_of(running.cluster, running.manager, running.client)) as one:
+    with kept(running.runner or runner, space_of(running.cluster, running.manager, running.client)) as one:
         yield one
 
 
@@ -108,13 +108,13 @@ async def _within_limit(test: Coroutine[None, None, None]) -> None:
 
 @contextmanager
 def _virtual(runner: asyncio.Runner, directory: Path, _: pytest.FixtureRequest) -> Iterator[ClusterBackend]:
-    with _kept(runner, virtual_cluster(directory)) as cluster:
+    with kept(runner, virtual_cluster(directory)) as cluster:
         yield cluster
 
 
 @contextmanager
 def _embedded(runner: asyncio.Runner, directory: Path, _: pytest.FixtureRequest) -> Iterator[ClusterBackend]:
-    with _kept(runner, embedded_cluster(directory)) as cluster:
+    with kept(runner, embedded_cluster(directory)) as cluster:
         yield cluster
 
 
@@ -131,13 +131,3 @@ def _kubernetes(runner: asyncio.Runner, directory: Path, request: pytest.Fixture
 
     with control_plane(assets, directory, prepare) as plane:
         yield KubernetesCluster(plane.kubeconfig)
-
-
-@contextmanager
-def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
-    """Enter an async context, and exit it at the end. In between, the event loop also runs the tests."""
-    keeper = runner.run(OpenContext.enter(context))
-    try:
-        yield runner.run(keeper.value())
-    finally:
-        runner.run(keeper.leave())

@@ -4,15 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import msgspec
-import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State, revision_of, revisions_of, shows
+from tests.integration.lws.test_admission import refusal
 
 from kuberuntime.client.transport import Request
-from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -61,14 +60,14 @@ async def test_duplicate_variable_is_rejected(space: LiveScenario) -> None:
     """A duplicate variable is rejected (R-API-8, R-ENV-3)."""
     template = pod_template()
     template["spec"]["containers"][0]["env"] = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
-    error = await refused(space, lws(template={"workerTemplate": template}))
+    error = await refusal(space, lws(template={"workerTemplate": template}))
     assert error.code == 422
     assert "Duplicate value" in error.message
 
 
 async def test_template_without_containers_is_rejected(space: LiveScenario) -> None:
     """The error is one sentence (Q-34)."""
-    error = await refused(space, lws(template={"workerTemplate": {}}))
+    error = await refusal(space, lws(template={"workerTemplate": {}}))
     assert "spec.leaderWorkerTemplate.workerTemplate.spec.containers: Required value" in error.message
 
 
@@ -80,7 +79,7 @@ async def test_name_of_maximum_length_has_workers(space: LiveScenario) -> None:
 
 async def test_differs_from_upstream_too_long_name_is_rejected(space: LiveScenario) -> None:
     """Upstream accepts the name, although no worker pod can be created (R-VAL-28, ADR 29)."""
-    error = await refused(space, lws("a" * 53, replicas=1, size=2))
+    error = await refusal(space, lws("a" * 53, replicas=1, size=2))
     assert "metadata.name: Invalid value" in error.message
     assert "must be no more than 52 characters" in error.message
 
@@ -121,7 +120,7 @@ async def test_invalid_metadata_is_rejected(space: LiveScenario) -> None:
     """Invalid metadata is rejected (R-VAL-2)."""
     obj = lws()
     obj["metadata"]["labels"] = {"not a key": "x"}
-    error = await refused(space, obj)
+    error = await refusal(space, obj)
     assert error.code in {403, 422}
     assert "metadata.labels" in error.message
 
@@ -195,10 +194,3 @@ async def test_topology_change_replaces_leaders_of_the_same_revision(space: Live
     after = await space.settled()
     assert revision_of(after.statefulsets["web"]) == revision_of(before.statefulsets["web"])
     assert len(revisions_of(after, "web")) == 1
-
-
-async def refused(space: LiveScenario, obj: JSONObject) -> APIError:
-    """Create an object that must be rejected. Return the error."""
-    with pytest.raises(APIError) as caught:
-        await space.create(obj)
-    return caught.value

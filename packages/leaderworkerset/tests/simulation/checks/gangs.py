@@ -12,10 +12,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tests.scheduled import link_of
 from tests.simulation.checks.facts import Group, Target
 from tests.simulation.checks.invariants import CREATED, DELETED, PATCHED, Invariants, what
 from tests.simulation.checks.randomkeys import RandomKeyInvariants
-from tests.simulation.schedules.podgroups import POD_GROUPS, WORKLOADS, link_of
+from tests.simulation.schedules.podgroups import POD_GROUPS, WORKLOADS
 
 from kuberuntime.client.transport import Request
 from kuberuntime.clock import Clock

@@ -12,7 +12,8 @@ from random import Random
 from typing import Any, Final
 
 import msgspec
-from tests.simulation.schedules.podgroups import PodGroups, link_of
+from tests.scheduled import link_of
+from tests.simulation.schedules.podgroups import PodGroups
 
 from kuberuntime.clock import Clock
 from kuberuntime.objects import meta

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
+from tests.scheduled import link_of
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -77,11 +78,6 @@ class PodGroups:
 
     def _pods(self) -> Iterator[JSONObject]:
         return map(_decoder.decode, list(self._store.list(PODS.group_resource, "default")))
-
-
-def link_of(pod: JSONObject) -> str:
-    """Return the name of the PodGroup that a pod references, or an empty string if there is none."""
-    return str((meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName") or "")
 
 
 def define(resource: Resource) -> JSONObject:

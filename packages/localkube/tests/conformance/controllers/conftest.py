@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 from typing import TypeVar
@@ -13,7 +13,7 @@ import structlog
 from testkit.clusters.cluster import ClusterBackend
 from testkit.clusters.embedded import embedded_cluster
 from testkit.clusters.kubernetes import KubernetesCluster, create_nodes
-from testkit.clusters.opencontexts import OpenContext
+from testkit.clusters.opencontexts import kept
 from tests.conformance.conftest import is_live
 from tests.conformance.controllers.stage import Scenario, play
 from tests.conformance.difference import Difference, parts
@@ -53,7 +53,7 @@ def clusters(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
                 )
             )
             real = KubernetesCluster(directory / "kubeconfig")
-        ours = stack.enter_context(_kept(runner, embedded_cluster(tmp_path_factory.mktemp("embedded"))))
+        ours = stack.enter_context(kept(runner, embedded_cluster(tmp_path_factory.mktemp("embedded"))))
         yield Clusters(runner, ours, real)
 
 
@@ -85,13 +85,3 @@ async def _create_nodes(cluster: KubernetesCluster) -> None:
     client = Client(cluster.transport("setup"))
     await create_nodes(client)
     await client.close()
-
-
-@contextmanager
-def _kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
-    """Enter an async context, and exit it after the test. The loop runs only during these two steps."""
-    keeper = runner.run(OpenContext.enter(context))
-    try:
-        yield runner.run(keeper.value())
-    finally:
-        runner.run(keeper.leave())

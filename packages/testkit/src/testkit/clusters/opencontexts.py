@@ -1,7 +1,8 @@
 """Provides async context managers that remain open between tests. Each runs in a separate task."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -48,3 +49,13 @@ class OpenContext(Generic[T]):
         async with self._context as value:
             self._entered.set_result(value)
             await self._leave.wait()
+
+
+@contextmanager
+def kept(runner: asyncio.Runner, context: AbstractAsyncContextManager[T]) -> Iterator[T]:
+    """Enter an async context, and exit it at the end. In between, the event loop also runs the tests."""
+    opened = runner.run(OpenContext.enter(context))
+    try:
+        yield runner.run(opened.value())
+    finally:
+        runner.run(opened.leave())
