@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
-from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from testkit.transports import ForwardingTransport
+
+from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.policyrules import Permission
 
@@ -31,10 +33,9 @@ class Need:
 
 
 @dataclass
-class RecordingTransport:
+class RecordingTransport(ForwardingTransport):
     """Passes everything on and records the needed permissions; `is_old` servers do not support streamed lists."""
 
-    inner: Transport
     is_old: bool = False
     needs: set[Need] = field(default_factory=set)
 
@@ -47,9 +48,6 @@ class RecordingTransport:
         if self.is_old and ("sendInitialEvents", "true") in request.query:
             return refusal()
         return self.inner.stream(request)
-
-    async def close(self) -> None:
-        await self.inner.close()
 
 
 @asynccontextmanager

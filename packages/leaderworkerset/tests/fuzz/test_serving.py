@@ -7,7 +7,7 @@ middle, and connections that are not HTTP.
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
@@ -16,11 +16,12 @@ from typing import Final
 import msgspec
 import pytest
 from testkit.fakes import answer
+from testkit.transports import RequestTransport
 from tests.fuzz import junk, wire
 from tests.fuzz.seeds import seeds
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.client.transport import Request, Response
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.serving import delegatedauth, serving
@@ -47,7 +48,7 @@ VALUES: Final = (
 )  # fmt: skip
 
 
-class Reviewer:
+class Reviewer(RequestTransport):
     """An API server that accepts one token, and sends unusual responses to some other tokens."""
 
     async def request(self, request: Request) -> Response:
@@ -61,12 +62,6 @@ class Reviewer:
                 return answer(201, {"status": {"authenticated": True, "user": None}})
             case token:
                 return answer(201, {"status": {"authenticated": token == TOKEN, "user": {"username": "u"}}})
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        raise AssertionError(request)
-
-    async def close(self) -> None:
-        pass
 
 
 @dataclass

@@ -8,7 +8,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Final
 
 from testkit.apiserver import controlled, serving
 from testkit.instantkubelet import InstantKubelet
+from testkit.transports import ForwardingTransport
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 
@@ -23,7 +24,7 @@ from kuberuntime.access import kubeconfig
 from kuberuntime.access.access import Access
 from kuberuntime.client.client import Client
 from kuberuntime.client.http import HTTPTransport
-from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.client.transport import Request, Response, Transport
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
@@ -50,24 +51,18 @@ USER_AGENT: Final = "lws/test"
 """The API server derives the field manager `lws` from this user agent (R-MGR-7)."""
 
 
-class Agent:
+class Agent(ForwardingTransport):
     """A named transport that counts its writes, except writes of events."""
 
     def __init__(self, inner: Transport) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.writes: Counter[tuple[str, str]] = Counter()
 
     async def request(self, request: Request) -> Response:
         if request.method != "GET" and "/events" not in request.path:
             self.writes[request.method, request.path] += 1
         named = replace(request, headers={**request.headers, "user-agent": USER_AGENT})
-        return await self._inner.request(named)
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        return self._inner.stream(request)
-
-    async def close(self) -> None:
-        await self._inner.close()
+        return await self.inner.request(named)
 
 
 @dataclass

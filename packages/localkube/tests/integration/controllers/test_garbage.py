@@ -3,16 +3,16 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from testkit.objects import merge
+from testkit.transports import ForwardingTransport
 from tests.integration.controllers.world import NAMESPACE, ControlledServer, cluster
 from tests.unit.localkube.controllers.objects import build_statefulset, build_template
 
-from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.client.transport import Request, Response
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -47,22 +47,15 @@ async def delete(world: ControlledServer, resource: Resource, name: str, propaga
 
 
 @dataclass
-class Gathering:
+class Gathering(ForwardingTransport):
     """A transport that delays ConfigMap PATCH requests until two of them are in progress."""
 
-    inner: Transport
     both: asyncio.Barrier = field(default_factory=lambda: asyncio.Barrier(2))
 
     async def request(self, request: Request) -> Response:
         if request.method == "PATCH" and "/configmaps/leaf" in request.path:
             await self.both.wait()
         return await self.inner.request(request)
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        return self.inner.stream(request)
-
-    async def close(self) -> None:
-        await self.inner.close()
 
 
 async def test_dependents_are_orphaned_at_the_same_time(tmp_path: Path) -> None:
@@ -149,21 +142,14 @@ async def test_leader_is_deleted_after_the_set_it_owns(world: ControlledServer) 
 
 
 @dataclass
-class Counting:
+class Counting(ForwardingTransport):
     """A transport that counts requests."""
 
-    inner: Transport
     counts: Counter[str]
 
     async def request(self, request: Request) -> Response:
         self.counts[request.method] += 1
         return await self.inner.request(request)
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        return self.inner.stream(request)
-
-    async def close(self) -> None:
-        await self.inner.close()
 
 
 async def test_deletion_of_fifty_groups_needs_few_requests(tmp_path: Path) -> None:

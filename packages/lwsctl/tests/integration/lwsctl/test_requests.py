@@ -4,6 +4,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 from msgspec.structs import replace
+from testkit.transports import ForwardingTransport
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import LiveScenario
 from tests.integration.lwsctl.explanations import asking, named, template, unschedulable, warned
@@ -25,23 +26,20 @@ MOST_OF_EXPLAIN = 6
 """The maximum number of requests of `lws explain` for one stuck LeaderWorkerSet with existing pods."""
 
 
-class Counting:
+class Counting(ForwardingTransport):
     """A transport that records its requests."""
 
     def __init__(self, carrier: Transport) -> None:
-        self._carrier = carrier
+        super().__init__(carrier)
         self.asked: list[str] = []
 
     async def request(self, request: Request) -> Response:
         self.asked.append(request.path)
-        return await self._carrier.request(request)
+        return await self.inner.request(request)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
         self.asked.append(request.path)
-        return self._carrier.stream(request)
-
-    async def close(self) -> None:
-        await self._carrier.close()
+        return self.inner.stream(request)
 
 
 def counted(space: LiveScenario) -> tuple[Session, Counting]:

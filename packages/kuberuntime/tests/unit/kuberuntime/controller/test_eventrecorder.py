@@ -3,7 +3,7 @@
 import asyncio
 import tracemalloc
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,10 +13,11 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 from testkit.fakes import answer, failure
+from testkit.transports import RequestTransport
 from testkit.virtualtime import VirtualClock
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.client.transport import Request, Response
 from kuberuntime.controller.eventrecorder import FOLD, NAMES, QUEUE, SERIES, SERIES_SECONDS, EventRecorder
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject
@@ -35,7 +36,7 @@ LWS = {
 CREATED = Event("Normal", "GroupsProgressing", "Create", "Created leader statefulset lws", LWS)
 
 
-class EventsServer:
+class EventsServer(RequestTransport):
     """Stores Event objects. The `errors` are raised or returned first."""
 
     def __init__(self) -> None:
@@ -66,12 +67,6 @@ class EventsServer:
             return failure(404, "NotFound")
         self.objects[name] |= content
         return answer(200, self.objects[name])
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        raise AssertionError(request)
-
-    async def close(self) -> None:
-        pass
 
 
 @dataclass

@@ -1,14 +1,14 @@
 """Tests the writes and results of concurrent sequences of actions, and the effect of a failure."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
 
 import msgspec
 import pytest
 import structlog
+from testkit.transports import RequestTransport
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.client.transport import Request, Response
 from kuberuntime.clock import SystemClock
 from kuberuntime.controller.executionerrors import ExecutionError
 from kuberuntime.controller.executor import AT_ONCE, Executor, NoEvents, slow_start
@@ -18,7 +18,7 @@ from kuberuntime.objects.resources import CONFIG_MAPS
 from kuberuntime.plan import Actions, Concurrently, Create, Plan, PutStatus, guarded_patch
 
 
-class Echo:
+class Echo(RequestTransport):
     """A server that returns written objects with version 7. It rejects names with the prefixes `bad` and `stale`."""
 
     def __init__(self) -> None:
@@ -34,12 +34,6 @@ class Echo:
             return Response(code, {}, msgspec.json.encode(status))
         head = {"name": name, "namespace": "default", "resourceVersion": "7"}
         return Response(200, {}, msgspec.json.encode(obj | {"metadata": head}))
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        raise NotImplementedError(request.path)
-
-    async def close(self) -> None:
-        """Do not release anything."""
 
 
 def create(name: str) -> Create:

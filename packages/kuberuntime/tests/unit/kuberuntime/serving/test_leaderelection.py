@@ -1,7 +1,7 @@
 """Tests that there is at most one leader, even if candidates are stopped, killed, paused or disconnected."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 from testkit.fakes import answer, failure
+from testkit.transports import RequestTransport
 from testkit.virtualtime import START, VirtualClock, run
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.client.transport import Request, Response
 from kuberuntime.controller.eventrecorder import microtime
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -130,7 +131,7 @@ class LeaseServer:
         return answer(200, self.lease)
 
 
-class Line:
+class Line(RequestTransport):
     """A candidate's connection to the server. A request takes 10 ms."""
 
     def __init__(self, server: LeaseServer) -> None:
@@ -146,11 +147,6 @@ class Line:
         response = self.server.serve(request)
         await asyncio.sleep(self.way_back)
         return response
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        raise NotImplementedError(request.path)
-
-    async def close(self) -> None: ...
 
 
 class Candidate:

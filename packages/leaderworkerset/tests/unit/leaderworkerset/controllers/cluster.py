@@ -6,12 +6,13 @@ Pods are never bound to a node, so a deletion takes effect immediately, which is
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from itertools import count
 
 import msgspec
 from msgspec.structs import replace
+from testkit.transports import ForwardingTransport
 from testkit.virtualtime import VirtualClock
 from tests import builders
 from tests.scenario import Scenario
@@ -19,7 +20,7 @@ from tests.simulation import product
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.client.transport import Request, Response
 from kuberuntime.controller.executor import Executor
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
@@ -54,23 +55,17 @@ NAMESPACE = "default"
 RACK = {"rack": "r7"}
 
 
-class CountingTransport:
+class CountingTransport(ForwardingTransport):
     """Counts the writes of a transport."""
 
     def __init__(self, server: ApiServer, user: str) -> None:
-        self._inner = InProcessTransport(server, user)
+        super().__init__(InProcessTransport(server, user))
         self.writes: Counter[str] = Counter()
 
     async def request(self, request: Request) -> Response:
         if request.method != "GET" and "/events" not in request.path:
             self.writes[request.method] += 1
-        return await self._inner.request(request)
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        return self._inner.stream(request)
-
-    async def close(self) -> None:
-        await self._inner.close()
+        return await self.inner.request(request)
 
 
 class NodelessCluster(Scenario):

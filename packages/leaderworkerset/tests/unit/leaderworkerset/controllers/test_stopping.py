@@ -1,15 +1,14 @@
 """Tests that stopped controllers finish their current work and do not start new work."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
+from testkit.transports import ForwardingTransport
 from tests.builders import leaderworkerset_object
 from tests.unit.leaderworkerset.controllers.cluster import CountingTransport, NodelessCluster
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.client.transport import Request, Response, Transport
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager.controllers import FINISH_SECONDS, Controllers
@@ -17,11 +16,11 @@ from leaderworkerset.manager.controllers import FINISH_SECONDS, Controllers
 pytestmark = pytest.mark.virtual_time
 
 
-class SlowTransport:
+class SlowTransport(ForwardingTransport):
     """A transport that delays writes."""
 
     def __init__(self, inner: CountingTransport, seconds: float) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._seconds = seconds
         self.began = asyncio.Event()
 
@@ -29,15 +28,7 @@ class SlowTransport:
         if request.method != "GET":
             self.began.set()
             await asyncio.sleep(self._seconds)
-        return await self._inner.request(request)
-
-    @asynccontextmanager
-    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        async with self._inner.stream(request) as response:
-            yield response
-
-    async def close(self) -> None:
-        await self._inner.close()
+        return await self.inner.request(request)
 
 
 def controllers_of(cluster: NodelessCluster, transport: Transport) -> Controllers:

@@ -2,15 +2,15 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 from testkit.fakes import failure
+from testkit.transports import RequestTransport
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.client.transport import Request, Response
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
@@ -70,7 +70,7 @@ def plan(state: ObservedOperand, place: OperatorPlace = PLACE, now: datetime = N
     return sync.reconcile(state, target, differences, place, now)
 
 
-class Echo:
+class Echo(RequestTransport):
     """A transport to a server that has no other objects, and responds to each write as if it were stored."""
 
     async def request(self, request: Request) -> Response:
@@ -79,12 +79,6 @@ class Echo:
         body = msgspec.json.decode(request.body)
         own = {name: value for name, value in body["metadata"].items() if value not in ([], {})}
         return Response(200, {}, msgspec.json.encode(body | {"metadata": own}))
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        raise NotImplementedError(request.path)
-
-    async def close(self) -> None:
-        """Do nothing."""
 
 
 def installed(found: JSONObject, secrets: Mapping[str, JSONObject] = ISSUED) -> Live:

@@ -2,7 +2,7 @@
 
 import asyncio
 import gzip
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 from testkit.inprocess import api
+from testkit.transports import ForwardingTransport
 from tests.unit.leaderworkerset.recording.test_filestore import episode
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from kuberuntime.client.transport import Request, Response, Transport
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta
@@ -171,11 +172,11 @@ def test_decompression_bomb_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None
     assert unpacked(obj) is None
 
 
-class Dies:
+class Dies(ForwardingTransport):
     """A transport that fails permanently after the given number of requests."""
 
     def __init__(self, inner: Transport, sends: int) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.sends = sends
 
     async def request(self, request: Request) -> Response:
@@ -183,14 +184,7 @@ class Dies:
         if not self.sends:
             raise asyncio.CancelledError
         self.sends -= 1
-        return await self._inner.request(request)
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        """Forward the request."""
-        return self._inner.stream(request)
-
-    async def close(self) -> None:
-        """Do nothing."""
+        return await self.inner.request(request)
 
 
 @pytest.mark.parametrize("sends", range(7))

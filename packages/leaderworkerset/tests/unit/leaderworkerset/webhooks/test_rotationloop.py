@@ -9,6 +9,7 @@ import pytest
 from testkit import virtualtime
 from testkit.fakes import ScriptedTransport, failure
 from testkit.inprocess import api
+from testkit.transports import ForwardingTransport
 from testkit.virtualtime import VirtualClock
 from tests.certificates import answer_here
 
@@ -185,19 +186,16 @@ async def test_missing_secret_is_an_error_without_the_permission() -> None:
         await Replica(Client(transport)).rotation.run()
 
 
-class LateSecrets:
+class LateSecrets(ForwardingTransport):
     """A transport whose watch of Secrets stops delivering events when it is late. Other requests are forwarded."""
 
     def __init__(self, inner: Transport) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.is_late = False
-
-    async def request(self, request: Request) -> Response:
-        return await self._inner.request(request)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        async with self._inner.stream(request) as response:
+        async with self.inner.stream(request) as response:
             chunks = self._delayed(response.chunks) if "/secrets" in request.path else response.chunks
             yield StreamResponse(response.status, response.headers, chunks)
 
@@ -206,9 +204,6 @@ class LateSecrets:
             if self.is_late:
                 await asyncio.Event().wait()
             yield chunk
-
-    async def close(self) -> None:
-        await self._inner.close()
 
 
 async def test_outdated_replica_does_not_revert_a_new_authority() -> None:

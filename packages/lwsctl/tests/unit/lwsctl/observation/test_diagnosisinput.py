@@ -1,7 +1,6 @@
 """Tests that a diagnosis sends few, limited requests, and has a note about forbidden requests."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,12 +8,13 @@ import msgspec
 import pytest
 from testkit.fakeclock import FakeClock
 from testkit.fakes import failure
+from testkit.transports import RequestTransport
 from testkit.virtualtime import run
 from tests.explanations.builders import NOW, ago, conditions, container, event, lws, node, placed, pod, ready
 from tests.explanations.situations import OWN_WEBHOOK
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.client.transport import Request, Response
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
     CONFIG_MAPS,
@@ -41,7 +41,7 @@ SHORT = {"type": "PodScheduled", "status": "False", "message": "0/9 nodes are av
 
 
 @dataclass
-class Server:
+class Server(RequestTransport):
     """Responds to list requests by path with objects, pages or an error. Other kinds are not served."""
 
     lists: Mapping[str, Sequence[JSONObject] | int]
@@ -58,12 +58,6 @@ class Server:
         rest = {"continue": str(start + self.page)} if start + self.page < len(found) else {}
         body = {"metadata": rest, "items": list(found[start : start + self.page])}
         return Response(200, {}, msgspec.json.encode(body))
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        raise AssertionError(request)
-
-    async def close(self) -> None:
-        """Do nothing, because no connection is open."""
 
 
 def paths(*resources: Any) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 import pytest
 from testkit.fakeclock import FakeClock
 from testkit.fakes import failure
+from testkit.transports import RequestTransport
 from testkit.virtualtime import run
 from tests.explanations.builders import NAMESPACE, NOW, ago, conditions, event, lws, node, placed, pod, ready
 from tests.unit.lwsctl.observation.test_diagnosisinput import AVAILABLE, SHORT
@@ -41,7 +41,7 @@ REFUSED = "create Pod {0}-0 in StatefulSet {0} failed error: no PriorityClass wi
 
 
 @dataclass
-class Server:
+class Server(RequestTransport):
     """Responds to list requests for one or all namespaces, filtered by labels."""
 
     objects: Mapping[Resource, Sequence[JSONObject]]
@@ -68,12 +68,6 @@ class Server:
             one for one in objects if not key or (key in meta.labels(one) and value in ("", meta.labels(one)[key]))
         ]
         return Response(200, {}, msgspec.json.encode({"metadata": {}, "items": found}))
-
-    def stream(self, request: Request) -> Any:
-        raise AssertionError(request)
-
-    async def close(self) -> None:
-        """Do nothing, because no connection is open."""
 
 
 def named(obj: JSONObject, name: str, namespace: str = NAMESPACE) -> JSONObject:

@@ -1,15 +1,15 @@
 """Tests that each warning from an API server is printed once."""
 
 import asyncio
-from contextlib import AbstractAsyncContextManager
 
 import pytest
+from testkit.transports import RequestTransport
 
-from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.client.transport import Request, Response
 from lwsctl.cli.cluster.target import WarningTransport, warnings_of
 
 
-class Answers:
+class Answers(RequestTransport):
     """A transport whose responses all have the same headers."""
 
     def __init__(self, **headers: str) -> None:
@@ -17,12 +17,6 @@ class Answers:
 
     async def request(self, request: Request) -> Response:
         return Response(200, self._headers, b"{}")
-
-    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        """Do nothing, because no connection is open."""
 
 
 def test_repeated_warning_is_printed_once() -> None:
