@@ -134,18 +134,18 @@ def test_log_level_and_node_placement_are_applied_and_removed(available: Operato
     """Both settings are fields of the operator object (R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4)."""
     toleration = {"key": "infra", "operator": "Exists", "effect": "NoSchedule"}
 
-    def pod() -> dict[str, object]:
+    def pod_spec() -> dict[str, object]:
         spec: dict[str, object] = available.manager()["spec"]["template"]["spec"]
         return spec
 
     available.patch(
         logLevel="Debug", nodePlacement={"nodeSelector": {"kubernetes.io/os": "linux"}, "tolerations": [toleration]}
     )
-    until(lambda: pod().get("nodeSelector") == {"kubernetes.io/os": "linux"}, "the node selector")
-    assert pod()["tolerations"] == [toleration]
+    until(lambda: pod_spec().get("nodeSelector") == {"kubernetes.io/os": "linux"}, "the node selector")
+    assert pod_spec()["tolerations"] == [toleration]
     assert "--zap-log-level=4" in available.manager()["spec"]["template"]["spec"]["containers"][0]["args"]
     available.patch(logLevel="Normal", nodePlacement=None)
-    until(lambda: "nodeSelector" not in pod() and "tolerations" not in pod(), "no placement")
+    until(lambda: "nodeSelector" not in pod_spec() and "tolerations" not in pod_spec(), "no placement")
 
 
 def test_renewed_certificate_rolls_the_manager(available: OperatorCluster) -> None:

@@ -23,7 +23,7 @@ def of(kind: str) -> list[JSONObject]:
     return [obj for resource, obj in OBJECTS if resource.kind == kind]
 
 
-def pod() -> JSONObject:
+def pod_template() -> JSONObject:
     (deployment,) = of("Deployment")
     template: JSONObject = deployment["spec"]["template"]
     return template
@@ -78,7 +78,7 @@ def test_single_operator_runs_without_privileges() -> None:
     """The single replica complies with the `restricted` Pod Security Standard (R-OP-9, R-OP-35)."""
     (deployment,) = of("Deployment")
     assert deployment["spec"]["replicas"] == 1
-    spec = pod()["spec"]
+    spec = pod_template()["spec"]
     (container,) = spec["containers"]
     assert spec["serviceAccountName"] == container["name"] == "openshift-lws-operator"
     assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
@@ -97,7 +97,7 @@ def test_single_operator_runs_without_privileges() -> None:
 
 def test_environment_names_the_operand_and_the_pod() -> None:
     """Events require the pod name (R-OP-9)."""
-    (container,) = pod()["spec"]["containers"]
+    (container,) = pod_template()["spec"]["containers"]
     variables = {one["name"]: one.get("value") or one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"]}
     assert variables == {
         "OPERATOR_NAME": "openshift-lws-operator",
@@ -110,7 +110,7 @@ def test_environment_names_the_operand_and_the_pod() -> None:
 @pytest.mark.parametrize(("probe", "path"), [("livenessProbe", "/livez"), ("readinessProbe", "/readyz")])
 def test_operator_has_probes_and_resource_requests(probe: str, path: str) -> None:
     """The Deployment of the Go operator contains neither (R-OP-73, R-OP-35)."""
-    (container,) = pod()["spec"]["containers"]
+    (container,) = pod_template()["spec"]["containers"]
     assert container[probe]["httpGet"] == {"path": path, "port": 8443, "scheme": "HTTPS"}
     assert set(container["resources"]["requests"]) == {"cpu", "memory"}
     assert set(container["resources"]["limits"]) == {"memory"}

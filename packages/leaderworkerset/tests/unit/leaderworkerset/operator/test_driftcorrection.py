@@ -209,7 +209,7 @@ def test_injection_of_another_issuer_is_removed() -> None:
     assert certmanager.INJECT not in driftcorrection.merged(kind, wanted(kind, key), live)["metadata"]["annotations"]
 
 
-def pod(deployment: dict[str, Any]) -> dict[str, Any]:
+def pod_spec(deployment: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = deployment["spec"]["template"]["spec"]
     return found
 
@@ -218,11 +218,11 @@ def pod(deployment: dict[str, Any]) -> dict[str, Any]:
     "edit",
     [
         lambda obj: obj["spec"].update(paused=True),
-        lambda obj: pod(obj).update(hostNetwork=True),
-        lambda obj: pod(obj).update(nodeSelector={"a": "b"}),
-        lambda obj: pod(obj)["volumes"].append({"name": "more", "emptyDir": {}}),
-        lambda obj: pod(obj)["volumes"][0].update(hostPath={"path": "/tmp"}),
-        lambda obj: pod(obj)["containers"][0].update(env=[{"name": "ENABLE_WEBHOOKS", "value": "false"}]),
+        lambda obj: pod_spec(obj).update(hostNetwork=True),
+        lambda obj: pod_spec(obj).update(nodeSelector={"a": "b"}),
+        lambda obj: pod_spec(obj)["volumes"].append({"name": "more", "emptyDir": {}}),
+        lambda obj: pod_spec(obj)["volumes"][0].update(hostPath={"path": "/tmp"}),
+        lambda obj: pod_spec(obj)["containers"][0].update(env=[{"name": "ENABLE_WEBHOOKS", "value": "false"}]),
     ],
     ids=["paused", "the network of the host", "nodes", "a volume", "the source of a volume", "a variable"],
 )

@@ -7,12 +7,9 @@ from localkube.apiserver.types import typed
 POD = {"apiVersion": "v1", "kind": "Pod"}
 
 
-def pod(spec: dict[str, Any]) -> dict[str, Any]:
-    return POD | {"spec": spec}
-
-
 def test_result_shares_nothing_with_the_argument() -> None:
-    given = pod({"containers": [{"name": "c", "env": [{"name": "A"}]}]}) | {"metadata": {"labels": {"a": "b"}}}
+    spec: dict[str, Any] = {"containers": [{"name": "c", "env": [{"name": "A"}]}]}
+    given: dict[str, Any] = POD | {"metadata": {"labels": {"a": "b"}}, "spec": spec}
     found = typed.normalize("Pod", given)
     found["metadata"]["labels"]["x"] = "y"
     found["spec"]["containers"][0]["env"].append({"name": "B"})
