@@ -31,8 +31,8 @@ SCREENS = {
         "dies  0  1  1  #",
         "GROUP  RANK  POD  STATE  READY  RESTARTS",
         "0  0  dies-0  CrashLoopBackOff  no  %",
-        "dies-0: rank: last line: boom (Error, exit code 3); waits",
-        "  before it is restarted",
+        "dies-0: rank: last line: boom (Error, exit code 3); waiting",
+        "  to be restarted",
     ],
     ("raises", 160): [
         "NAME  READY  DESIRED  UP-TO-DATE  AGE",

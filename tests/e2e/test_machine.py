@@ -181,12 +181,12 @@ def test_port_conflict_on_a_shared_network_is_explained(open_plan: LocalCluster)
     open_plan.apply(lws("clash", server, replicas=2, startupPolicy="LeaderCreated"))
 
     def has_conflict(view: JSONObject) -> bool:
-        return view["ready"] == 1 and any("is taken by" in why for why in facts(view, "why").values())
+        return view["ready"] == 1 and any("is in use by" in why for why in facts(view, "why").values())
 
     view = open_plan.until("clash", has_conflict)
     winner = next(rank for rank in ranks(view).values() if rank["ready"])
     loser = next(rank for rank in ranks(view).values() if not rank["ready"])
-    reason = f"port 18080 is taken by pod default/{winner['pod']}"
+    reason = f"port 18080 is in use by pod default/{winner['pod']}"
     assert reason in loser["why"]
     until(lambda: reason in open_plan.lws("get", "clash"), "the reason in the table", poll=SELDOM)
     assert {rank["address"].split(".")[0] for rank in ranks(view).values()} == {"127"}

@@ -116,7 +116,7 @@ async def test_pods_of_a_lost_node_are_deleted_by_force(space: LiveScenario) -> 
     assert created_leaders(space, of_leader) == [leader]
     assert created_leaders(space, of_worker) == [group]
     notes = space.state.notes("LostPod", of_worker)
-    assert [note.rpartition(": ")[2] for note in notes] == [f"force-deleted it to unblock group {group[-1]}"]
+    assert [note.rpartition(". ")[2] for note in notes] == [f"Force-deleted it to unblock group {group[-1]}"]
 
 
 def assert_held_up(state: State, name: str, leader: str) -> None:

@@ -291,7 +291,7 @@ async def test_port_conflict_on_the_shared_network_names_the_owner(tmp_path: Pat
         await it.start(pod(main))
         await it.client.create(PODS, pod(main, name="web-1"))
         found = await it.until(lambda found: is_waiting(found, "PortConflict"), "web-1")
-        assert "port 18080 is taken by pod default/web-0" in status_of(found)["state"]["waiting"]["message"]
+        assert "port 18080 is in use by pod default/web-0" in status_of(found)["state"]["waiting"]["message"]
 
 
 async def test_unexecutable_program_is_a_start_error(tmp_path: Path) -> None:

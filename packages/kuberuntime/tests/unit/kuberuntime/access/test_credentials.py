@@ -60,7 +60,7 @@ def test_empty_token_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("\n")
 
-    with pytest.raises(ConfigError, match="is empty: it must contain a bearer token"):
+    with pytest.raises(ConfigError, match="is empty, but must contain a bearer token"):
         token_file(path)
 
 

@@ -93,9 +93,9 @@ def test_numbers_continue_when_the_store_is_opened_again(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("bad", [{"namespace": ".."}, {"lws": "a/b"}, {"group": ""}])
 def test_name_outside_of_the_directory_is_rejected(tmp_path: Path, bad: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="not names of files"):
+    with pytest.raises(ValueError, match="cannot be used as file names"):
         Store(tmp_path).put(msgspec.structs.replace(episode(), **bad), "leader")
-    with pytest.raises(ValueError, match="not names of files"):
+    with pytest.raises(ValueError, match="cannot be used as file names"):
         Store(tmp_path).put(episode(), "../leader")
     assert list(tmp_path.iterdir()) == []
 

@@ -241,7 +241,7 @@ async def test_unreadable_secrets_are_noted(tmp_path: Path) -> None:
             (house.directory / "default").unlink()
             await house.fail(leader, restarts=2, code=4)
             (only,) = await house.until(bool)
-            assert "masked only if they have the form of a secret" in only.notes[0]
+            assert "masked only if they look like secrets" in only.notes[0]
 
 
 async def test_logs_share_the_bytes_of_an_episode(tmp_path: Path) -> None:
