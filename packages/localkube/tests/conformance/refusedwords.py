@@ -36,7 +36,7 @@ TABLE: tuple[RefusedError, ...] = (
         "malformed JSON has a different error message",
         "the message is from the parser; code and reason are the same",
         path=r"\.message",
-        embedded="(couldn't get version/kind; json parse error|a JSON patch is a list|the body of a (merge patch|deletion) must be|no kind .* is registered for deletions).*",
+        embedded="(couldn't get version/kind; json parse error|a JSON patch must be a list|the body of a (merge patch|deletion) must be|no kind .* is registered for deletions).*",
     ),
     RefusedError(
         "the error about a rejected change to a pod's spec does not include the difference in Go format",
