@@ -120,7 +120,7 @@ async def test_full_file_system_is_restored_with_its_files(made: Machine) -> Non
         await made.runner.bound_memory(program.id, path, former)
         assert "wrote" in (await (await made.exec(program, "sh", "-c", fill)).finish())[1]
     program = await made.start(pod, "sleep", "60")
-    with pytest.raises(StartError, match="/usr: is not a file system of the container in memory"):
+    with pytest.raises(StartError, match="/usr: must be an in-memory file system of the container"):
         await made.runner.bound_memory(program.id, "/usr", 0)
     with pytest.raises(StartError, match="the container is not running"):
         await made.runner.bound_memory("nobody", "/tmp", 0)
