@@ -191,7 +191,7 @@ def test_disk_is_full_until_the_fault_ends(squad: LocalCluster) -> None:
         assert "No space left on device" in squad.refused(*write)
     assert squad.lws(*write) == "wrote\n"
     refused = squad.lws("chaos", "fill", "web/0/1", "--path=/usr", code=1)
-    assert "/usr: is not a file system of the container in memory" in refused
+    assert "/usr: must be an in-memory file system of the container" in refused
 
 
 def test_control_plane_faults_end_at_their_time(squad: LocalCluster) -> None:
