@@ -87,6 +87,6 @@ def run(values: Mapping[str, Any]) -> int:
     try:
         asyncio.run(operatorprocess.run_until_stopped(settings, verbosity))
     except (KubeError, OSError, ExceptionGroup) as error:
-        clusterprocess.log_errors("failed to run the operator", error)
+        clusterprocess.log_errors("problem running operator", error)
         return FAILED
     return 0

@@ -86,7 +86,7 @@ async def test_deleted_pods_recreate_their_group_at_once(cluster: NodelessCluste
         assert (await cluster.uids())["web-0"] == last
         await cluster.settle(10)
         assert (await cluster.uids())["web-0"] != last
-    notes = [note for note in await cluster.notes() if "deleted, like 5 before it" in note]
+    notes = [note for note in await cluster.notes() if "after 5 other deletions" in note]
     assert notes == ["Pod web-0-1 was deleted, after 5 other deletions within 2 minutes. Group 0 is recreated in 110 s"]
 
 

@@ -182,7 +182,7 @@ async def test_deleted_secret_is_created_again() -> None:
 async def test_missing_secret_is_an_error_without_the_permission() -> None:
     """The manager exits and reports the missing object (R-CERT-1)."""
     transport = ScriptedTransport(failure(404, "NotFound"), failure(403, "Forbidden"))
-    with pytest.raises(ConfigError, match=r"Secret default/lws-webhook-server-cert not found, .*: Run lws install"):
+    with pytest.raises(ConfigError, match=r"Secret default/lws-webhook-server-cert not found, .*\. Run lws install"):
         await Replica(Client(transport)).rotation.run()
 
 

@@ -44,7 +44,7 @@ def test_locked_file_is_temporarily_unavailable(tmp_path: Path) -> None:
         other.execute("BEGIN IMMEDIATE")
         code, reason, message = (await api.create(CONFIG_MAPS, config_map())).refusal
         assert (code, reason) == (503, "ServiceUnavailable")
-        assert message == f"{path}: database is locked: Close the process that uses the file"
+        assert message == f"{path}: database is locked. Close the process that uses the file"
         assert (await api.get(CONFIG_MAPS)).code == 200
         other.execute("ROLLBACK")
         other.close()

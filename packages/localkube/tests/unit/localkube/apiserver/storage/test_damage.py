@@ -224,7 +224,7 @@ def change_row(statement: str) -> Callable[[Path], None]:
     [
         (lambda path: path.write_bytes(b""), "missing or empty"),
         (lambda path: path.write_bytes(b"no database" * 1000), "file is not a database"),
-        (set_format(database.FORMAT + 1), "made by a newer version"),
+        (set_format(database.FORMAT + 1), "created by a newer version"),
         (set_format(database.FORMAT - 1), "not a file of this version"),
         (change_row("DROP TABLE counters"), "the tables do not have format"),
         (change_row("DELETE FROM counters WHERE name = 'compacted'"), "checksum mismatch in counter compacted"),
@@ -260,7 +260,7 @@ def test_log_without_its_file_is_kept(
     path = copied(killed[0], tmp_path / "state")
     harm(path)
     before = files(path.parent)
-    with pytest.raises(DamagedError, match=r"state\.db: missing or empty"):
+    with pytest.raises(DamagedError, match=r"state\.db: the file is missing or empty"):
         Store(path)
     assert files(path.parent) == before
 
@@ -299,7 +299,7 @@ def test_unreadable_file_is_refused(stopped: tuple[Path, Contents], public: Path
     (path.parent / "state.db.lock").chmod(0o666)
     path.chmod(0o000)
     assert (
-        "state.db: unable to open database file: Make sure that its directory exists and is writable"
+        "state.db: unable to open database file. Make sure that its directory exists and is writable"
         in refused_to_nobody(path)
     )
 

@@ -288,7 +288,7 @@ def test_full_disk_fails_writes_and_keeps_the_old_data(tmp_path: Path) -> None:
         await store.settle()
         with file_size_limit(os.stat(f"{path}-wal").st_size):  # noqa: PTH116
             store.create(B, obj("b", "x" * 100_000))
-            with pytest.raises(StoreError, match=r"cluster\.db: .*: (free space|check the disk)") as caught:
+            with pytest.raises(StoreError, match=r"cluster\.db: .*\. (Free disk space|Check the disk)") as caught:
                 await store.settle()
             assert "Stored objects are intact" in str(caught.value)
         assert values(store.list("pods")) == ["old"]
@@ -315,7 +315,7 @@ def test_full_disk_refuses_new_objects_and_permits_deletions(tmp_path: Path, mon
             store.create(B, obj("b", "x" * 100_000))
         assert not (tmp_path / "cluster.db-reserve").exists()
         store._db.execute(f"PRAGMA max_page_count = {pages + 100}")  # the reserve is free now
-        with pytest.raises(StoreError, match=r"full: Free disk space, or delete objects"):
+        with pytest.raises(StoreError, match=r"full. Free disk space, or delete objects"):
             store.create(B, obj("b", "small"))
         store.delete(A, store.update(A, first | {"value": "deleting"}, first))
         await store.settle()
