@@ -198,7 +198,7 @@ def test_database_locked_by_another_program_is_reported(shell: Shell) -> None:
         assert holder.stdout.readline() == "held\n"
         told = shell.lws("up", code=1).stderr
         holder.communicate("\n", timeout=10)
-    assert f"{database}: database is locked: Close the process that uses the file" in told
+    assert f"{database}: database is locked. Close the process that uses the file" in told
     assert "Traceback" not in told
 
 
