@@ -122,7 +122,7 @@ def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
     count = sum(len(group.ranks) for group in observed.view.groups)
     several = f"--nodes {count} " if count > 1 else ""
     return (
-        f"simulate nodes with {name}: use {several}--node-capacity {name}={amount} for the cluster, or --nodes auto --gpus auto for lws run",
+        f"simulate nodes with {name}: use {several}--node-capacity {name}={amount} for the cluster, or run the manifest with --nodes auto --gpus auto",
         *(("to use the GPUs of this machine: start the cluster with --gpus host",) if name == GPU else ()),
     )
 
