@@ -123,7 +123,7 @@ def assert_held_up(state: State, name: str, leader: str) -> None:
     """Check that the leader is being deleted, and that the LeaderWorkerSet reports the reason for the delay."""
     assert meta.is_deleting(state.pods[leader])
     (note,) = state.notes("LostPod", name)
-    assert note.endswith(f"a leader is force-deleted only if its node is deleted or has the taint {OUT_OF_SERVICE}")
+    assert note.endswith(f"A leader is force-deleted only if its node is deleted or has the taint {OUT_OF_SERVICE}")
 
 
 async def settle(space: LiveScenario, *names: str) -> tuple[State, str, str]:
