@@ -1,10 +1,13 @@
 """Tests that groups with unobserved worker deletions are detected by timestamps, regardless of clocks."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from tests import builders
 
 from kuberuntime.objects import meta, timestamps
@@ -64,9 +67,11 @@ def built(index: int, start: Start, behind: float) -> missingworkers.ObservedGro
     return missingworkers.ObservedGroup(leader, statefulset, pods)
 
 
-def found(groups: list[missingworkers.ObservedGroup], last: missingworkers.LastStatus) -> list[str]:
+def found(
+    groups: list[missingworkers.ObservedGroup], last: missingworkers.LastStatus, ending: Iterable[JSONObject] = ()
+) -> list[str]:
     """Return the names of workers whose deletion was not observed."""
-    moments = missingworkers.moments(last, groups)
+    moments = missingworkers.moments(last, groups, ending)
     return [
         meta.name(worker)
         for group in groups
@@ -79,7 +84,7 @@ def found(groups: list[missingworkers.ObservedGroup], last: missingworkers.LastS
 def last_write(starting: list[Start], ready: int, behind: float) -> missingworkers.LastStatus:
     """Return the status that was written when the last group became ready."""
     at = max(start.last_worker + start.ready for start in starting)
-    return missingworkers.LastStatus(ready=ready, whole_since="", written=stamp(at - behind))
+    return missingworkers.LastStatus(groups=ready, ready=ready, whole_since="", written=stamp(at - behind))
 
 
 @given(st.lists(starts, min_size=1, max_size=4), st.floats(-3600, 3600))
@@ -114,6 +119,26 @@ def test_as_many_groups_as_were_ready_show_no_loss(starting: list[Start], later:
     for group in beyond:
         _delay(group.pods[-1])
     assert found([*groups, *beyond], last_write(starting, len(groups), behind=0.0)) == []
+
+
+@pytest.mark.parametrize("how", ["terminating", "recorded", "deleted", "unready", "terminating before"])
+def test_visible_change_of_a_group_is_no_loss_of_another(how: str) -> None:
+    """The status counts one group. It ended or became unready later, while the other one was still starting."""
+    start = Start(leader=0.0, statefulset=1.0, workers=[10.0], ready=5.0)
+    whole, starting = built(0, start, behind=0.0), built(1, start, behind=0.0)
+    _delay(starting.pods[-1])
+    last, ending = last_write([start], 1, behind=0.0), [] if how in ("deleted", "unready") else [whole.leader]
+    if how.startswith("terminating"):
+        requested = LATER if how == "terminating" else 2.0
+        whole.leader["metadata"] |= {"deletionTimestamp": stamp(requested + 30), "deletionGracePeriodSeconds": 30}
+    elif how == "unready":
+        condition = {"type": "Ready", "status": "False", "lastTransitionTime": stamp(LATER)}
+        whole.pods[-1]["status"] = {"conditions": [condition]}
+    if how == "deleted":
+        last = structs.replace(last, groups=2)
+    groups = [whole, starting] if how == "unready" else [starting]
+    expected = [meta.name(starting.pods[-1])] if how == "terminating before" else []
+    assert found(groups, last, ending) == expected
 
 
 def _delay(worker: JSONObject) -> None:

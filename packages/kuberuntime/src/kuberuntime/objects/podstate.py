@@ -4,7 +4,7 @@ API server tables, commands and live views display the results.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
@@ -181,15 +181,17 @@ def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
 
     Times are whole seconds. In the second of the request, only the exit code is conclusive.
     """
-    metadata = meta.metadata(pod)
-    due, finished = (
-        timestamps.read(str(text or "")) for text in (metadata.get("deletionTimestamp"), ended.get("finishedAt"))
-    )
-    if due is None or finished is None:
+    requested, finished = deletion_requested(pod), timestamps.read(str(ended.get("finishedAt") or ""))
+    if requested is None or finished is None:
         return False
-    requested = due - timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0))
     is_signal = ended.get("exitCode") in STOPPED
     return finished > requested or (is_signal and finished == requested.replace(microsecond=0))
+
+
+def deletion_requested(pod: JSONObject) -> datetime | None:
+    """Return the time at which the deletion of a pod was requested, or None if it is not terminating."""
+    due = timestamps.read(str(meta.metadata(pod).get("deletionTimestamp") or ""))
+    return due and due - timedelta(seconds=int(meta.metadata(pod).get("deletionGracePeriodSeconds") or 0))
 
 
 def is_failure(ended: JSONObject) -> bool:

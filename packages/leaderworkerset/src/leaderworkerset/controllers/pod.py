@@ -240,8 +240,9 @@ class PodDriver(Driver):
         """Return the times at which the groups that existed before this manager were complete."""
         if lws not in self._moments and lws in self._last_statuses:
             leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(lws))
-            groups = [self._group(leader) for leader in leaders if not self._is_condemned(leader)]
-            self._moments[lws] = missingworkers.moments(self._last_statuses.pop(lws), groups)
+            ending = {meta.uid(leader): leader for leader in leaders if self._is_condemned(leader)}
+            groups = [self._group(leader) for leader in leaders if meta.uid(leader) not in ending]
+            self._moments[lws] = missingworkers.moments(self._last_statuses.pop(lws), groups, ending.values())
         return self._moments.get(lws, ())
 
     def _group(self, leader: JSONObject) -> missingworkers.ObservedGroup:

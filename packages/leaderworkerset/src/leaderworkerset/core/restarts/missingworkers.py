@@ -2,8 +2,9 @@
 
 While a manager runs, it writes the status as soon as a worker is deleted. So all groups were whole at the last
 transition of `Available` to True, and when the status was last written, as many groups were whole as it counts. If
-fewer groups are unchanged since then, other groups have lost workers, at most as many as are missing from the count. If
-a worker is missing when a manager first observes the group, or was created after that time, its predecessor was deleted
+fewer groups are unchanged since then, other groups have lost workers, at most as many as are missing from the count.
+Groups that changed visibly in the meantime, because their leader was deleted or a pod became unready, are also missing
+from the count. If a worker is missing when a manager first observes the group, or was created after that time, its predecessor was deleted
 while no manager was running.
 
 Input: a LeaderWorkerSet and its groups, as a manager first observes them. Output: the deleted workers, in their last
@@ -16,7 +17,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from kuberuntime.objects import decimals, meta, timestamps
+from kuberuntime.objects import decimals, meta, podstate, timestamps
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE
@@ -33,12 +34,13 @@ REASON: Final = "no manager was running"
 class LastStatus(Struct, frozen=True, kw_only=True):
     """The last status.
 
-    It contains the number of ready groups, the time since which all groups are ready, and the write time.
+    It contains the number of groups and of ready groups, the time since which all groups are ready, and the write time.
 
     `whole_since` is from a manager's clock, and `written` is from the API server's clock. A time is empty if it is
     unknown.
     """
 
+    groups: int
     ready: int
     whole_since: str
     written: str
@@ -67,19 +69,30 @@ def last_status(lws: JSONObject) -> LastStatus:
     """Return the content of a LeaderWorkerSet status when a manager first reads it."""
     writes = (entry for entry in meta.metadata(lws).get("managedFields") or [] if entry.get("subresource") == "status")
     return LastStatus(
+        groups=int(meta.status(lws).get("replicas") or 0),
         ready=int(meta.status(lws).get("readyReplicas") or 0),
         whole_since=whole_since(lws),
         written=max((str(entry.get("time") or "") for entry in writes), default=""),
     )
 
 
-def moments(last: LastStatus, groups: Iterable[ObservedGroup]) -> Sequence[WholeTime]:
-    """Return the times since which groups must be complete. `groups` excludes failed and terminating leaders."""
-    known = list(groups)
+def moments(
+    last: LastStatus, groups: Iterable[ObservedGroup], ending: Iterable[JSONObject] = ()
+) -> Sequence[WholeTime]:
+    """Return the times since which groups must be complete. `ending` are the failed and terminating leaders."""
+    known, leaving = list(groups), list(ending)
     whole, written = _moment(last.whole_since, SKEW), _moment(last.written, _drift(known))
     if written is not None:
-        written = None if any(map(_is_older_than_leader, known)) else _narrow(written, last.ready, known)
+        absent = max(last.groups - len(known) - len(leaving), 0)
+        ready = last.ready - absent - sum(_ended_later(leader, written) for leader in leaving)
+        written = None if any(map(_is_older_than_leader, known)) else _narrow(written, ready, known)
     return [moment for moment in (whole, written) if moment is not None]
+
+
+def _ended_later(leader: JSONObject, moment: WholeTime) -> bool:
+    """Return whether the group of a failed or terminating leader may have been complete at a time."""
+    requested = podstate.deletion_requested(leader)
+    return requested is None or timestamps.render(requested) >= moment.at
 
 
 def _narrow(moment: WholeTime, ready: int, groups: Sequence[ObservedGroup]) -> WholeTime | None:
@@ -88,8 +101,10 @@ def _narrow(moment: WholeTime, ready: int, groups: Sequence[ObservedGroup]) -> W
     A status counts groups without naming them. If more groups have younger workers than are missing from the count, the
     groups that were probably whole are first. They have older workers, or the oldest StatefulSet.
     """
-    missing = max(ready - sum(_is_as_before(group, moment) for group in groups), 0)
     candidates = sorted(_candidates(groups, moment))
+    candidate_leaders = {leader for *_, leader in candidates}
+    others = [group for group in groups if meta.uid(group.leader) not in candidate_leaders]
+    missing = max(ready - sum(_is_as_before(group, moment) or _became_unready(group, moment) for group in others), 0)
     leaders = frozenset(leader for *_, leader in candidates[:missing])
     return structs.replace(moment, leaders=leaders) if leaders else None
 
@@ -135,6 +150,16 @@ def _is_as_before(group: ObservedGroup, moment: WholeTime) -> bool:
     if group.statefulset is None:
         return meta.annotations(group.leader).get(labels.SIZE) == "1"
     return meta.created(group.statefulset) <= moment.at and not deleted_workers(moment, group.statefulset, group.pods)
+
+
+def _became_unready(group: ObservedGroup, moment: WholeTime) -> bool:
+    """Return whether a group, all of whose pods existed at a time, became unready later."""
+    pods = (group.leader, *group.pods)
+    conditions = (meta.find_condition(pod, "Ready") or {} for pod in pods)
+    return all(meta.created(pod) <= moment.at for pod in pods) and any(
+        condition.get("status") == "False" and str(condition.get("lastTransitionTime") or "") >= moment.at
+        for condition in conditions
+    )
 
 
 def whole_since(lws: JSONObject) -> str:

@@ -101,7 +101,7 @@ def decide_the_rest() -> None:
         [builders.worker_pod(confused)],
     )
     checked(missingworkers.moments)(
-        missingworkers.LastStatus(ready=1, whole_since="", written="2026-03-01T12:00:00Z"),
+        missingworkers.LastStatus(groups=0, ready=1, whole_since="", written="2026-03-01T12:00:00Z"),
         [missingworkers.ObservedGroup(confused, None, [confused, builders.worker_pod(confused)])],
     )
     recreated = {"annotations": {labels.PROGRESS_TIMEOUT: "5m", labels.ON_HANG: "recreate"}}

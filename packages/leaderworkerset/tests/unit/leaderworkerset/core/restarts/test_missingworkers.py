@@ -105,8 +105,8 @@ def test_last_write_of_the_status_is_read() -> None:
         {"subresource": "status", "time": WHOLE},
         {"subresource": "scale", "time": LONG_AFTER},
     )
-    assert last == missingworkers.LastStatus(ready=1, whole_since="", written=WHOLE)
-    assert written(left(readyReplicas=None)) == missingworkers.LastStatus(ready=0, whole_since="", written="")
+    assert last == missingworkers.LastStatus(groups=2, ready=1, whole_since="", written=WHOLE)
+    assert written(left(readyReplicas=None)) == missingworkers.LastStatus(groups=2, ready=0, whole_since="", written="")
 
 
 def observed(
@@ -125,7 +125,9 @@ def observed(
 
 def lost_groups(ready: int, *groups: missingworkers.ObservedGroup) -> list[str]:
     """Return the leaders of groups that lost workers after a status with `ready` ready groups."""
-    moments = missingworkers.moments(missingworkers.LastStatus(ready=ready, whole_since="", written=WHOLE), groups)
+    moments = missingworkers.moments(
+        missingworkers.LastStatus(groups=0, ready=ready, whole_since="", written=WHOLE), groups
+    )
     return [
         meta.name(group.leader)
         for group in groups
@@ -176,11 +178,11 @@ def test_only_as_many_groups_as_are_missing_lost_workers(ready: int, expected: l
 
 
 def test_transition_and_last_write_are_two_moments() -> None:
-    last = missingworkers.LastStatus(ready=1, whole_since=WHOLE, written=LONG_AFTER)
+    last = missingworkers.LastStatus(groups=0, ready=1, whole_since=WHOLE, written=LONG_AFTER)
     leaders = frozenset({meta.uid(observed(0).leader)})
     expected = [CLOCK, missingworkers.WholeTime(LONG_AFTER, "2026-03-01T12:01:03Z", leaders)]
     assert missingworkers.moments(last, [observed(0, workers=[])]) == expected
-    assert missingworkers.moments(missingworkers.LastStatus(ready=1, whole_since="", written=""), []) == []
+    assert missingworkers.moments(missingworkers.LastStatus(groups=0, ready=1, whole_since="", written=""), []) == []
 
 
 def test_statefulset_older_than_its_leader_shows_two_clocks() -> None:
@@ -188,7 +190,9 @@ def test_statefulset_older_than_its_leader_shows_two_clocks() -> None:
     assert other.statefulset is not None
     other.statefulset["metadata"]["creationTimestamp"] = "2026-03-01T11:00:00Z"
     assert (
-        missingworkers.moments(missingworkers.LastStatus(ready=2, whole_since="", written=WHOLE), [other, lost_one])
+        missingworkers.moments(
+            missingworkers.LastStatus(groups=0, ready=2, whole_since="", written=WHOLE), [other, lost_one]
+        )
         == []
     )
 
@@ -196,7 +200,10 @@ def test_statefulset_older_than_its_leader_shows_two_clocks() -> None:
 @pytest.mark.parametrize("text", ["soon", "2026-03-01", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "-"])
 def test_times_that_cannot_be_read_show_nothing(text: str) -> None:
     assert (
-        missingworkers.moments(missingworkers.LastStatus(ready=2, whole_since=text, written=text), [observed(0)]) == []
+        missingworkers.moments(
+            missingworkers.LastStatus(groups=0, ready=2, whole_since=text, written=text), [observed(0)]
+        )
+        == []
     )
 
 
@@ -204,6 +211,6 @@ def test_times_that_cannot_be_read_show_nothing(text: str) -> None:
     ("created", "latest"), [(BEFORE, WHOLE), ("2026-03-01T11:00:02Z", "2026-03-01T12:00:01Z"), (LONG_AFTER, SOON)]
 )
 def test_first_workers_show_how_much_clocks_differ(created: str, latest: str) -> None:
-    last = missingworkers.LastStatus(ready=3, whole_since="", written=WHOLE)
+    last = missingworkers.LastStatus(groups=0, ready=3, whole_since="", written=WHOLE)
     moments = missingworkers.moments(last, [observed(0, workers=[created]), observed(1, workers=[])])
     assert [(moment.at, moment.latest) for moment in moments] == [(WHOLE, latest)]
