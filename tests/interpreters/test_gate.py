@@ -130,7 +130,7 @@ def test_run_with_too_many_unstable_tests_fails(tmp_path: Path) -> None:
     )
     tried(tmp_path)
     again = tried(tmp_path, "--second-try", "--last-failed", "--last-failed-no-failures=none")
-    assert f"{suite.MOST_UNSTABLE + 1} tests are unstable, and at most {suite.MOST_UNSTABLE} may be" in again
+    assert f"{suite.MOST_UNSTABLE + 1} tests are unstable, but at most {suite.MOST_UNSTABLE} are permitted" in again
 
 
 def test_hanging_test_fails_by_name_and_is_retried(tmp_path: Path) -> None:

@@ -181,6 +181,7 @@ REPLACED: Final = (
             "unit/kuberuntime/controller/test_eventrecorder.py",
             "unit/kuberuntime/controller/test_together.py",
             "testkit/fakes.py",
+            "testkit/transports.py",
             "unit/lwsctl/cli/rollouts/test_nodewrites.py",
             "unit/leaderworkerset/controllers/cluster.py",
             "unit/leaderworkerset/controllers/test_fairness.py",

@@ -88,9 +88,9 @@ def test_excessive_write_count_is_reported() -> None:
     baseline = writes.Baseline(version="0.1.0", phases={"created": {"status": 3, "calls": 1000}})
     assert writes.excess({"created": {"status": 5, "calls": 1100}}, baseline) == []
     assert writes.excess({"created": {"status": 6, "calls": 1101, "pods": 3}}, baseline) == [
-        "created: 1101 calls, and 1000 in 0.1.0",
-        "created: 3 pods, and 0 in 0.1.0",
-        "created: 6 status, and 3 in 0.1.0",
+        "created: 1101 calls, but 1000 in 0.1.0",
+        "created: 3 pods, but 0 in 0.1.0",
+        "created: 6 status, but 3 in 0.1.0",
     ]
 
 
