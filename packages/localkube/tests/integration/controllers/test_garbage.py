@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from testkit.transports import ForwardingTransport
 from tests.integration.controllers.world import NAMESPACE, ControlledServer, cluster
 from tests.unit.localkube.controllers.objects import build_statefulset, build_template
 
-from kuberuntime.client.transport import Request, Response
+from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -24,6 +25,8 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from kuberuntime.plan import Propagation
+from localkube.controllers.garbage.controller import IGNORED
+from localkube.controllers.garbage.deletableresources import discover
 
 pytestmark = pytest.mark.slow
 
@@ -175,6 +178,26 @@ async def test_deletion_of_fifty_groups_needs_few_requests(tmp_path: Path) -> No
         await world.until_named(CONFIG_MAPS)
         await world.until_named(PODS)
         assert counts.total() < 6 * (1 + 50 * (1 + 1 + 4))  # sets, their revisions and pods: 4 each, in fact
+
+
+@dataclass
+class Watching(ForwardingTransport):
+    """A transport that records the paths of metadata watches."""
+
+    paths: list[str]
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        if "PartialObjectMetadata" in request.headers.get("accept", ""):
+            self.paths.append(request.path)
+        return self.inner.stream(request)
+
+
+async def test_kinds_are_watched_in_the_order_of_discovery(tmp_path: Path) -> None:
+    """Otherwise, the order differs between processes, and a seed of a simulation does not repeat a schedule."""
+    paths: list[str] = []
+    async with cluster(tmp_path, through=lambda inner: Watching(inner, paths)) as world:
+        served = [resource for resource in await discover(world.client) if resource.group_resource not in IGNORED]
+    assert paths == [resource.path() for resource in served]
 
 
 async def test_service_is_deleted_with_its_owner(world: ControlledServer) -> None:

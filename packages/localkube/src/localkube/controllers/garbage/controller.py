@@ -72,12 +72,12 @@ class GarbageCollector:
     async def _follow_kinds(self, group: asyncio.TaskGroup) -> list[Informer]:
         """Watch exactly the served kinds. Return the new informers."""
         self._kinds_changed.clear()
-        served = {resource for resource in await discover(self._client) if resource.group_resource not in IGNORED}
+        served = [resource for resource in await discover(self._client) if resource.group_resource not in IGNORED]
         self._kinds = {(resource.group, resource.kind): resource for resource in served}
-        for resource in self._watched.keys() - served:
+        for resource in [resource for resource in self._watched if resource not in served]:
             self._watched.pop(resource).cancel()
             self._graph.forget(resource)
-        fresh = [Informer(self._client, resource) for resource in served - self._watched.keys()]
+        fresh = [Informer(self._client, resource) for resource in served if resource not in self._watched]
         for informer in fresh:
             informer.subscribe(partial(self._changed, informer.resource))
             self._watched[informer.resource] = group.create_task(informer.run())
