@@ -72,8 +72,14 @@ class Trace:
     def __str__(self) -> str:
         shown = [entry for entry in self.entries if not entry.is_background]
         left_out = max(len(shown) - SHOWN, 0)
-        head = [f"seed {self.seed}: {len(self.entries)} writes" + (f", the first {left_out} left out" * bool(left_out))]
-        return "\n".join([*head, *map(str, shown[-SHOWN:])])
+        head = f"seed {self.seed}: {len(self.entries)} writes, digest {self._digest()}"
+        head += f", the first {left_out} left out" * bool(left_out)
+        return "\n".join([head, *map(str, shown[-SHOWN:])])
+
+    def _digest(self) -> str:
+        """Return a hash of all entries and their bodies, to compare two runs."""
+        compared = ((one.at, one.actor, one.verb, one.object, one.answer, one.digest) for one in self.entries)
+        return blake2b(msgspec.json.encode(tuple(compared)), digest_size=8).hexdigest()
 
     def record(self, at: float, actor: str, request: Request, answer: Response | str) -> None:
         """Add a write."""

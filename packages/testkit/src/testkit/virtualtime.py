@@ -8,6 +8,7 @@ import asyncio
 import selectors
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -53,6 +54,19 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         await super().shutdown_default_executor()
 
 
+class _NumberedTask(asyncio.Task[T]):
+    """A task whose hash is its number, so that sets of tasks have the same order in every process."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, number: int, coroutine: Coroutine[Any, Any, T], **options: Any) -> None:
+        self._number = number
+        super().__init__(coroutine, **options)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
 class SingleThreadLoop(VirtualTimeLoop):
     """A virtual loop without threads. Work for a thread is run immediately, so every run has the same order.
 
@@ -60,6 +74,11 @@ class SingleThreadLoop(VirtualTimeLoop):
     """
 
     tick = 1e-7
+
+    def __init__(self) -> None:
+        super().__init__()
+        numbers = count()
+        self.set_task_factory(lambda loop, work, **options: _NumberedTask(next(numbers), work, loop=loop, **options))
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         """Call the function, and return its result as a completed future."""
