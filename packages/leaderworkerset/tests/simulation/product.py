@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import msgspec
+from testkit.virtualtime import SingleThreadLoop, VirtualClock, run
 from tests.simulation.webhooks import InProcessWebhooks
 
 from kuberuntime.client.client import Client
@@ -53,18 +54,25 @@ _INSTALLED: Final[dict[bytes, Sequence[Change]]] = {}
 """The objects that each installation creates, by installation."""
 
 
-async def restore(server: ApiServer, kinds: Registry) -> None:
-    """Store the objects of an installation with UIDs of this server.
+def prepare(kinds: Registry) -> None:
+    """Build the objects of an installation only once, because this takes longer than most scenarios.
 
-    They are built only once, because this takes longer than most scenarios.
+    They are built in a separate loop, so that the first simulation of a process has the same times as later ones.
     """
-    installed = msgspec.json.encode([obj for _, obj in _installation(kinds)])
-    if installed not in _INSTALLED:
-        _INSTALLED[installed] = await _stored(server.backend.clock, kinds)
-    for change in _INSTALLED[installed]:
+    if (key := _key(kinds)) not in _INSTALLED:
+        _INSTALLED[key] = run(_stored(VirtualClock(), kinds), SingleThreadLoop)
+
+
+async def restore(server: ApiServer, kinds: Registry) -> None:
+    """Store the prepared objects of an installation with UIDs of this server."""
+    for change in _INSTALLED[_key(kinds)]:
         own = change.object["metadata"] | {"uid": server.backend.identities.uid()}
         server.backend.store.create(change.key, change.object | {"metadata": own})
         await server.backend.store.settle()
+
+
+def _key(kinds: Registry) -> bytes:
+    return msgspec.json.encode([obj for _, obj in _installation(kinds)])
 
 
 async def _stored(clock: Clock, kinds: Registry) -> Sequence[Change]:
