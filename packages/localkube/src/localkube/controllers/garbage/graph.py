@@ -5,7 +5,7 @@ exist, because its kind is not watched or its watch lags. Only objects whose del
 Mirrors `graph_builder.go`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, KeysView
 from typing import Final
 
 from msgspec import Struct, field
@@ -58,33 +58,36 @@ class GraphNode(Struct, frozen=True):
 
 
 class Graph(Struct):
-    """The nodes and edges of the graph. Only the garbage collector's driver modifies them."""
+    """The nodes and edges of the graph. Only the garbage collector's driver modifies them.
+
+    The affected UIDs are in the order in which their objects were observed, so that simulations can be repeated.
+    """
 
     nodes: dict[UID, GraphNode] = field(default_factory=dict)
-    _dependents: dict[UID, set[UID]] = field(default_factory=dict)
+    _dependents: dict[UID, dict[UID, None]] = field(default_factory=dict)
     _deleted: dict[UID, None] = field(default_factory=dict)
 
-    def put(self, node: GraphNode) -> set[UID]:
+    def put(self, node: GraphNode) -> KeysView[UID]:
         """Store the current state of an object. Return the affected UIDs."""
         old = self.nodes.get(node.uid)
         if old == node:
-            return set()
+            return _distinct()
         if old is not None:
             self._unlink(old)
         self.nodes[node.uid] = node
         for owner in node.owners:
-            self._dependents.setdefault(owner.uid, set()).add(node.uid)
+            self._dependents.setdefault(owner.uid, {})[node.uid] = None
         return self._concerned(old, node)
 
-    def remove(self, uid: UID) -> set[UID]:
+    def remove(self, uid: UID) -> KeysView[UID]:
         """Remove a deleted object. Return the affected UIDs, which are its dependents and waiting owners."""
         node = self.nodes.pop(uid, None)
         if uid in self._dependents:
             self.note_absent(uid)
         if node is None:
-            return set()
+            return _distinct()
         self._unlink(node)
-        return set(self._dependents.get(uid, ())) | self._waiting_owners(node)
+        return _distinct(*self._dependents.get(uid, ()), *self._waiting_owners(node))
 
     def forget(self, resource: Resource) -> None:
         """Remove the objects of a kind that is no longer served, without recording them as deleted."""
@@ -112,29 +115,33 @@ class Graph(Struct):
             node for node in self.dependents(uid) if any(owner.uid == uid and owner.blocks for owner in node.owners)
         ]
 
-    def _concerned(self, old: GraphNode | None, node: GraphNode) -> set[UID]:
-        concerned: set[UID] = set()
+    def _concerned(self, old: GraphNode | None, node: GraphNode) -> KeysView[UID]:
+        concerned: list[UID] = []
         if node.owners and (old is None or old.owners != node.owners or old.deleting != node.deleting):
-            concerned.add(node.uid)
-            concerned |= self._waiting_owners(node)
+            concerned += (node.uid, *self._waiting_owners(node))
         if old is not None:
-            concerned |= self._waiting_owners(old)
+            concerned += self._waiting_owners(old)
         if node.waits_for_dependents and not (old and old.waits_for_dependents):
-            concerned |= {node.uid, *self._dependents.get(node.uid, ())}
+            concerned += (node.uid, *self._dependents.get(node.uid, ()))
         if node.orphans_dependents:
-            concerned.add(node.uid)
-        return concerned
+            concerned.append(node.uid)
+        return _distinct(*concerned)
 
-    def _waiting_owners(self, node: GraphNode) -> set[UID]:
+    def _waiting_owners(self, node: GraphNode) -> list[UID]:
         owners = (self.nodes.get(owner.uid) for owner in node.owners)
-        return {owner.uid for owner in owners if owner is not None and owner.waits_for_dependents}
+        return [owner.uid for owner in owners if owner is not None and owner.waits_for_dependents]
 
     def _unlink(self, node: GraphNode) -> None:
         for owner in node.owners:
-            edges = self._dependents.get(owner.uid, set())
-            edges.discard(node.uid)
+            edges = self._dependents.get(owner.uid, {})
+            edges.pop(node.uid, None)
             if not edges:
                 self._dependents.pop(owner.uid, None)
+
+
+def _distinct(*uids: UID) -> KeysView[UID]:
+    """Return the UIDs in order, without duplicates."""
+    return dict.fromkeys(uids).keys()
 
 
 def read_node(resource: Resource, obj: JSONObject) -> GraphNode:

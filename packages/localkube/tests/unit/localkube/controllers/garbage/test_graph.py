@@ -45,6 +45,13 @@ def test_dependents_of_a_deleted_object_are_enqueued() -> None:
     assert not graph.is_known_gone(UID("never-seen"))
 
 
+def test_affected_objects_are_in_order_of_observation() -> None:
+    names = [f"dependent-{number}" for number in range(20)]
+    graph = build(node("a"), *(node(name, "a") for name in names))
+    assert list(graph.put(deleting(node("a"), FOREGROUND))) == ["a", *names]
+    assert list(graph.remove(UID("a"))) == names
+
+
 def test_remembered_deleted_owners_are_bounded() -> None:
     graph = build(node("b", "a"))
     graph.note_absent(UID("a"))
