@@ -107,7 +107,9 @@ def test_pod_with_too_large_variables_is_denied(subgroup: int | None) -> None:
     denied = or_denied(partial(accelerators.inject, pod, size=LARGEST, is_leader=False))
 
     assert isinstance(denied, str)
-    assert denied.startswith("pod web-0-1: TPU_WORKER_HOSTNAMES and TPU_PROCESS_ADDRESSES would exceed 3145728 bytes for 21474836")
+    assert denied.startswith(
+        "pod web-0-1: TPU_WORKER_HOSTNAMES and TPU_PROCESS_ADDRESSES would exceed 3145728 bytes for 21474836"
+    )
     assert denied.endswith("Reduce the size, the subgroups, or the containers with google.com/tpu")
 
 
