@@ -346,7 +346,7 @@ BUGS: Final = {
     "reuses-names": Bug(replaced(workloadnames, "incarnated", lambda name, request: name), "fail in gangs.0"),
     "compares-minima": Bug(plantedgangs.compares_minima, "resize gangs.0"),
     "serves-leaders-of-before": Bug(
-        replaced(replicas, "_is_of_another", lambda leader, begin, level: False), "replace gangs.0"
+        replaced(replicas, "_has_other_pod_group", lambda leader, begin, level: False), "replace gangs.0"
     ),
     "reports-own-objects": Bug(plantedgangs.reports_own_objects, "replace gangs.0"),
 }

@@ -74,6 +74,12 @@ def test_every_planted_bug_is_found() -> None:
     )
 
 
+@pytest.mark.parametrize("name", planted.BUGS)
+def test_planted_bug_replaces_existing_code(name: str) -> None:
+    with planted.bug(name):
+        pass
+
+
 def test_reference_names_every_planted_bug() -> None:
     page = Path("docs/reference/simulation.md").read_text()
     assert [name for name in planted.BUGS if f"| `{name}` |" not in page] == []

@@ -64,7 +64,7 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
     workload = _find_workload(group)
     annotated = meta.annotations(leader).get(labels.WORKLOAD_NAME, "")
     begin = workloadnames.accepted(annotated, meta.name(workload))
-    if workloadnames.linked(leader) != workloadnames.group_name(leader, begin, level, labels.LEADER):
+    if _has_other_pod_group(leader, begin, level):
         return PolicyDecision(
             holds=f"leader pod {meta.name(leader)} belongs to a previous LeaderWorkerSet with this name"
         )
@@ -77,6 +77,11 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
         own_labels = workloads.group_labels(leader, level, part.role)
         pod_groups.append(workloads.build_pod_group(group.live.obj, name, workload, template, own_labels))
     return _create(group, pod_groups)
+
+
+def _has_other_pod_group(leader: JSONObject, begin: str, level: SchedulingLevel) -> bool:
+    """Return whether a leader specifies the PodGroup of a previous LeaderWorkerSet."""
+    return workloadnames.linked(leader) != workloadnames.group_name(leader, begin, level, labels.LEADER)
 
 
 def _check_labels(leader: JSONObject) -> None:
