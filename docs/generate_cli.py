@@ -15,6 +15,7 @@ from docs import generatedpage, manpages
 
 from lwsctl.cli import app
 from lwsctl.cli.commandtable import COMMANDS, by_name
+from lwsctl.cli.gocommand import GoCommand
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 
@@ -103,7 +104,12 @@ def section(command: click.Command, context: click.Context, name: str) -> str:
     """Return the description of one command."""
     words = " ".join(command.collect_usage_pieces(context))
     description = paragraphs(command.help or "")
-    return f"## lws {name}\n\n`lws {name} {words}`\n\n{description}\n\n{table(context)}\n{examples(name)}"
+    return f"## lws {name}\n\n`lws {name} {words}`\n\n{description}\n\n{options(command, context)}\n{examples(name)}"
+
+
+def options(command: click.Command, context: click.Context) -> str:
+    """Return the options of a command, or its flags if it has flags in Go syntax."""
+    return f"```text\n{command.flags_help()}\n```" if isinstance(command, GoCommand) else table(context)
 
 
 def examples(name: str) -> str:

@@ -94,7 +94,7 @@ class LimitedTransport:
         self._observe(delay)
 
     def _grant(self) -> None:
-        """Send the next requests. Each waiting request has one reserved token."""
+        """Release the next waiting request. Each waiting request has one reserved token."""
         turn = self._turns.take()
         if turn is not None and not turn.done():  # finished because its caller was cancelled
             turn.set_result(None)

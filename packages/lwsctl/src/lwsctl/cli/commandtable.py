@@ -125,7 +125,7 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "tree",
-            "Show LeaderWorkerSets, groups and ranks as a tree.",
+            "Show DisaggregatedSets, LeaderWorkerSets, groups and ranks as a tree.",
             ("lws tree", "lws tree web --ranks", "lws tree -A --not-ready"),
             at="inspect.tree",
         ),
@@ -333,7 +333,7 @@ COMMANDS: Final = by_name(
         ),
         Command(
             "delete",
-            "Delete LeaderWorkerSets or the objects of manifests.",
+            "Delete LeaderWorkerSets, DisaggregatedSets or the objects of manifests.",
             ("lws delete web", "lws delete -f lws.yaml --no-wait"),
             needs=Needs.CLUSTER | Needs.LOGS,
         ),

@@ -22,10 +22,14 @@ class GoCommand(click.Command):
         ctx.args = []
         return []
 
+    def flags_help(self) -> str:
+        """Return the list of flags with their descriptions."""
+        return flags_usage(self._flags())
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click passes it
         """Write the list of flags to the help."""
         with formatter.section("Flags"):
-            formatter.write(flags_usage(self._flags()) + "\n")
+            formatter.write(self.flags_help() + "\n")
 
 
 def read(ctx: click.Context, words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Defines options that several commands share: durations, time limits, the container, and `--dry-run`."""
+"""Defines options that several commands share, such as time limits, the container, and `--dry-run`."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -80,18 +80,18 @@ def dry_run_option(help_text: str) -> Callable[[Command], Command]:
 
 
 def timeout_option(default: str, help_text: str = "Maximum time to wait.") -> Callable[[Command], Command]:
-    """Return the time limit option with this default."""
+    """Return the `--timeout` option with this default."""
     return click.option("--timeout", type=limit, default=default, show_default=True, metavar="DURATION", help=help_text)
 
 
 def ready_for_option(begin: str = "") -> Callable[[Command], Command]:
-    """Return the option for the minimum ready time after a failure. `begin` is the start of its help."""
-    text = f"{begin}Minimum time that a group must remain ready after a failure. The longest failed run is used if it is longer. 0 disables the check."
+    """Return the `--ready-for` option. `begin` is the start of its help."""
+    text = f"{begin}Minimum time that a group must remain ready after a failure, or the duration of the longest failed run if that is longer. 0 disables the check."
     return click.option("--ready-for", type=limit, default="10s", show_default=True, metavar="DURATION", help=text)
 
 
 def node_patience_option(command: Command) -> Command:
-    """Add the container option, whose value is part of the target."""
+    """Add the `--node-patience` option, whose value is stored in the target."""
 
     def put(context: click.Context, _parameter: click.Parameter, seconds: float | None) -> None:
         if seconds is not None:

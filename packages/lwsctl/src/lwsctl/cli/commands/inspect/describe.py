@@ -32,7 +32,7 @@ TAIL: Final = 10
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...", shell_complete=completion.names)
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...]) -> None:
-    """Show details of a LeaderWorkerSet, group or rank: spec, status, events, and logs of failed containers.
+    """Show details of a LeaderWorkerSet, group, rank or DisaggregatedSet: spec, status, events, and logs of failures.
 
     For a DisaggregatedSet, show its roles, revisions, slices and LeaderWorkerSets.
     """
