@@ -159,7 +159,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"{one.name}: {one.command}\n")
         sys.stdout.flush()
         outcomes.append(run(one))
-        REPORT.write_text(report(outcomes), encoding="utf-8")  # so far, as nights are interrupted
+        # a preliminary report, because a nightly run can be interrupted
+        REPORT.write_text(report(outcomes), encoding="utf-8")
     sys.stdout.write(
         f"{REPORT.relative_to(ROOT)}: {sum(one.code == 0 for one in outcomes)} of {len(outcomes)} passed\n"
     )

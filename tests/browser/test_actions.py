@@ -58,6 +58,6 @@ def test_pages_offer_only_what_applies(visiting: Visiting) -> None:
             await visit.go("sets/default/none")
             await visit.page.locator("#pulse.live").wait_for()
             assert await visit.page.locator("#actions").is_hidden()
-            visit.complaints.clear()  # the browser notes the status 404
+            visit.complaints.clear()  # the browser logs the 404 response
 
     journey(scenario)

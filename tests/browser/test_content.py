@@ -34,7 +34,7 @@ def test_copied_commands_address_the_shown_cluster(visiting: Visiting) -> None:
                 await visit.page.locator("button[data-copy]").first.click()
                 await visit.page.locator("button:has-text('Copied')").wait_for()
                 assert await visit.page.evaluate("navigator.clipboard.readText()") == command
-            visit.complaints.clear()  # the browser notes the status 404
+            visit.complaints.clear()  # the browser logs the 404 response
 
     journey(scenario)
 
@@ -142,7 +142,7 @@ def test_complete_sets_are_a_number_of_their_own(visiting: Visiting) -> None:
             await fleet.furnish(visit.house, 10)
             await visit.go("?state=complete")
             line = visit.page.locator(".line")
-            await line.first.wait_for()  # a set moves to another part at most every ten seconds
+            await line.first.wait_for()  # a set moves to a different section at most once every ten seconds
             assert await line.count() == 1
             words = await line.inner_text()
             assert "Complete" in words

@@ -104,7 +104,7 @@ def test_chosen_ranks_stay_after_a_complete_update(visiting: Visiting) -> None:
             assert await chips.count() == 2
             await chips.first.click()
             assert visit.page.url.endswith("?rank=0%2F*")
-            visit.complaints.clear()  # the browser notes that it was refused
+            visit.complaints.clear()  # the browser logs the rejected connection
 
     journey(scenario)
 
@@ -130,7 +130,7 @@ def test_page_resumes_after_an_outage_without_losing_a_change(visiting: Visiting
             await visit.page.locator("[id='c/2/1'].problem").wait_for()
             await visit.page.locator("[id='c/0/1'].problem").wait_for()
             await visit.page.locator("#connection").wait_for(state="detached")
-            visit.complaints.clear()  # the browser notes that it was refused
+            visit.complaints.clear()  # the browser logs the rejected connection
 
     journey(scenario)
 
@@ -233,7 +233,7 @@ def test_pages_do_not_scroll_horizontally_on_a_phone(visiting: Visiting) -> None
             ):
                 await visit.page.goto(visit.house.base + path)
                 assert await visit.page.evaluate("document.documentElement.scrollWidth") <= 390, path
-            visit.complaints.clear()  # the browser notes the status 404
+            visit.complaints.clear()  # the browser logs the 404 response
 
     journey(scenario)
 

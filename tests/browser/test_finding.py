@@ -27,7 +27,7 @@ def test_search_opens_a_rank_from_any_page(visiting: Visiting) -> None:
             await keys.type("node-0")
             await visit.page.locator("#results a[href='topology?find=node-0']").click()
             await visit.page.locator("[id='n/node-0']").wait_for()
-            await visit.page.locator("#pulse.live").wait_for()  # the scripts of the page run
+            await visit.page.locator("#pulse.live").wait_for()  # the scripts of the page are running
             assert await visit.page.input_value("#search") == "node-0"
             await keys.press("/")
             await keys.press("Escape")
@@ -53,7 +53,7 @@ def test_search_shows_no_hits_of_the_former_words(visiting: Visiting) -> None:
             await visit.page.unroute("**/search?q=other")
             await visit.page.fill("#search", "othe")
             await visit.page.locator("#results a:has-text('other')").first.wait_for()
-            visit.complaints.clear()  # the browser notes the request that failed
+            visit.complaints.clear()  # the browser logs the failed request
 
     journey(scenario)
 

@@ -54,7 +54,7 @@ def test_lines_of_several_ranks_are_shown_as_text(tmp_path: Path) -> None:
             await page.click("#first-error")
             await page.locator(
                 "#lines p.error:focus:has-text('fatal')"
-            ).wait_for()  # the server searches the logs first
+            ).wait_for()  # the server searches the logs before it responds
             await page.click("#layout")
             assert sorted(await page.locator("#lines section h2").all_inner_texts()) == ["0/0", "0/1"]
             await page.fill("#log-search", "BEGINS")

@@ -40,11 +40,11 @@ def test_planted_rule_is_found_in_its_module(rule: Broken) -> None:
 def test_unit_tests_detect_a_broken_rule(tmp_path: Path, rule: Broken) -> None:
     shutil.copytree(PRODUCT / "src", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     plant(rule, tmp_path)
-    # The tests of pods also prove the policies, which they decide by.
+    # The tests of pods also cover the policies, because pods are reconciled by these policies.
     tests = sorted({UNIT / Path(rule.module).parent, UNIT / "pod"})
 
     sources = f"pythonpath={tmp_path} packages/leaderworkerset"
-    # `test_walk.py` counts calls by the place of the sources.
+    # `test_walk.py` counts calls by source path.
     options = ["-x", "-q", "-p", "no:cacheprovider", "-o", sources, "--ignore-glob=*/test_walk.py"]
     words = [sys.executable, "-m", "pytest", *options, *map(str, tests)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -131,7 +131,7 @@ class Terminal:
     def _read(self) -> bool:
         try:
             piece = os.read(self._near, 1 << 16)
-        except OSError:  # the other side is closed
+        except OSError:  # the other end of the terminal is closed
             return False
         self.seen += piece.decode(errors="replace")
         self._screen.feed(self._decoder.decode(piece))

@@ -251,6 +251,6 @@ def test_last_lines_of_an_early_crash_are_shown(shell: Shell, tmp_path: Path, re
     assert error == "error: web/0/0 failed 2 times, last with exit code 3 (Error):"
     assert line.startswith("  boom ")
     shown = [line for line in done.stdout.splitlines() if line.startswith("0/0 boom ")]
-    assert len(set(shown)) == len(shown)  # of each start once, however many there are until it ends
-    assert shown or restart != "None"  # the log of a pod that is made anew goes with it, its message stays
+    assert len(set(shown)) == len(shown)  # each start is printed at most once, regardless of the number of starts
+    assert shown or restart != "None"  # the log of a recreated pod is deleted, but its termination message is preserved
     shell.assert_nothing_is_left()

@@ -181,7 +181,7 @@ def test_rank_is_stopped_or_starved_until_the_fault_ends(squad: LocalCluster) ->
         await_tick(squad, "web/0/0")
     await_tick(squad, "web/0/1")
     with fault(squad, "starve", "web/0/1", "--amount=5%"):
-        assert 0 < ticks(squad, "web/0/1") < 80  # it runs in 20 periods, for a tick or two
+        assert 0 < ticks(squad, "web/0/1") < 80  # its CPU quota allows one or two ticks in each of 20 periods
     await_tick(squad, "web/0/1")
 
 
@@ -237,7 +237,7 @@ def test_storm_from_a_file_reports_failures_and_recreations(squad: LocalCluster,
     report = json.loads(ended)
     refused = {
         one["fault"]: one.get("refused") for one in report["faults"]
-    }  # two of them start at nearly the same time
+    }  # two of the faults start at nearly the same time
     assert refused.keys() == {"manager for 1 s", "kill web/0/1", "delay web/7/0 1s for 10 s"}
     assert refused["delay web/7/0 1s for 10 s"] == "web/7/0 has no pod; existing ranks: web/0/0, web/0/1"
     assert report["firstFailed"]["rank"] == "web/0/1"

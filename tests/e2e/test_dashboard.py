@@ -80,7 +80,7 @@ def test_dashboard_shows_the_explanation_and_the_logs(cluster: LocalCluster) -> 
             browser.wait("stream?key=1&of=logs/sets/default/dash?rank=0/0", line)
         masked = "&lt;b&gt;bold&lt;/b&gt; words"
         until(lambda: masked in browser.text("pane/default/dash/0/0"), "the lines in the page")
-        link = 'href="sets/default/dash/history/0/1"'  # the recorder writes after the cause is known
+        link = 'href="sets/default/dash/history/0/1"'  # the recorder writes the episode after it has found the cause
         until(lambda: link in browser.text("sets/default/dash/history"), "the failure in the history")
         assert "out of luck" in browser.text("sets/default/dash/history/0/1")
         dashboard.send_signal(signal.SIGINT)

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 def test_every_example_has_manifest_program_and_readme() -> None:
     folders = [path for path in (ROOT / "examples").iterdir() if path.is_dir() and not path.name.startswith((".", "_"))]
     alone = {"kuberuntime", "localkube"}  # without LeaderWorkerSets: test_packages_alone.py
-    alone |= {"python-client"}  # makes its own: docs/how-to/python-client.md
+    alone |= {"python-client"}  # this example creates its own cluster: docs/how-to/python-client.md
     groups = {"allreduce", "tensor-parallel", "jax-data-parallel", "disaggregated", "router", "torch-ddp"}
     assert {folder.name for folder in folders} == {*groups, *alone, "api"}
     for folder in (folder for folder in folders if folder.name != "api"):  # test_api_examples.py

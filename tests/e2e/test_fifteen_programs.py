@@ -201,7 +201,7 @@ def faults(cluster: LocalCluster, one: Failing) -> list[str]:
     _, text = ended(cluster, "explain", one.name)
     steps = text.partition("\nNext:\n")[2].partition("\n\n")[0].splitlines()
     found = [] if one.words in text else [f"{one.name}: not {one.words!r}: {text}"]
-    # a program that was started again is ready for a moment, before it fails: then there is nothing to do but to wait
+    # A restarted process is briefly ready before it fails. The only possible step is then to wait.
     is_due = any(one.step in step for step in steps) or "ready; all pods are ready" in text
     found += [] if is_due else [f"{one.name}: no step {one.step!r}: {text}"]
     for match in filter(None, (SUGGESTED.search(step.strip()) for step in steps)):

@@ -59,7 +59,7 @@ def test_each_rank_keeps_its_own_gpu_after_a_kill(shell: Shell, tmp_path: Path) 
     cluster.apply(lws("plain", {"command": container["command"]}, replicas=1, size=1))
     cluster.lws("wait", "plain", "--timeout=120s")
     seen = sorted(cluster.lws("logs", "plain").split()[-1].split(","))
-    assert seen in (["GPU-0", "GPU-1"], ["GPU-2", "GPU-3"])  # those of its node
+    assert seen in (["GPU-0", "GPU-1"], ["GPU-2", "GPU-3"])  # the GPUs of its node
 
     machine.change(0, lost=True)
     cluster.apply(lws("more", container))

@@ -170,7 +170,7 @@ def test_deleted_set_is_removed_with_its_pods_and_processes(cluster: LocalCluste
     assert cluster.shell.processes(f"HOSTNAME={name}-1-1")
     cluster.lws("delete", name, f"--cascade={cascade}")
     left = cluster.shell.processes(f"HOSTNAME={name}-1-1")
-    if cascade == "foreground":  # the set goes last
+    if cascade == "foreground":  # the set is deleted last
         assert not left
     assert "not found" in cluster.refused("get", name)
 

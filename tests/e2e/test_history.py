@@ -141,7 +141,7 @@ def test_records_of_a_killed_cluster_stay_readable(shell: Shell) -> None:
     until(
         lambda: {(one["group"], one["number"]) for one in episodes(cluster, "fails")} > known,
         "another episode",
-        seconds=90,  # the next recreations come after back-off
+        seconds=90,  # the next recreations are delayed by the back-off
         poll=SELDOM,
     )
     again = {(one["group"], one["number"]): one for one in episodes(cluster, "fails")}

@@ -140,7 +140,7 @@ def test_run_ends_daemons_and_programs_that_ignore_sigterm(shell: Shell, number:
     assert run.returncode == code
     until(lambda: not shell.processes(), "the end of every process", 5)
     await_free(port)
-    if number is signal.SIGKILL:  # who is killed cannot clean up; the next run does
+    if number is signal.SIGKILL:  # a killed process cannot clean up, so that the next run does it
         assert list(shell.state.glob("run-*"))
         shell.lws("run", "-f", write(shell, lws("next", SLEEP)), "--until", "ready", "--timeout", "30")
     shell.assert_nothing_is_left()
@@ -167,7 +167,7 @@ def test_ctrl_c_ends_many_deaf_sets_together(shell: Shell) -> None:
     os.kill(run.pid, signal.SIGINT)
     began = time.monotonic()
     _, notes = run.communicate(timeout=30)
-    assert time.monotonic() - began < 8  # four on an idle machine, less than five under load
+    assert time.monotonic() - began < 8  # about 4 s on an idle machine, and less than 5 s under load
     assert "stopping: ranks have 3 s to exit" in notes
     assert run.returncode == 0
     shell.assert_nothing_is_left()

@@ -154,7 +154,8 @@ def test_sets_are_printed_in_every_format(cluster: LocalCluster) -> None:
     cluster.start(lws("forms", SLEEP, size=2))
     header, row = cluster.lws("get", "forms", "-o", "wide").splitlines()[3:5]
     titles = ["GROUP", "RANK", "POD", "STATE", "READY", "RESTARTS", "AGE", "NODE", "ADDRESS", "REVISION"]
-    assert [title for title in header.split() if title not in ("CPU", "MEMORY")] == titles  # measured after a moment
+    # usage is measured a short time after the start
+    assert [title for title in header.split() if title not in ("CPU", "MEMORY")] == titles
     assert row.split()[:5] == ["0", "0", "forms-0", "Running", "yes"]
     assert cluster.lws("get", "-o", "name") == "leaderworkerset.leaderworkerset.x-k8s.io/forms\n"
     for yaml_form, json_form in (("yaml", "json"), ("view-yaml", "view")):

@@ -85,7 +85,8 @@ def test_service_without_matching_ranks_causes_a_warning(cluster: LocalCluster) 
     idle = "note: Service default/door: spec.selector app=vlm does not match any pod, so the Service has no endpoints"
     cluster.lws("wait", "behind")
     explained = cluster.shell.lws("explain", f"--local={cluster.name}", "behind").stderr
-    assert idle not in explained.splitlines()  # it selects pods of nobody, and so is not about this set
+    # its selector does not match any pods, and therefore it does not concern this set
+    assert idle not in explained.splitlines()
     assert told.startswith(
         "warning: standard input:1: service/door: spec.selector app=vlm does not match any pod of these manifests; "
     )

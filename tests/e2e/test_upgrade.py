@@ -63,7 +63,7 @@ def left(shell: Shell) -> Path:
     directory.mkdir(parents=True)
     with tarfile.open(LEFT) as archive:
         archive.extractall(directory, filter="data")
-    (directory / "lock").touch()  # by which a directory is a cluster's
+    (directory / "lock").touch()  # the lock marks the directory as that of a cluster
     return directory
 
 

@@ -17,7 +17,7 @@ def fill(directory: Path) -> None:
         try:
             pack(distribution(name), directory)
         except PackageNotFoundError:
-            continue  # needed on another platform or Python only
+            continue  # needed only on other platforms or Python versions
 
 
 def pack(found: Distribution, directory: Path) -> None:

@@ -91,7 +91,7 @@ def ask(program: Path, asked: set[Path]) -> Interpreter | None:
         return None
     base = Path(executable).resolve()
     if base in asked - {real}:
-        return None  # a script that starts one that was asked
+        return None  # a script that starts one of the requested interpreters
     asked.add(base)
     return Interpreter(tuple(version[:3]), base, _unfit(implementation, version[3], is_free_threaded=free))
 

@@ -36,7 +36,7 @@ def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIR
     if stamp.is_file() and stamp.read_text() == made_of:
         return python
     shutil.rmtree(directory, ignore_errors=True)
-    # Debian has ensurepip in a package of its own: the pip of this environment installs into the other one.
+    # On Debian, ensurepip is a separate package. Therefore, the pip of this environment installs into the other one.
     subprocess.run([str(interpreter.path), "-m", "venv", "--without-pip", str(directory)], check=True)
     lock = directory / "needed.lock"
     lock.write_text(needed((root / "requirements/test.lock").read_text()))

@@ -147,7 +147,7 @@ def run_directory() -> Iterator[Path]:
 def sweep() -> None:
     """Remove the files and cgroups of runs whose process was killed."""
     for directory in runs().glob(f"{PREFIX}*"):
-        # Another process may just remove it: then it is gone, or locked.
+        # Another process might be deleting the directory. In this case, it no longer exists or is locked.
         with suppress(FileNotFoundError, BlockingIOError), (directory / LOCK).open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove(directory)
@@ -168,7 +168,7 @@ def remove(directory: Path) -> None:
     for path in directory.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
-    # The lock goes last: a directory without it would be removed by two processes at once.
+    # The lock is deleted last. Two processes might otherwise delete a directory without a lock at the same time.
     shutil.rmtree(directory, ignore_errors=True)
 
 

@@ -57,5 +57,5 @@ def namespace(nodes: NodeCluster) -> Iterator[Place]:
     nodes.kubectl("create", "namespace", name)
     yield Place(nodes, name)
     nodes.kubectl("delete", "namespace", name, "--wait=false")
-    # A later `lws drain` waits for pods that ignore SIGTERM until their grace period ends.
+    # Otherwise, a later `lws drain` would wait for the grace period of pods that ignore SIGTERM.
     nodes.kubectl("delete", "pods", "--all", "--namespace", name, "--force", "--grace-period=0", "--wait=false")

@@ -99,7 +99,7 @@ def api_server_flags(machine: Machine, pki: Path) -> list[str]:
         "--requestheader-group-headers=X-Remote-Group",
         "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         "--authorization-mode=Node,RBAC",
-        "--permit-port-sharing",  # a killed API server may hold the port for a moment
+        "--permit-port-sharing",  # a killed API server can still occupy the port briefly
         "--enable-admission-plugins=NodeRestriction",
         f"--service-cluster-ip-range={SERVICES}",
         f"--service-account-issuer={ISSUER}",

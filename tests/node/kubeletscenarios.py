@@ -280,11 +280,12 @@ def facts(pod: JSONObject, events: list[JSONObject], printed: Mapping[str, str])
         }
         found.update({f"{one['name']} {fact}": value for fact, value in of_container.items()})
         if (pause := first_pause(one)) and "Killing" not in reasons:
-            # A container that a real kubelet killed waits from its third start on, here from its second.
+            # After a container is killed, a kubelet delays it from the third start, and the embedded cluster from the
+            # second.
             found[f"{PAUSE} {one['name']}"] = pause
     for one in status.get("conditions", []):
         if has_ended and one["type"] == "PodReadyToStartContainers":
-            continue  # a kubelet takes it back a moment after the end
+            continue  # a kubelet resets this condition shortly after the pod terminates
         found[f"condition {one['type']}"] = (one["status"], one.get("reason"))
     found["events"] = sorted(reasons)
     return found

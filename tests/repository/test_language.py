@@ -21,7 +21,7 @@ def test_language_has_no_more_hits_than_permitted(area: str) -> None:
     assert len(hits) <= most, f"{len(hits)} hits of the word list, {most} permitted: {command}"
     is_young = area.startswith(
         ("standard", "two", "replaced")
-    )  # texts are being rewritten, and a new history has no commits
+    )  # a rewrite can change these counts, and a shallow clone has no history
     lowest = 0 if is_young else int(most * (1 - SLACK))
     assert len(hits) >= lowest, (
         f"only {len(hits)} hits, {most} permitted: lower the number with {command[:-13]} --write"

@@ -180,7 +180,7 @@ def _leaderworkerset(chance: Random, namespace: str, number: int) -> Made:
     template["metadata"] = {"annotations": {"tests.example.com/restarts": "3"}}
     template["spec"]["containers"][0]["env"] = [{"name": labels.ENV_LEADER_ADDRESS, "value": "mine"}]
     metadata = disguise(chance, namespace)
-    some = metadata["annotations"] if chance.random() < 0.3 else {}  # the webhook denies most of them
+    some = metadata["annotations"] if chance.random() < 0.3 else {}  # the webhook denies most of these objects
     own = {labels.RESTART_BACKOFF: "off", labels.REVISION_HISTORY_LIMIT: chance.choice(TEXTS)}
     lws["metadata"] |= {"namespace": namespace, "annotations": some | own}
     return LEADERWORKERSETS, lws
@@ -222,7 +222,8 @@ def _pod_group(chance: Random, namespace: str, number: int) -> Made:
     """Return a PodGroup with a quorum that cannot be reached."""
     metadata = disguise(chance, namespace) | {"name": chance.choice([f"s{number}-0", f"group-{number}"])}
     policy = {"gang": {"minCount": chance.choice([1, 2**31 - 1])}}
-    resource = (POD_GROUPS, ALPHA_POD_GROUPS)[number // len(MAKERS) % 2]  # by turns: a server has one of them
+    # the two versions alternate, because a server supports only one of them
+    resource = (POD_GROUPS, ALPHA_POD_GROUPS)[number // len(MAKERS) % 2]
     return resource, _object(resource, metadata, spec={"schedulingPolicy": policy})
 
 

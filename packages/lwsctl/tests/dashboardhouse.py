@@ -191,7 +191,7 @@ class ServedDashboard:
     @asynccontextmanager
     async def browser(self) -> AsyncIterator[aiohttp.ClientSession]:
         """Open the link in the same way as a browser. Yield a session with its cookie."""
-        jar = aiohttp.CookieJar(unsafe=True)  # of an address without a name
+        jar = aiohttp.CookieJar(unsafe=True)  # the address has no host name
         async with aiohttp.ClientSession(cookie_jar=jar, connector=aiohttp.TCPConnector(limit=0)) as session:
             async with session.get(self.dashboard.link) as response:
                 assert response.status == 200, await response.text()

@@ -115,7 +115,7 @@ def comparable(pod: JSONObject) -> JSONObject:
         return values.get(value, value) if isinstance(value, str) else value
 
     metadata = {field: value for field, value in meta.metadata(pod).items() if field not in VOLATILE}
-    # The volume of the service account has a random name, which containers refer to.
+    # The service account volume has a random name, and containers mount it by name.
     spec = {field: value for field, value in meta.spec(pod).items() if field != "volumes"}
     result = renamed({"metadata": metadata, "spec": spec})
     assert isinstance(result, dict)

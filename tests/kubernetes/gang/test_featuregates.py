@@ -49,7 +49,7 @@ async def test_component_without_the_gate_is_named(without_gates: Plane, tmp_pat
         await groups_stay(space, without_gates)
         for component, started in (("kube-scheduler", 2), ("kube-apiserver", 1)):
             lose_gate(without_gates, component)
-            with suppress(ConnectionFailedError):  # of an API server that has ended
+            with suppress(ConnectionFailedError):  # the API server has stopped
                 await space.versions()
             await a_group_starts_in_part(space, without_gates, component, started)
     await client.close()

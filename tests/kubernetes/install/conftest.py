@@ -158,7 +158,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     flags = (
         "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
         *Audit(directory).flags(ACCOUNT),
-        "--service-cluster-ip-range=127.77.0.0/16",  # so that a test can listen at the address of a service
+        "--service-cluster-ip-range=127.77.0.0/16",  # so that a test can listen on a Service address
     )
     with control_plane(assets, directory, flags=flags) as running:
         yield running
@@ -182,7 +182,7 @@ def administrator(settled: Administrator) -> Iterator[Administrator]:
     settled.kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")
     if settled.get("crd", DEFINITION):
         settled.kubectl("delete", "lws", "--all", "-A")
-    settled.kubectl("delete", "service", "-A", "-l", labels.NAME)  # sooner than the garbage collector comes by
+    settled.kubectl("delete", "service", "-A", "-l", labels.NAME)  # the garbage collector would delete them later
     settled.lws("uninstall", "--keep-crd")
 
 

@@ -163,5 +163,5 @@ def test_installation_with_two_managers_has_no_duplicates(fresh: Administrator) 
     needs = needs_of(events)
     assert missing(PERMISSIONS, needs) == []
     declared_here = (*webhooks.CLUSTER, *webhooks.NAMESPACE, *kube.leader_election(LEASE), *kube.METRICS)
-    # A deleted secret is created again; here nobody deletes it.
+    # The manager recreates a deleted secret, but no secret is deleted in this test.
     assert unused(without(FALLBACK, declared_here), needs) == ["create secrets"]

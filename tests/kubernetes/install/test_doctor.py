@@ -39,7 +39,7 @@ def test_missing_and_broken_parts_are_named(fresh: Administrator) -> None:
     fresh.await_kind()
     installed = report(fresh, 1)
     assert not {"LWS-D202", "LWS-D302", "LWS-D502"} & installed.keys()
-    assert "LWS-D303" in installed  # no manager has run: nobody has written the bundle
+    assert "LWS-D303" in installed  # no manager has run, and therefore the CA bundle is empty
     assert "failed calling webhook" in installed["LWS-D305"]["text"]
 
     stale = {

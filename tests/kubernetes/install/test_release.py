@@ -132,7 +132,7 @@ def test_kind_defined_later_is_discovered(fresh: Administrator) -> None:
     """A client such as KServe detects the kind later, without a restart (R-OP-68, AT-003-4)."""
     manifest = [sets.lws("web", replicas=1)]
     refused = fresh.kubectl("create", "-f", "-", objects=manifest, code=1)
-    # The second where kubectl remembers what an earlier test had installed.
+    # This is the message if kubectl has cached the kinds that an earlier test installed.
     assert "no matches for kind" in refused or "could not find the requested resource" in refused
     fresh.lws("install")
     fresh.kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers

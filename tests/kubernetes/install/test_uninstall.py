@@ -158,7 +158,7 @@ def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None
     administrator.kubectl("create", "namespace", "tenant")
     create_sets(administrator, "one")
     keep_evidence(administrator, "one")
-    keep_evidence(administrator, "gone", "tenant")  # of a set that was deleted while no manager ran
+    keep_evidence(administrator, "gone", "tenant")  # this set was deleted while no manager was running
     released = [
         f"pod/{pod} released (it was kept for diagnosis)"
         for pod in ("default/one-0-1", "tenant/gone-0-1", "default/one-0", "tenant/gone-0")

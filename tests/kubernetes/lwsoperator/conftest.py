@@ -67,7 +67,7 @@ class OperatorCluster:
 
     def install(self) -> None:
         """Install the operator without its process and without the object `cluster`."""
-        # One call for the definition and the namespace, which are there for all others then.
+        # One call creates the CRD and the namespace, so that the other calls find them.
         self.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=objects())
 
     def cluster(self) -> dict[str, Any]:
@@ -133,7 +133,8 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     flags = (
         "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
         *Audit(directory).flags(ACCOUNT),
-        "--service-cluster-ip-range=127.78.0.0/16",  # so that a manager can listen at the address of the webhook Service
+        # so that a manager can listen on the address of the webhook Service
+        "--service-cluster-ip-range=127.78.0.0/16",
     )
 
     def define(plane: Plane) -> None:
@@ -176,7 +177,7 @@ class OperatorRun:
             stderr=self._log,
             env=os.environ | {one["name"]: one["value"] for one in container["env"] if "value" in one},
         )
-        # Before that it takes no orders.
+        # The operator does not reconcile before this line.
         until(lambda: b"serving probes and metrics" in log.read_bytes()[begun:], "an operator that serves")
 
     def kill(self) -> None:

@@ -89,7 +89,8 @@ class Schemas:
 
     def edits(self, obj: Mapping[str, Any], schema: Schema) -> Iterator[Edit]:
         """Yield all edits of an object: its owner, its fields, and finally its labels and annotations."""
-        fields = {**dict.fromkeys(obj, TEXT), **self._fields(schema)}  # also those of a kind that takes anything
+        # also the fields of a schema that preserves unknown fields
+        fields = {**dict.fromkeys(obj, TEXT), **self._fields(schema)}
         for name in ("apiVersion", "kind", "metadata", "status"):
             fields.pop(name, None)
         owner = {"type": "array", "items": {"type": "object", "properties": dict.fromkeys(OWNER, TEXT)}}

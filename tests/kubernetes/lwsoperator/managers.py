@@ -130,7 +130,7 @@ def managers(administrator: Administrator, directory: Path) -> Iterator[Managers
     role = administrator.there("role/lws-leader-election-role", "-n", OPERATOR)
     binding = administrator.there("rolebinding/lws-leader-election-rolebinding", "-n", OPERATOR)
     account = f"system:serviceaccount:{OPERATOR}:{MANAGER}"
-    administrator.kubectl("delete", "namespace", OUTSIDE, "--ignore-not-found")  # other tests install there
+    administrator.kubectl("delete", "namespace", OUTSIDE, "--ignore-not-found")  # other tests use this namespace
     administrator.kubectl("create", "namespace", OUTSIDE)
     copies = [
         {

@@ -83,7 +83,7 @@ def test_namespace_of_the_object_is_dropped(available: OperatorCluster) -> None:
 def test_idle_operator_writes_nothing_and_reads_served_kinds(available: OperatorCluster) -> None:
     """Defaults from the API server and fields of other managers are not drift. Custom objects wait for their CRDs."""
     before, mark = owned(available), available.administrator.audit.mark()
-    available.patch(operatorLogLevel="Debug")  # planned again, for the status has another generation
+    available.patch(operatorLogLevel="Debug")  # the operator reconciles again, because the generation has changed
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the new generation")
     assert owned(available) == before
     asked = {event["objectRef"]["resource"] for event in available.administrator.audit.events(mark)}

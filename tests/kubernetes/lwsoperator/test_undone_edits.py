@@ -89,7 +89,7 @@ def comparable(obj: JSONObject) -> JSONObject:
     annotations = {name: text for name, text in meta.annotations(obj).items() if name != REVISION}
     kept = {"labels": meta.labels(obj), "annotations": annotations, "ownerReferences": own.get("ownerReferences")}
     found = {name: value for name, value in obj.items() if name != "status"} | {"metadata": kept}
-    if obj["kind"] == "Service":  # its addresses are allocated: others, once it had another type
+    if obj["kind"] == "Service":  # its addresses differ if its type was changed in the meantime
         found["spec"] = {name: value for name, value in obj["spec"].items() if name not in ("clusterIP", "clusterIPs")}
     return found
 
@@ -177,7 +177,7 @@ class Editor:
     async def _is_restored(self) -> bool:
         try:
             return comparable(await self._client.get(self._kind, self._key)) == self._wanted
-        except APIError:  # deleted, and not created again yet
+        except APIError:  # deleted and not yet recreated
             return False
 
 

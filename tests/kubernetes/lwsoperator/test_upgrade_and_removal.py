@@ -86,7 +86,7 @@ def test_upgrade_and_downgrade_do_not_touch_running_groups(installed: OperatorCl
     """
     with managers(installed.administrator, tmp_path) as running:
         running.start("old")
-        manage(installed, "Unmanaged")  # else the operator would restore what leads to the replica
+        manage(installed, "Unmanaged")  # otherwise the operator would restore the objects that route to the replica
         running.route("old")
         installed.administrator.kubectl("create", "namespace", GROUPS)
         create_set(installed, "before")
@@ -94,7 +94,8 @@ def test_upgrade_and_downgrade_do_not_touch_running_groups(installed: OperatorCl
         installed.stop()
         make_older(installed)
         before = snapshot(installed)
-        assert len(before) == 2 * 3 + 3 + 1 + 1 + 4  # pods, StatefulSets, service, set; revisions of all these
+        # pods, StatefulSets, Service and set, and the revisions of these sets
+        assert len(before) == 2 * 3 + 3 + 1 + 1 + 4
 
         installed.start(NEWER)
         manage(installed, "Managed")

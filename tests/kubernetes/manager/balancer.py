@@ -107,4 +107,4 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             await writer.drain()
         writer.write_eof()
     except OSError:
-        return  # one side went away: the other sees its connection end
+        return  # one side closed its connection, and this closes the other connection

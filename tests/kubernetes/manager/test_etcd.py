@@ -185,7 +185,7 @@ async def test_groups_continue_after_etcd_is_restored(single: Plane, tmp_path: P
             return False
 
         await until(answers)
-        # The kwok from before holds the leases of its nodes for 80 seconds; a kubelet keeps its own.
+        # The previous kwok process holds the leases of its nodes for 80 seconds. A kubelet can renew its own lease.
         await world.client.delete_collection(LEASES, "kube-node-lease")
         process.start_again(single, KWOK)
         again = await world.start("b")

@@ -53,7 +53,7 @@ async def test_throttled_requests_are_retried_until_accepted(
         async def had_consequences() -> bool:
             return refusals(world, mark) >= REFUSALS and consequence in replica.log.read_text()
 
-        await until(had_consequences, replica, seconds=2 * LIMIT)  # the API server asks for waits that grow
+        await until(had_consequences, replica, seconds=2 * LIMIT)  # the API server requests increasing delays
         assert [await space.ready_groups(name) for name in names] == [0] * COUNT
     for name in names:
         await space.await_ready(name, 2)

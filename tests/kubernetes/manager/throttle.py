@@ -70,7 +70,7 @@ def _asking(plane: Plane, token: str) -> aiohttp.ClientSession:
 async def _keep_busy(session: aiohttp.ClientSession, at_work: asyncio.Event) -> None:
     """Keep one request in progress. Send a new request after a rejection or a timeout."""
     while True:
-        # The API server asks for the body when it has let the request in.
+        # The API server requests the body only after it has admitted the request to a queue.
         async with session.post(f"{STATEFULSETS.path('default')}?dryRun=All", data=_endless(at_work), expect100=True):
             await asyncio.sleep(POLL)
 

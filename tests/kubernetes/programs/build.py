@@ -83,7 +83,7 @@ PROMTOOL: Final = Program(
     "promtool",
     "github.com/prometheus/prometheus/cmd/promtool",
     "LWS_PROMTOOL",
-    # Rules are evaluated without the clients of dozens of clouds.
+    # Rules are evaluated without service discovery, which requires the clients of dozens of clouds.
     tags="remove_all_sd",
 )
 KUEUE: Final = Program("kueue", "sigs.k8s.io/kueue/cmd/kueue", "LWS_KUEUE", manifests="config/components")

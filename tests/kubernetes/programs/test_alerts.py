@@ -194,7 +194,7 @@ def test_failover_does_not_restart_the_alert_time(tmp_path: Path, name: str) -> 
     """The alert fires once, as early as without a failover, and is not resolved in the meantime."""
     (alert,) = [alert for alert in ALERTS if alert.name == name]
     found, labels = CASES[name]
-    early = max(alert.minutes, ENDS_AT) + 7  # the minutes of `changes`, and an evaluation
+    early = max(alert.minutes, ENDS_AT) + 7  # the minutes of `changes`, and the evaluation interval
     times = [early, *range(STARTS_AT + alert.minutes, STARTS_AT + alert.minutes + 5)]
     if not alert.minutes:
         times += range(1, early)

@@ -17,9 +17,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(VERIFY is None, reason=build.
 
 
 EXPLAINED = (
-    # Permissions name a group without a version, so this validator warns of each rule about such a kind.
+    # Permissions contain an API group without a version. Therefore, this validator warns about each rule for such a
+    # kind.
     r"this bundle is using APIs which were deprecated and removed in v1\.25\..*StrategySpec\.\w*[pP]ermissions",
-    # It still checks what both of its successors check.
+    # This validator still covers the checks of both of its successors.
     r'The \\"operatorhub\\" validator is deprecated',
 )
 """Warnings that do not apply to a bundle."""

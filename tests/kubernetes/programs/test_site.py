@@ -146,7 +146,8 @@ def test_versions_are_published_newest_first(tmp_path: Path) -> None:
     (site / "index.html").write_text('<a href="page.html">A page</a>')
     (site / "page.html").write_text('<a href="index.html">The first</a>')
     published = tmp_path / "published"
-    for version in ("0.10.0", "0.2.0", "0.9.0", "0.2.0"):  # the last one again, as after a correction
+    # the last version is published a second time, as after a correction
+    for version in ("0.10.0", "0.2.0", "0.9.0", "0.2.0"):
         buildsite.publish(site, published, version)
     listed = msgspec.json.decode((published / "versions.json").read_bytes())
     assert [(one["version"], one["aliases"]) for one in listed] == [
@@ -164,7 +165,7 @@ def test_reader_can_select_another_version(site: Path, tmp_path: Path) -> None:
     with opened(tmp_path, "light") as (page, base, asked):
         page.goto(base)
         page.wait_for_url("**/0.3.0/**")
-        page.locator(".md-version__current").hover(force=True)  # the list that it opens covers it
+        page.locator(".md-version__current").hover(force=True)  # the opened list covers the element
         page.locator(".md-version__link", has_text="0.2.0").click()
         page.wait_for_url("**/0.2.0/**")
         assert [url for url in asked if not url.startswith(base)] == []

@@ -52,7 +52,7 @@ TRIED: Final = [
     ("cluster", "row"),
     [pytest.param(cluster, ROWS[number], id=f"{cluster}-{number}") for cluster, number in TRIED],
     indirect=["cluster"],
-    scope="package",  # which it is not by itself where only one of two parameters is a fixture's: a cluster for each row
+    scope="package",  # Without this, the scope is per row, because only one of two parameters comes from a fixture.
 )
 async def test_manager_with_these_settings_runs_a_set(row: Row, cluster: KubernetesCluster, tmp_path: Path) -> None:
     replica = Replica(tmp_path, "manager", tmp_path / "manager.kubeconfig")

@@ -121,7 +121,7 @@ async def one_is_never_moved(space: LiveScenario, code: str) -> None:
     finally:
         await space.cordon(node, unschedulable=False)
     await space.delete("keys")
-    await space.until(lambda state: _are_gone(state, "keys-"))  # no node has it beside what comes next
+    await space.until(lambda state: _are_gone(state, "keys-"))  # so that their nodes are free for the next set
 
 
 async def one_waits(space: LiveScenario) -> None:
@@ -244,7 +244,7 @@ async def drain(cluster: ClusterBackend, directory: Path) -> None:
         assert "would remain: unless the manager moves groups by default" in preview
         space.always(few_are_away)
         try:
-            for node in closed:  # a group would move twice if it came to one of them before that is closed
+            for node in closed:  # otherwise a group that moves to one of these nodes would have to move a second time
                 await space.cordon(node)
             await space.patch({"metadata": {"annotations": {labels.MOVE_OFF_CLOSED_NODES: "on"}}})
             assert "all groups were moved from" in await (await Drain.of(session, closed)).run(LIMIT * 2)

@@ -73,7 +73,7 @@ def test_explain_names_the_pressure_of_a_node(place: Place, resource: str) -> No
     pinned = leaderworkerset("web", pod(nodeSelector={"kubernetes.io/hostname": "node2"}))
     place.ready(pinned, 2)
     with pressed(place.cluster, PRESSURES[resource]):
-        # Evicted, until their successors wait for a node without the taint of this condition.
+        # Pods are evicted until their replacements wait for a node without the taint of this condition.
         codes = set()
 
         def closed() -> bool:

@@ -94,7 +94,8 @@ def test_claims_follow_their_retention_policy(place: Place) -> None:
     place.kubectl("scale", "lws/claims", "--replicas=1")
     place.until(lambda: "data-claims-1" not in claims(place), "the end of the leader's claim")
     place.await_ready("claims", 1, 2)
-    kept = {"data-claims-0", "data-claims-0-1", "data-claims-1-1"}  # a group's workers are not scaled, but deleted
+    # the workers of a group are deleted with it, and not scaled down
+    kept = {"data-claims-0", "data-claims-0-1", "data-claims-1-1"}
     assert claims(place) == kept
     place.kubectl("delete", "lws", "claims", "--cascade=foreground")
     place.until(lambda: not place.pods("claims"), "no pod")

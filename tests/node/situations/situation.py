@@ -115,7 +115,8 @@ def is_right(situation: Situation, one: Sample) -> bool:
     """Return whether a sample is not available, and contains the cause and its strings."""
     if one.code not in situation.codes or one.verdict not in situation.verdicts:
         return False
-    # A group that was recreated is available until its program fails again; one that waits for it is not.
+    # A recreated group is available until its process fails. A group that is delayed by the back-off is not
+    # available.
     may_be_available = situation.keeps_running or (one.verdict in CRASHING and AWAITS not in one.text)
     words = situation.words if one.code in RECREATED else (*situation.words, *situation.advice)
     return (may_be_available or not one.is_available) and all(word in one.text for word in words)

@@ -55,7 +55,7 @@ def test_pages_and_recipes_name_the_current_version() -> None:
         )
     }
     assert found
-    # What an upgrade begins with is older.
+    # The version before an upgrade is older.
     assert {version for _, version in found - {("upgrade-with-olm.md", bundle.FORMER)}} == {VERSION}
 
 

@@ -32,7 +32,7 @@ ELSEWHERE = ("ClusterRoleBinding", "lws-metrics-reader-rolebinding")
 IGNORED = {"ownerReferences", "labels", "annotations"}
 
 
-@cache  # the definitions are large, and several packages have the same text
+@cache  # the definitions are large, and several packages contain the same text
 def parsed(document: str) -> JSONObject | None:
     return yaml.load(document, SafeLoader)  # type: ignore[no-any-return]
 
@@ -123,7 +123,7 @@ def test_webhook_names_sort_after_those_of_kueue() -> None:
         assert names == [MUTATING_NAME]
     assert MUTATING_NAME > "kueue-mutating-webhook-configuration"
     chart = (DEPLOY / "helm/lws/templates/mutatingwebhookconfiguration-mutating-webhook-configuration.yaml").read_text()
-    assert f"\n  name: {MUTATING_NAME}\n" in chart  # not that of the release
+    assert f"\n  name: {MUTATING_NAME}\n" in chart  # the name does not contain that of the Helm release
 
 
 def test_every_image_is_in_the_mirror_list() -> None:

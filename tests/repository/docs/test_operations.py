@@ -122,7 +122,7 @@ def test_lease_times_of_the_example_are_accepted() -> None:
 def test_other_times_equal_those_of_the_client() -> None:
     table = {what: time for what, time, _ in rows(TIMES, "### Other timeouts")}
     assert table == {
-        "response of a webhook": "10 s",  # the default of Kubernetes: see below
+        "response of a webhook": "10 s",  # the Kubernetes default, which is checked below
         "connection attempt of the manager": f"{http.CONNECT_SECONDS:g} s",
         "request of the manager": f"{http.REQUEST_SECONDS:g} s",
         "duration of a watch": f"{reflector.TIMEOUT} s",

@@ -64,7 +64,7 @@ def broken_links(page: str, text: str) -> list[str]:
     found = []
     for link in LINK.findall(CODE.sub("", text)):
         name, _, section = link.partition("#")
-        # What changelog.d holds becomes part of CHANGELOG.md.
+        # The content of changelog.d becomes part of CHANGELOG.md.
         is_note = page.startswith("changelog.d/") and not page.endswith("/README.md")
         folder = ROOT if is_note else (ROOT / page).parent
         target = str((folder / name).resolve().relative_to(ROOT)) if name else page
@@ -104,7 +104,7 @@ def definitions_of(name: str) -> list[str]:
 
 def test_every_named_make_target_exists() -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", text_of("Makefile"), re.MULTILINE))
-    # The changelog also names what former versions had.
+    # The changelog also mentions objects of earlier versions.
     named = {
         word
         for page in own()

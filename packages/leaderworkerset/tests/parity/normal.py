@@ -68,16 +68,18 @@ def settle_intended(objects: Iterable[JSONObject]) -> list[JSONObject]:
 def _settle(obj: JSONObject) -> JSONObject:
     """Return the object without intended differences, such as `role` and `leader-address`, new since v0.10."""
     if obj["kind"] == LEADERWORKERSETS.kind:
-        # R-DEF-6: we patch only the defaults into a posted object, Go writes it as its typed structs have it.
+        # R-DEF-6: this manager patches only the defaults into a posted object. The Go manager writes the object from
+        # its typed structs.
         spec = obj["spec"]
         template = round_trip("LeaderWorkerTemplate", spec["leaderWorkerTemplate"], "spec.leaderWorkerTemplate")
         return obj | {"spec": _without(spec, *DEFAULTED) | {"leaderWorkerTemplate": template}}
     if obj["kind"] == PODS.kind:
-        # docs/reference/contract.md, section 15: we inject LWS_GROUP_INDEX beside the three variables of R-ENV-1.
+        # docs/reference/contract.md, section 15: this manager injects LWS_GROUP_INDEX in addition to the three
+        # variables of R-ENV-1.
         settled = obj | {"spec": _without_group_index(obj["spec"])}
         if obj["labels"].get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX:
             return settled
-        # The annotation changes the template of workers, hence the label.
+        # The annotation changes the worker template, and therefore the label.
         return settled | {
             "labels": _without(obj["labels"], labels.STATEFULSET_REVISION),
             "annotations": _without(obj["annotations"], labels.LEADER_ADDRESS),
@@ -88,9 +90,9 @@ def _settle(obj: JSONObject) -> JSONObject:
         metadata = metadata | {"annotations": _without(metadata["annotations"], labels.LEADER_ADDRESS)}
         template = spec["template"] | {"metadata": metadata}
         return obj | {"labels": _without(obj["labels"], labels.ROLE), "spec": spec | {"template": template}}
-    # Q-6: Go makes another revision each time it fails to write the StatefulSet; equal ones count once (by the name,
-    # which lost its number), see `settle_intended`. Records of recreations (docs/adr/0003-recreation-backoff.md) are
-    # left out there as well.
+    # Q-6: the Go manager creates an additional revision each time it fails to write the StatefulSet. Equal revisions
+    # count once (by name without number), see `settle_intended`. Records of recreations
+    # (docs/adr/0003-recreation-backoff.md) are omitted as well.
     return obj
 
 

@@ -103,7 +103,7 @@ def test_generated_sets_settle_after_edits(before: JSONObject, after: JSONObject
     (R-ARC-2, R-ENV-1, R-ENV-2, R-ADM-4, R-ADM-10, R-REV-14, R-STAT-8, R-SVC-7)
     """
     template = after["leaderWorkerTemplate"]
-    for field in ("volumeClaimTemplates", "persistentVolumeClaimRetentionPolicy"):  # Q-7: these cannot change
+    for field in ("volumeClaimTemplates", "persistentVolumeClaimRetentionPolicy"):  # Q-7: these fields are immutable
         template.pop(field, None)
         if field in before["leaderWorkerTemplate"]:
             template[field] = before["leaderWorkerTemplate"][field]

@@ -45,7 +45,7 @@ class ModeledCluster:
     applied: LastApply | None = None
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    # What the controllers see.
+    # The view of the controllers.
 
     def all(self, resource: Resource, **wanted: str) -> list[JSONObject]:
         """Return the objects of a kind with these values of the labels `name` and `group_index`."""
@@ -113,7 +113,7 @@ class ModeledCluster:
         )
         return kept.checked(deciding.reconcile_group)(observed)
 
-    # What the executor does.
+    # The methods of the executor.
 
     def perform(self, plan: Plan) -> None:
         assert plan.error is None, plan.error
@@ -152,7 +152,7 @@ class ModeledCluster:
         metadata = after["metadata"] | {"generation": generation}
         self.put(LEADERWORKERSETS, after | {"metadata": metadata} | kept)
 
-    # What the cluster does.
+    # The behavior of the cluster.
 
     def collect_garbage(self) -> None:
         """Remove objects whose controller is deleted, until none remains."""
@@ -254,7 +254,7 @@ class ModeledCluster:
         return {int(meta.name(pod).rpartition("-")[2]): pod for pod in owned}
 
     def _scale(self, statefulset: JSONObject) -> None:
-        self._older_template(statefulset)  # as found, before anything is deleted
+        self._older_template(statefulset)  # determined before any pod is deleted
         spec, pods = statefulset["spec"], self._pods_of(statefulset)
         start = (spec.get("ordinals") or {}).get("start", 0)
         wanted = range(start, start + spec["replicas"])

@@ -11,7 +11,7 @@ from tests.simulation.schedules.command import main
 HASHES = "PYTHONHASHSEED"
 
 if __name__ == "__main__":
-    if os.environ.get(HASHES) != "0":  # sets of strings have an order of their own in each process otherwise
+    if os.environ.get(HASHES) != "0":  # otherwise, the order of sets of strings would differ in each process
         os.execve(
             sys.executable, [sys.executable, "-m", "tests.simulation", *sys.argv[1:]], {**os.environ, HASHES: "0"}
         )

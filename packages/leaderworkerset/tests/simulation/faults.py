@@ -133,7 +133,7 @@ class FaultyTransport:
         self.schedule = schedule
         self._random = random
         self._trace = trace
-        self._open: dict[asyncio.Timeout, None] = {}  # a set that keeps its order
+        self._open: dict[asyncio.Timeout, None] = {}  # an ordered set
         self._generation = 0
         self._timers: list[asyncio.TimerHandle] = []
         self.arm(schedule)
@@ -187,7 +187,7 @@ class FaultyTransport:
         self._count("cut")
         self._generation += 1
         for scope in self._open:
-            if not scope.expired():  # cut twice at the same moment
+            if not scope.expired():  # the request might already be interrupted
                 scope.reschedule(asyncio.get_running_loop().time())
 
     def expire(self) -> None:
@@ -247,7 +247,7 @@ class FaultyTransport:
         if fault is not None:
             try:
                 return await self._fail(request, fault)
-            finally:  # not before the server performed it
+            finally:  # only after the server has executed the request
                 self._lose(request)
         try:
             response = await self._inner.request(request)

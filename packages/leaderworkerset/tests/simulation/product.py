@@ -82,7 +82,8 @@ async def _stored(clock: Clock, kinds: Registry) -> Sequence[Change]:
     server.backend.store.subscribe(changes.extend)
     await install(Client(InProcessTransport(server, "scenario")), kinds)
     await server.close()
-    return [change for change in changes if change.type == "ADDED"]  # the server itself accepts their names, too
+    # omit the updates with which the server accepts the names of the definitions
+    return [change for change in changes if change.type == "ADDED"]
 
 
 class _Silence:

@@ -57,7 +57,7 @@ async def recover(world: SimulatedCluster, random: Random, *, everything: bool =
         patch = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
         try:
             await world.patch(patch, meta.name(pod), resource=PODS)
-        except NotFoundError:  # it was let go meanwhile
+        except NotFoundError:  # the pod was released in the meantime
             continue
 
 
@@ -76,7 +76,8 @@ async def schedule(world: SimulatedCluster, random: Random, limit: int, identity
             await world.at_rest()
         match random.choice(["scale", "roll", "fail", "fail", "fail", "recover", "kill"]):
             case "scale":
-                # A Deployment that is scaled, in mid-rollout, to what its old ReplicaSet happens to have, stops rolling.
+                # A Deployment does not continue its rollout if it is scaled to the replica count of its old
+                # ReplicaSet.
                 await world.at_rest()
                 replicas = random.randrange(1, MOST)
                 await world.edit(replicas=replicas)

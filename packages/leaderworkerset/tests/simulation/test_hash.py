@@ -89,7 +89,7 @@ async def schedule(world: SimulatedCluster, held: Held, random: Random) -> None:
 
 
 @pytest.mark.parametrize("surge", [0, 1])
-@pytest.mark.parametrize("seed", [*seeds(1), 149])  # of 149 a rollout stayed where it was
+@pytest.mark.parametrize("seed", [*seeds(1), 149])  # with seed 149, a rollout was blocked
 def test_replacement_gate_keeps_capacity_and_every_group_starts(seed: int, surge: int) -> None:
     """The replacement gate limits the used capacity, and every group starts (N-AT-5)."""
     held = Held(surge)

@@ -24,7 +24,7 @@ def test_interrupted_campaign_prints_its_summary() -> None:
     end = time.monotonic() + LIMIT
     while len(children.read_text().split()) < 2 and time.monotonic() < end:
         time.sleep(0.05)
-    os.killpg(campaign.pid, signal.SIGINT)  # as a terminal does
+    os.killpg(campaign.pid, signal.SIGINT)  # as a terminal sends it
     output, _ = campaign.communicate(timeout=LIMIT)
     assert "Traceback" not in output
     assert output.startswith("interrupted\n")

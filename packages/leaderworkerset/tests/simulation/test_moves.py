@@ -138,7 +138,8 @@ async def mark_a_leader(world: LeanCluster, random: Random) -> str:
     patch = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.MOVE_GROUP: "true"}}}
     try:
         await world.patch(patch, meta.name(leader), resource=PODS)
-    except (ConflictError, InvalidError, NotFoundError):  # another one has its name, or none
+    # the name is in use by a different pod, or the pod does not exist
+    except (ConflictError, InvalidError, NotFoundError):
         return ""
     return meta.uid(leader)
 
@@ -164,7 +165,8 @@ async def live_among_others(world: LeanCluster, random: Random, found: MovesAmon
             case "fail":
                 await end_a_process(world, random, found)
             case "scale":
-                await world.at_rest()  # a Deployment that is scaled in mid-rollout may stop rolling (docs/adr/0017)
+                # a Deployment that is scaled during a rollout might not continue it (docs/adr/0017)
+                await world.at_rest()
                 found.disturbed(replicas := random.randrange(3, REPLICAS + 2))
                 await world.edit(replicas=replicas)
             case "mark":

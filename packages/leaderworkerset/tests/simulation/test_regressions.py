@@ -208,7 +208,7 @@ async def test_pods_deleted_by_others_do_not_increase_the_backoff(world: Simulat
     await world.bring_up(groups(replicas=1, size=2))
     for _ in range(22):
         for pod in sorted(await world.uids(), reverse=True):
-            with suppress(NotFoundError):  # it may have gone with its leader, or be about to come back
+            with suppress(NotFoundError):  # it might be deleted with its leader, or not yet recreated
                 await world.client.delete(PODS, ObjectKey(NAMESPACE, pod), grace_period=0)
             await asyncio.sleep(0.2)
         await asyncio.sleep(2.3)

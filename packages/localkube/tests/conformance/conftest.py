@@ -140,7 +140,7 @@ def same(servers: Servers, witness: Witness, recordings: Recordings, request: py
         theirs: list[Entry] = []
         for trial in range(TRIALS):
             second = int(time.time())
-            namespace = first.replace("test", f"try{trial}", 1) if trial else first  # of the same length
+            namespace = first.replace("test", f"try{trial}", 1) if trial else first  # the names have the same length
             ours = renamed(answers(servers.runner, servers.embedded, namespace, sequence), namespace, first)
             if servers.real:
                 theirs = renamed(answers(servers.runner, servers.real, namespace, sequence), namespace, first)

@@ -75,7 +75,8 @@ VERSIONS = (
 def test_list_options_are_validated(same: CheckSame, query: dict[str, str]) -> None:
     async def sequence(session: Session) -> None:
         await session.create(CONFIG_MAPS, named("a"))
-        await session.get(CONFIG_MAPS)  # waits for kube-apiserver's cache, which answers where any version will do
+        # waits until the cache of kube-apiserver is current, because the cache serves requests for any version
+        await session.get(CONFIG_MAPS)
         await session.get(CONFIG_MAPS, **query)
         await session.get(LEADERWORKERSETS, **query)
 

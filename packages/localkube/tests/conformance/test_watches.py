@@ -19,7 +19,7 @@ def test_changes_arrive_in_order(same: CheckSame) -> None:
         await session.delete(CONFIG_MAPS, "b")
         await session.delete(CONFIG_MAPS, "a")
         await session.create(CONFIG_MAPS, labeled("c", {"x": "1"}))
-        await session.create(CONFIG_MAPS, named("a"))  # ends what is read below: nothing may come before it
+        await session.create(CONFIG_MAPS, named("a"))  # the last event of the watch, so that no earlier event is missed
         await session.watch(CONFIG_MAPS, 8, resourceVersion=version)
         await session.watch(CONFIG_MAPS, 5, resourceVersion=version, labelSelector="x=1")
         await session.watch(CONFIG_MAPS, 5, resourceVersion=version, fieldSelector="metadata.name=a")

@@ -72,7 +72,8 @@ class Session:
         answer = await self.transport.request(Request(method, path, pairs, headers, content))
         decoded = bytes_of(answer.body, raw) if raw else decode(answer.body)
         words = f"{method} {path} {dict(pairs) or ''}".strip()
-        warning = answer.headers.get("warning", "").split(", 299 - ")[-1].removeprefix("299 - ")  # of several the last
+        # the last of several warnings
+        warning = answer.headers.get("warning", "").split(", 299 - ")[-1].removeprefix("299 - ")
         self.entries.append(Entry(words, answer.status, warning, decoded))
         return decoded
 

@@ -96,7 +96,7 @@ async def play(requests: Sequence[Request], seed: int = 0) -> Defect | None:
             with tracebacks() as logged:
                 started = time.thread_time()
                 what = await _ask(server, request)
-                await asyncio.sleep(0)  # what the request has put off is done now
+                await asyncio.sleep(0)  # run the callbacks that the request has scheduled
                 took = time.thread_time() - started
             if logged or unhandled:
                 return Defect(request, [*logged, *unhandled][0])

@@ -185,7 +185,8 @@ def only_in_place() -> Observed:
         }
 
     leaders = {"metadata": {"name": "web", "labels": {labels.TEMPLATE_REVISION_HASH: "new"}}}
-    foreign = revision("new", 3) | {"data": {"spec": {"template": {}}}, "revision": 9}  # of the leader StatefulSet
+    # a revision of the leader StatefulSet
+    foreign = revision("new", 3) | {"data": {"spec": {"template": {}}}, "revision": 9}
     foreign["metadata"]["ownerReferences"] = [{"kind": "StatefulSet", "name": "web", "uid": "sts", "controller": True}]
     objects = {CONTROLLER_REVISIONS: [revision(KEY, 1), revision("new", 2), foreign], STATEFULSETS: [leaders]}
     of = lws(1, 1, status=UPDATING, metadata={"annotations": {labels.IN_PLACE: "Only"}})

@@ -309,7 +309,7 @@ def seeded(scenario: Callable[[Random, Path], Coroutine[Any, Any, None]], usual:
         except Exception as error:
             raise AssertionError(f"seed {seed} (again: SEEDS={seed}-{seed + 1})") from error
         gc.collect()
-        gc.freeze()  # a collection among the objects of hundreds of clusters would count as work of a page
+        gc.freeze()  # otherwise, a garbage collection of hundreds of clusters would count as part of the page
 
 
 @pytest.mark.slow
@@ -379,7 +379,7 @@ def test_every_failure_with_hostile_texts_is_recorded(tmp_path: Path) -> None:
                     "state": {"terminated": ended},
                 }
                 await house.set_pod("web-0", status | {"phase": "Running", "containerStatuses": [container]})
-                # Another pod may have failed by its generated status.
+                # The generated status of another pod might also contain a failure.
                 await until(lambda: any(place.group == "0" for place in filestore.places(directory)), "the episode")
             place = next(place for place in filestore.places(directory) if place.group == "0")
             episode = filestore.read(place)

@@ -130,7 +130,7 @@ def read(text: str) -> None:
         documents = manifests.parse(content, "fuzz.yaml")
     except manifests.ManifestError as error:
         if not str(error).startswith("fuzz.yaml"):
-            raise  # it does not name its file
+            raise  # the error does not contain the file name
         return
     for document in documents:
         sent = msgspec.json.encode(document.object)
@@ -162,5 +162,6 @@ def test_json_keeps_its_value_when_parsed_as_yaml() -> None:
         odd: list[object] = [1, 1.5, -3, True, None, "on", "1e3", [], {}, "a\nb", "ü😀", "\x7f", "\u2028"]
         value = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, source.choice("abc"): source.choice(odd)}
         text = json.dumps(value, ensure_ascii=source.random() < 0.5)
-        stored = {name: field for name, field in value.items() if field is not None}  # as kubectl, which drops nulls
+        # as kubectl does, which omits nulls
+        stored = {name: field for name, field in value.items() if field is not None}
         assert manifests.parse(text, "fuzz.json")[0].object == stored, f"SEED={seed}: {text}"

@@ -57,6 +57,6 @@ async def test_item_cancelled_in_its_turn_passes_the_turn_on() -> None:
         second = asyncio.create_task(work(lock, "b", times))
         third = asyncio.create_task(work(lock, "c", times))
         await asyncio.sleep(0)
-    second.cancel()  # its turn was granted, and it has not run since
+    second.cancel()  # the lock was granted, but the task has not run since
     await third
     assert list(times) == ["c"]

@@ -92,7 +92,7 @@ async def serving(client: Client) -> AsyncIterator[MetricsAPI]:
         await _register(client, port, authority.certificate)
         yield api
     finally:
-        for group in (USE, EXTERNAL):  # one that does not answer keeps namespaces from ending
+        for group in (USE, EXTERNAL):  # an unavailable metrics API prevents the deletion of namespaces
             await client.delete(API_SERVICES, ObjectKey("", f"{VERSION}.{group}"))
         await runner.cleanup()
 

@@ -97,7 +97,8 @@ async def test_autoscaler_measures_leaders_only(space: LiveScenario, metrics: Me
     leader = {"load": 300}
     metrics.load = lambda pod: leader["load"] if meta.labels(pod)[labels.WORKER_INDEX] == "0" else 9000
     before = (await space.bring_up(lws(replicas=2, size=3))).uids("web")
-    await space.create(autoscaler(of_pods(100), minimum=2, maximum=6), AUTOSCALERS)  # 25 of 100 would go on to 1
+    # 25 of 100 would scale it down to 1
+    await space.create(autoscaler(of_pods(100), minimum=2, maximum=6), AUTOSCALERS)
     state = await space.until(at_rest(6))
     assert before.items() <= state.uids("web").items()
     assert metrics.selectors == {f"{labels.NAME}=web,{labels.WORKER_INDEX}=0"}

@@ -209,7 +209,7 @@ async def test_scaling_to_or_from_zero_takes_one_step(
     sizes = await rolled(space, before, after)
     first, last = map(as_counts, trace.split())
     ways = [counts for counts in sizes.seen if counts not in {first, last}]
-    # Both roles are written together, so one may be seen before the other; nothing between two sizes is ever asked for.
+    # Both roles are written at the same time, but one can be observed first. No size in between is ever requested.
     assert all(value in {start, end} for one in ways for value, start, end in triples_of(one, first, last)), ways
     assert sizes.seen[-1] == last
 

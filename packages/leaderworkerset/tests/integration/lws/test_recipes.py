@@ -162,7 +162,7 @@ async def test_storage_and_rdma_reach_every_rank(space: LiveScenario) -> None:
         assert kept["dataset"]["persistentVolumeClaim"]["claimName"] == "dataset"
         assert spec["containers"][0]["resources"]["limits"] == {RDMA: "1"}
         assert {one["name"] for one in spec["containers"][0]["volumeMounts"]} >= {"dataset", "checkpoints", "shm"}
-        assert len(environment(pod)) == 2  # the init container's, too
+        assert len(environment(pod)) == 2  # also in the init container
         assert all("LWS_LEADER_ADDRESS" in variables for variables in environment(pod))
     assert len({meta.spec(pod)["nodeName"] for pod in state.of("llm-training").values()}) == 4
 

@@ -110,7 +110,7 @@ async def test_pods_of_a_lost_node_are_deleted_by_force(space: LiveScenario) -> 
         assert meta.uid(state.pods[leader]) == before.uids(of_leader)[leader]
         assert created_leaders(space, of_leader) == []
         async with down(space, LOST):
-            # nodes are not watched: the next decision would be half a minute later
+            # Nodes are not watched. Without this change, the next decision would follow half a minute later.
             await space.patch({"metadata": {"annotations": {"tests.example.com/look": "again"}}}, leader, resource=PODS)
             await replaced(space, before, leader, f"{leader}-1", name=of_leader, limit=COLLECTION)
     assert created_leaders(space, of_leader) == [leader]

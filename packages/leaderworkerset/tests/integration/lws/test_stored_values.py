@@ -21,7 +21,7 @@ async def test_value_stored_by_scale_blocks_no_later_change(space: LiveScenario)
     before = await space.settled()
 
     await space.patch({"metadata": {"labels": {"team": "a"}, "finalizers": ["tests.example.com/kept"]}})
-    await space.fail("web-1-1")  # the manager writes the count of restarts on the LeaderWorkerSet
+    await space.fail("web-1-1")  # the manager records the number of restarts on the LeaderWorkerSet
     await replaced(space, before, "web-1", "web-1-1")
     await space.replace_worker_template(pod_template("app:2"))
     rolled = (await space.settled()).uids("web")

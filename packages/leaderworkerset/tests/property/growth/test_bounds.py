@@ -50,7 +50,7 @@ class Numerous(LargeSet):
 def test_largest_numbers_take_little_memory(name: str) -> None:
     world = Numerous("accelerators", 2)
     call = partial(RECIPES[name], world)
-    call()  # builds what the world holds
+    call()  # the first call creates the objects
 
     tracemalloc.start()
     try:

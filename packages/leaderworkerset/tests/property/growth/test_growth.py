@@ -36,5 +36,5 @@ def test_twice_the_input_executes_at_most_twice_the_lines(shape: str) -> None:
 
 
 def lines(recipe: Recipe, world: LargeSet) -> int:
-    recipe(world)  # builds what the world holds
+    recipe(world)  # the first call creates the objects
     return work.lines(partial(recipe, world))

@@ -62,7 +62,8 @@ class GangInvariants(Invariants):
             self._check_name(change)
         elif change.key.resource == PODS.group_resource and change.type == "MODIFIED":
             was_bound = meta.spec(change.previous or {}).get("nodeName")
-            if meta.spec(change.object).get("nodeName") and not was_bound:  # others get theirs in this very moment
+            # check later, because the other pods of the gang are bound at the same time
+            if meta.spec(change.object).get("nodeName") and not was_bound:
                 asyncio.get_running_loop().call_soon(self._check_whole, change)
 
     def _check_name(self, change: Change) -> None:
@@ -92,7 +93,8 @@ class GangInvariants(Invariants):
         pods = self.facts.objects.get(PODS.group_resource, {}).values()
         if "schedulingPolicy" in scheduling:
             (lws,) = (one for one in self.facts.objects[LEADERWORKERSETS.group_resource].values())
-            if meta.uid(lws) not in self.facts.line(meta.uid(change.object)):  # of a set that was replaced
+            # the pod belongs to a set that was replaced
+            if meta.uid(lws) not in self.facts.line(meta.uid(change.object)):
                 return
             bound = sum(_is_bound(pod) for pod in pods if meta.uid(lws) in self.facts.line(meta.uid(pod)))
             least = min(spec["replicas"] * spec["leaderWorkerTemplate"]["size"] for spec in self.facts.specs)

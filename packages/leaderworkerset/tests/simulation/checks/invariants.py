@@ -181,7 +181,7 @@ class Invariants:
                 if isinstance(index_of(pod), int) and meta.spec(pod).get("schedulingGates")
                 and FOREIGN not in meta.annotations(pod)]  # fmt: skip
 
-    # What the API server commits.
+    # The changes that the API server commits.
 
     def _committed(self, changes: Sequence[Change]) -> None:
         try:

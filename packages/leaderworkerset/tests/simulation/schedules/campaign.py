@@ -154,7 +154,7 @@ async def play_all(world: LeanCluster, part: Part, references: References) -> As
             violations: list[str] = []
             with planted.bug(part.bug), caught(world, violations):
                 await _play(world, family, part.branches, send)
-            if violations:  # of what the branches share
+            if violations:  # violations in the part that all branches share
                 send(msgspec.json.encode(Verdict(seed=f"{family}.0", violations=violations, trace=str(world.trace))))
 
         await branch(work, lambda message: verdicts.append(msgspec.json.decode(message, type=Verdict)))  # noqa: B023 - used before the next

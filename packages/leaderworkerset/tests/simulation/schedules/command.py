@@ -95,7 +95,7 @@ def _hunt(options: argparse.Namespace) -> int:
             one = int(number)
             if family.isdigit():
                 known = Part([int(family)], [one], name)
-            else:  # a scenario: undisturbed, or with all deaths; or a family of another kind
+            else:  # a scenario, undisturbed or with all crashes, or a family of a different kind
                 known = Part([family], range(1 + one) if family in crashes.SCENARIOS else [one], name)
             for part in (known, Part(list(crashes.SCENARIOS), [0], name), Part(families, range(HUNTED), name)):
                 if name not in found:

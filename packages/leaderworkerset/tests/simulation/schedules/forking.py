@@ -37,8 +37,9 @@ async def branch(work: Callable[[Send], Awaitable[None]], receive: Send) -> None
     child = os.fork()
     if child == 0:
         os.close(reading)
-        asyncio._set_running_loop(loop)  # a loop belongs to the process that started it
-        if task is not None and asyncio.current_task() is not task:  # from Python 3.14 on, so does its task
+        asyncio._set_running_loop(loop)  # a loop is bound to the process that started it
+        # from Python 3.14, the current task is also bound to this process
+        if task is not None and asyncio.current_task() is not task:
             asyncio.tasks._enter_task(loop, task)
         await _live(work, writing)
     os.close(writing)
@@ -54,7 +55,7 @@ async def branch(work: Callable[[Send], Awaitable[None]], receive: Send) -> None
 
 async def _live(work: Callable[[Send], Awaitable[None]], writing: int) -> None:
     """Run the work of the forked process, and exit in any case."""
-    gc.disable()  # a branch is short
+    gc.disable()  # a branch is too short for collections
     signal.signal(signal.SIGPROF, _give_up)
     signal.setitimer(signal.ITIMER_PROF, LONGEST)
     status = FAILED
@@ -62,7 +63,7 @@ async def _live(work: Callable[[Send], Awaitable[None]], writing: int) -> None:
         with os.fdopen(writing, "wb") as pipe:
             await work(lambda message: _send(pipe, message))
         status = 0
-    except BrokenPipeError:  # the reader was ended, and this branch with it
+    except BrokenPipeError:  # the parent process has exited, so stop this branch
         status = 0
     except BaseException:  # noqa: BLE001 - the end of a process
         traceback.print_exc()

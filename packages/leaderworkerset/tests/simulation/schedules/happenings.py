@@ -363,7 +363,7 @@ async def squat(play: Play) -> None:
         labeled = {"metadata": {"labels": selector}, "spec": pod}
         obj["spec"] = {"replicas": 0, "selector": {"matchLabels": selector}, "serviceName": "x", "template": labeled}
     else:
-        if kind == "Pod":  # with the labels of a leader
+        if kind == "Pod":  # created with the labels of a leader
             obj["metadata"] |= {"labels": PRETENDED, "ownerReferences": [THING]}
         obj["spec"] = pod if kind == "Pod" else {"selector": selector, "clusterIP": "None"}
     obj["metadata"]["namespace"] = NAMESPACE

@@ -172,7 +172,7 @@ class ModelKubelet:
         pod = self._pod(name, uid)
         if pod is None or meta.is_deleting(pod) or meta.spec(pod).get("schedulingGates"):
             return
-        if meta.status(pod).get("phase") == "Failed":  # evicted before it ran
+        if meta.status(pod).get("phase") == "Failed":  # evicted before it was started
             return
         free = [node for node in NODES if node not in self.lost and not self._is_cordoned(node)]
         if not free:

@@ -63,7 +63,7 @@ class LeanCluster(SimulatedCluster):
         await self.server.start()
         await product.install(self.client, self.settings.kinds)
         for served in self.server.backend.registry:
-            served.kind.schema_of()  # lazily built once: by this process, and not by each of its branches
+            served.kind.schema_of()  # build the lazy schemas once in this process, instead of in each branch
         for name in NODES:
             await self.client.create(NODE_KIND, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
         ready = asyncio.Event()

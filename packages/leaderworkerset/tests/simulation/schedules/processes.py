@@ -51,7 +51,7 @@ def _start(part: Part) -> tuple[int, FileIO]:
     os.close(reading)
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C is for the parent, which reads whole verdicts and ends this one
+    )  # the parent handles Ctrl-C: it reads complete verdicts and stops this process
     gc.freeze()
     status = 1
     try:

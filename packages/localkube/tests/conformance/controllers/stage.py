@@ -120,7 +120,7 @@ class Stage:
         while True:
             await self.until(what, expectation)
             again = replace(self, read={resource: await self._read(resource) for resource in FOLLOWED})
-            if expectation(again):  # not every watch has come as far as the one that was waited for
+            if expectation(again):  # not every watch has reached the version of the watch that was awaited
                 break
         snapshot: dict[str, JSON] = {
             resource.kind: [shown(resource, obj) for obj in again.objects(resource).values()] for resource in FOLLOWED

@@ -66,7 +66,7 @@ def test_disruption_budgets_are_counted_and_enforced_alike(same: CheckSame) -> N
         await evict(stage, "web-1")
         await counted(stage, {"maxUnavailable": 1})
         first = meta.uid(stage.objects(PODS)["web-2"])
-        # The pod stays while it ends: its replacement could be ready, and counted, before the next eviction comes.
+        # The pod remains while it terminates. Otherwise, its replacement could be ready before the next eviction.
         await stage.patch(PODS, "web-2", {"metadata": {"finalizers": ["example.com/stays"]}})
         await evict(stage, "web-2")
         await evict(stage, "web-0")

@@ -47,7 +47,7 @@ async def test_watch_behind_a_half_dead_proxy_continues(monkeypatch: pytest.Monk
     async with serving(SystemClock()) as api:
         server = HttpServer(api, token=TOKEN)
         async with stalling_proxy(await server.start()) as proxy:
-            server._guard = Authenticator(proxy.port, TOKEN)  # clients name the port of the proxy
+            server._guard = Authenticator(proxy.port, TOKEN)  # clients specify the proxy port
             writer, reader = Client(InProcessTransport(api, "test")), client_at(proxy.port)
             informer = Informer(reader, CONFIG_MAPS)
             following = asyncio.create_task(informer.run())

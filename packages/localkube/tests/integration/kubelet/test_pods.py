@@ -111,7 +111,7 @@ async def test_projected_files_are_read_only_and_follow_their_source(it: Kubelet
     found = await it.until(is_over)
     lines = (await it.logs(found)).splitlines()
     assert "web-0s3cret" in lines
-    assert "changed" in lines  # after what `touch` says, in another stream, or before
+    assert "changed" in lines  # after the output of `touch`, or before it, because the streams are separate
     assert "writable" not in lines
 
 
@@ -133,7 +133,8 @@ async def test_process_that_ignores_sigterm_is_killed_after_the_grace(it: Kubele
     await it.start(pod(container("trap '' TERM; while :; do sleep 1; done")))
     began = asyncio.get_running_loop().time()
     last = await it.delete()
-    assert 0.9 < asyncio.get_running_loop().time() - began < 20  # not the 30 s of a pod that says nothing
+    # instead of the 30 s default of a pod without a grace period
+    assert 0.9 < asyncio.get_running_loop().time() - began < 20
     assert status_of(last)["state"]["terminated"]["exitCode"] == 137
 
 

@@ -105,7 +105,7 @@ class Machine:
         await self.runner.stop()
         for pipe in self.pipes:
             pipe.close()
-        await asyncio.sleep(0)  # a transport is closed in the next turn of the loop
+        await asyncio.sleep(0)  # a transport is closed in the next iteration of the event loop
 
     async def _piped(self, identity: str, begin: Callable[[int, Callable[[Exit], None]], Any]) -> Program:
         """Start a process that writes its output to a pipe."""

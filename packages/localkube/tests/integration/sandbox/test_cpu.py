@@ -55,7 +55,7 @@ def test_groups_of_a_killed_cluster_are_removed() -> None:
     if running is None:
         pytest.skip(f"this machine refuses cgroups: {NO_LIMITS}")
     (own,) = groups()
-    left = own.with_name(f"{cpugroups.PREFIX}{2**22}-killed")  # no process of Linux has such a number
+    left = own.with_name(f"{cpugroups.PREFIX}{2**22}-killed")  # Linux does not assign this process ID
     (left / "1").mkdir(parents=True)
     other = cpugroups.find()
     assert other is not None

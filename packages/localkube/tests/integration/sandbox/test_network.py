@@ -82,7 +82,7 @@ async def test_pods_are_reachable_only_through_cluster_sockets(made: Machine) ->
     assert await server.line() == "listening"
     with socket.socket() as outside, suppress(OSError):
         outside.settimeout(0.2)
-        outside.connect((made.addresses[pod], 8080))  # some other machine may have that address
+        outside.connect((made.addresses[pod], 8080))  # a different machine might have this address
         assert outside.recv(100) != b"a\n"
     assert await answer(made, pod, ("127.0.0.1", 8080), b"") == b"a\n"
     assert await answer(made, None, (made.addresses[pod], 8080), b"") == b"a\n"
@@ -207,6 +207,6 @@ async def test_removed_pods_leave_no_network_interface(tmp_path: Path) -> None:
         assert await interfaces(made) == before | {"pod1", "pod2", "pod3"}
         for number in range(3):
             await made.runner.remove_sandbox(f"p{number}")
-        async with asyncio.timeout(DEADLINE):  # the kernel removes them in its own time
+        async with asyncio.timeout(DEADLINE):  # the kernel removes the interfaces asynchronously
             while await interfaces(made) != before:
                 pass

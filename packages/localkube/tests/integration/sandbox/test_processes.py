@@ -82,7 +82,7 @@ async def test_sigterm_ends_a_program_without_a_handler(made: Machine, share: bo
     assert b"sleep" in Path(f"/proc/{program.pid}/cmdline").read_bytes()
     await made.runner.signal(program.id, signal.SIGTERM)
     assert await program.end() == Exit(143, 15)
-    await made.runner.signal(program.id, signal.SIGTERM)  # gone is not an error
+    await made.runner.signal(program.id, signal.SIGTERM)  # a process that no longer exists is not an error
 
 
 @on_every_ground
@@ -101,7 +101,7 @@ async def test_daemon_ends_with_its_container(made: Machine, share: bool) -> Non
     pod = await made.pod("a", share_process_namespace=share)
     program = await made.start(pod, "python3", "-c", DAEMON)
     assert await program.line() == "daemon"
-    end, rest = await program.finish()  # the output ends: nobody holds the pipe any more
+    end, rest = await program.finish()  # the output is complete, because no process has the pipe open
     assert (end, rest) == (Exit(0), "")
 
 
@@ -112,7 +112,7 @@ async def test_signal_to_everything_reaches_children(made: Machine, share: bool)
     assert await program.line() == "up"
     await made.runner.signal(program.id, signal.SIGTERM, everything=True)
     lines: set[str] = set()
-    while not lines >= {"parent", "child"}:  # the shell also reports the sleep that was ended
+    while not lines >= {"parent", "child"}:  # the shell also reports the sleep process that was stopped
         lines.add(await program.line())
 
 
@@ -125,7 +125,7 @@ async def test_removing_the_sandbox_ends_all_processes(made: Machine, share: boo
     assert [await program.end() for program in programs] == [Exit(137, 9)] * 3
     assert (await command.end()).code == 137
     assert eventually(lambda: not any(is_alive(program.pid) for program in (*programs, command)))
-    await made.runner.remove_sandbox(pod)  # gone is not an error
+    await made.runner.remove_sandbox(pod)  # a process that no longer exists is not an error
     with pytest.raises(StartError, match="no sandbox"):
         await made.start(pod, "true")
 
@@ -161,7 +161,7 @@ async def test_killed_command_ends_with_its_children(made: Machine, share: bool)
     assert (await command.finish())[0] == Exit(137, 9)
     assert eventually(lambda: not any(is_alive(pid) for pid in children))
     assert is_alive(program.pid)
-    await made.runner.kill_exec(command.pid)  # gone is not an error
+    await made.runner.kill_exec(command.pid)  # a process that no longer exists is not an error
 
 
 @on_every_ground
@@ -203,7 +203,7 @@ async def test_cluster_process_leaks_no_descriptor(made: Machine, share: bool) -
 async def test_program_has_only_three_descriptors(made: Machine, share: bool) -> None:
     pod = await made.pod("a", share_process_namespace=share)
     program = await made.start(pod, "sleep", "1000")
-    listing = "import os; print(*sorted(os.listdir('/proc/self/fd')))"  # 3 is the listing's own
+    listing = "import os; print(*sorted(os.listdir('/proc/self/fd')))"  # descriptor 3 is opened by the listing itself
     for lister in (
         await made.start(pod, "python3", "-c", listing),
         await made.exec(program, "python3", "-c", listing),

@@ -16,7 +16,7 @@ from localkube.kubelet.sandbox.sandboxrunner import AT_ONCE
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
 FETCH = "from urllib.request import urlopen; print(urlopen('http://{address}:8080').read().decode(), end='')"
-SECONDS = 10.0  # far above what it takes, so that a busy machine does not fail it
+SECONDS = 10.0  # far above the normal duration, so that the test also passes on a busy machine
 STUBS = 50
 FILLING = 1050
 """The number of pods exceeds the ports of a bridge, and their descriptors exceed the limit of select()."""

@@ -93,7 +93,7 @@ def test_unprivileged_user_has_the_same_guarantees(network: str) -> None:
     python = _python_for(NOBODY)
     if python is None:
         pytest.skip("no Python >= 3.11 that user nobody may run")
-    # a directory of its own: pytest's are closed to others, and stay so
+    # A separate directory, because only the owner can access the directories of pytest.
     with TemporaryDirectory(dir="/tmp", prefix="lws-nobody-") as directory:
         os.chown(directory, NOBODY, NOBODY)
         with cluster_process(Path(directory), network, "namespaces", python=python, user=NOBODY) as (_, facts):

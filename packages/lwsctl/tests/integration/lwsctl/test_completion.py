@@ -37,7 +37,7 @@ def ended(state: State, condition: str, *pods: str) -> None:
 
 async def test_completed_group_is_not_recreated(space: LiveScenario) -> None:
     before = await space.bring_up(lws(replicas=2, size=2, annotations=COMPLETES))
-    await space.complete_container("web-1-1")  # a worker that ends first is no failure
+    await space.complete_container("web-1-1")  # a worker that completes first has not failed
     await space.complete_container("web-0")
     await space.until(lambda state: _is_over(state, "web-0"))
     assert not all_done([view(space.state.leaderworkersets["web"], space.state.of("web").values())])
@@ -52,7 +52,7 @@ async def test_completed_group_is_not_recreated(space: LiveScenario) -> None:
     assert len(state.notes("GroupComplete")) == 2
     assert state.notes("RecreateGroup") == []
 
-    await space.replace_worker_template(pod_template("app:2"))  # a new template runs again
+    await space.replace_worker_template(pod_template("app:2"))  # a new template restarts a completed set
     again = await space.settled()
     assert again.uids("web").items().isdisjoint(before.uids("web").items())
     assert conditions(again.leaderworkersets["web"])["Complete"] == "False"

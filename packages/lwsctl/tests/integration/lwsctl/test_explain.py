@@ -175,7 +175,7 @@ async def test_explain_names_a_finalizer_of_a_pod(space: LiveScenario, code: str
             assert meta.is_deleting(state.pods["web-0-1"])
 
         await space.until(is_late)
-        told = await named(space, code, "web/0/1", seconds=NAMED_WITHIN + 2)  # its grace period is a second
+        told = await named(space, code, "web/0/1", seconds=NAMED_WITHIN + 2)  # its grace period is 1 s
     finally:
         await space.patch({"metadata": {"finalizers": None}}, "web-0-1", resource=PODS)
     assert f"pod web-0-1 is terminating, and finalizer {HELD} has blocked its deletion" in told.sentence
@@ -187,7 +187,7 @@ async def test_explain_names_a_finalizer_of_the_set(space: LiveScenario) -> None
     await space.patch({"metadata": {"finalizers": [HELD]}})
     await space.delete("web")
     try:
-        told = await named(space, "LWS-E001", seconds=3 + NAMED_WITHIN)  # a finalizer may hold it for three seconds
+        told = await named(space, "LWS-E001", seconds=3 + NAMED_WITHIN)  # a finalizer can delay the deletion for 3 s
         assert f"blocked by finalizer {HELD}" in told.sentence
     finally:
         await space.patch({"metadata": {"finalizers": None}})

@@ -90,7 +90,7 @@ async def test_explain_names_groups_that_occupy_topology_domains(space: LiveScen
 async def test_explain_names_an_unknown_scheduler(space: LiveScenario) -> None:
     await space.create(lws(replicas=1, size=1, template=template(schedulerName="volcanoo")))
     await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # KeyError until then
-    told = await named(space, "LWS-E033", seconds=5 + NAMED_WITHIN)  # a scheduler has five to say something
+    told = await named(space, "LWS-E033", seconds=5 + NAMED_WITHIN)  # a scheduler has 5 s to report a reason
     assert "no scheduler named volcanoo has processed pod web-0" in told.sentence
 
 

@@ -27,6 +27,6 @@ async def test_gathering_collects_all_objects_of_a_set(space: LiveScenario) -> N
     assert found[PODS] == pod_names("web", 2, 2)
     assert found[STATEFULSETS] == {"web", "web-0", "web-1"}
     assert {"leaderworkersetoperators.operator.openshift.io", "certificates.cert-manager.io"} <= gatherer.unserved
-    assert not [note for note in gatherer.notes if "/pods/" not in note]  # kwok has no logs
+    assert not [note for note in gatherer.notes if "/pods/" not in note]  # kwok does not provide logs
     if space.cluster.name == "embedded":
         assert len(logs) == len(pod_names("web", 2, 2))

@@ -59,7 +59,7 @@ def _never_available(state: State) -> None:
 async def test_name_in_use_is_reported(space: LiveScenario, child: str, *, is_owned: bool, is_labelled: bool) -> None:
     resource, name, size, settings = CHILDREN[child]
     has_ready_leader = resource is SERVICES or name == "web-0"
-    is_counted = resource is SERVICES and name == "web"  # groups run; the set is held (docs/adr/0043)
+    is_counted = resource is SERVICES and name == "web"  # the groups run, but the set is blocked (docs/adr/0043)
 
     def reported(state: State) -> None:
         status = meta.status(state.leaderworkersets["web"])

@@ -80,7 +80,7 @@ async def test_privileged_pods_wait_until_their_account_is_permitted(space: Live
     template = {"workerTemplate": pod_template(hostIPC=True, serviceAccountName="rdma")}
     await space.create(lws(replicas=2, size=2, template=template))
     await space.until(warned(MESSAGE))
-    told = await named(space, "LWS-E010")  # on OpenShift LWS-E024, by the words of its own admission
+    told = await named(space, "LWS-E010")  # on OpenShift, LWS-E024, because its admission denies the pod
     assert MESSAGE in told.sentence
     assert not space.state.pods
 

@@ -68,7 +68,7 @@ def test_list_follows_continue_and_restores_kinds() -> None:
 
 def test_next_page_is_requested_before_decoding_the_current() -> None:
     transport = ScriptedTransport(
-        answer(200, {"metadata": {"continue": "t"}, "items": 5}),  # cannot be decoded to a page
+        answer(200, {"metadata": {"continue": "t"}, "items": 5}),  # the response cannot be decoded into a page
         answer(200, {"metadata": {}, "items": []}),
     )
 

@@ -150,7 +150,7 @@ async def test_write_delayed_by_the_handshake_is_not_sent() -> None:
     def close_gate(*_: object) -> None:
         gate.seconds = 0.0
 
-    context.sni_callback = close_gate  # in the middle of the handshake
+    context.sni_callback = close_gate  # during the TLS handshake
     trusted = TLS(authority=authority.cert_pem.bytes())
     async with server(context, trusted) as running, leader(running, gate) as transport:
         assert isinstance(await outcome(transport, POST), NotLeadingError)

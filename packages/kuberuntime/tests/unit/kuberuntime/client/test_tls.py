@@ -192,7 +192,7 @@ def test_channel_carries_several_streams() -> None:
         socket = web.WebSocketResponse(protocols=(channels.EXEC_PROTOCOL,))
         await socket.prepare(request)
         assert socket.ws_protocol == channels.EXEC_PROTOCOL
-        await socket.send_bytes(bytes([channels.STDOUT]))  # a kubelet does so
+        await socket.send_bytes(bytes([channels.STDOUT]))  # a kubelet also sends an empty message first
         async for message in socket:
             assert message.type is WSMsgType.BINARY
             if message.data[0] == channels.CLOSE:

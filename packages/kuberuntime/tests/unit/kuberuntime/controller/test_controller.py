@@ -168,7 +168,7 @@ async def test_changes_after_an_empty_plan_cause_one_reconciliation() -> None:
 async def test_lagging_cache_does_not_cause_a_second_create() -> None:
     async with rig() as r:
         r.server.put("a")
-        await asyncio.sleep(0.0005)  # the look has begun, its create is under way
+        await asyncio.sleep(0.0005)  # the reconciliation has begun, and its create request is pending
         r.server.mute()
         await asyncio.sleep(0.1)
         for _ in range(20):

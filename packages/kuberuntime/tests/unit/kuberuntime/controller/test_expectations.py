@@ -107,7 +107,7 @@ async def test_write_that_was_already_seen_holds_nothing(write: Write) -> None:
 async def test_deletion_holds_its_key_until_the_cache_shows_it(uid: UID | None, how: str) -> None:
     async with rig() as r:
         r.barrier.expect(LWS, [ObjectRemoval(PODS, A, uid)])
-        r.pods.put("b")  # a newer version of the kind says nothing of the deletion
+        r.pods.put("b")  # a newer version of the object does not prove the deletion
         await r.settle()
         assert r.holds()
         if how == "it is gone":

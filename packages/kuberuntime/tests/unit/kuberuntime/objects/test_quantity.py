@@ -18,24 +18,24 @@ from kuberuntime.objects.quantity import QuantityError, canonical, canonical_lis
         # The contract's.
         ("0.5", "500m"), ("1000m", "1"), ("2.50", "2500m"), ("1024Mi", "1Gi"), ("1.5Gi", "1536Mi"), ("0.5Gi", "512Mi"),
         ("1000Ki", "1000Ki"), ("129e6", "129e6"), ("1e3", "1e3"), ("1000Mi", "1000Mi"), ("128974848", "128974848"),
-        # Zero is bare in any notation.
+        # Zero has no suffix in any notation.
         ("0", "0"), ("0Gi", "0"), ("0e5", "0"), (0, "0"), ("-0", "0"),
-        # Numbers as YAML has them.
+        # Numbers as they appear in YAML.
         (0.5, "500m"), (3, "3"), (1e21, "1e21"),
-        # Small binary amounts and fractions of bytes are decimal.
+        # Small binary amounts and fractions of bytes have decimal suffixes.
         ("512", "512"), ("0.5Ki", "512"), ("0.0001Ki", "102400u"), ("1025Mi", "1025Mi"), ("1.0001Ki", "1024102400u"),
         # Exponents are multiples of three.
         ("12e2", "1200"), ("1E3", "1e3"), ("1e-1", "100e-3"), ("5e4", "50e3"), ("1e21", "1e21"),
-        # Suffixes grow as far as they can.
+        # The largest possible suffix is used.
         ("1000000", "1M"), ("1000000k", "1G"), ("5E", "5E"), ("1000E", "1000E"), ("1500m", "1500m"), ("+2", "2"),
         ("1k", "1k"), ("1G", "1G"), ("1000G", "1T"), ("1000T", "1P"), ("1000P", "1E"), ("1u", "1u"), ("1000n", "1u"),
         ("1024Gi", "1Ti"), ("1024Ti", "1Pi"), ("1024Pi", "1Ei"), ("1Ei", "1Ei"), ("1024Ki", "1Mi"),
-        # Nothing is smaller than a nano; it is rounded away from zero.
+        # Values below 1n are rounded away from zero.
         ("0.1n", "1n"), ("-0.1n", "-1n"), ("1.5n", "2n"), ("-1500m", "-1500m"),
-        # Nothing is larger than 2^63 - 1 in the long form.
+        # Values are limited to 2^63 - 1 in the long form.
         ("99Ei", "9223372036854775807"), ("9999999999999999999", "9223372036854775807"),
         ("999999999999999999k", "999999999999999999k"), ("10.00000000000000000E", "9223372036854775807"), ("9999999999999999999999", "9223372036854775807"),
-        # Digits on one side of the point will do.
+        # Digits on one side of the decimal point are sufficient.
         ("1.", "1"), (".5", "500m"), (" 1 ", "1"), ("007", "7"),
     ],
 )  # fmt: skip

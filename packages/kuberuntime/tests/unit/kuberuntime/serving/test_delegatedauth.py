@@ -92,7 +92,7 @@ async def test_invented_tokens_do_not_flood_the_api_server() -> None:
     transport = ScriptedTransport(*[UNKNOWN] * 1000)
     authorizer = Authorizer(Client(transport), VirtualClock())
     found = [await authorizer.status(f"Bearer {number}", "/metrics") for number in range(1000)]
-    assert len(transport.requests) == 1 + UNKNOWN_BURST  # one before the address is suspected
+    assert len(transport.requests) == 1 + UNKNOWN_BURST  # one request before the address becomes suspicious
     assert found[-1] == 429
     await asyncio.sleep(1 / UNKNOWN_RATE)
     assert await authorizer.status("Bearer late", "/metrics") == 401
@@ -138,7 +138,7 @@ def test_address_is_not_suspected_forever(becomes_good: str) -> None:
         now += SUSPECT_SECONDS
     else:
         unknown.clear("10.0.0.1")
-    while unknown.take("10.0.0.2", now):  # takes all that suspects may have
+    while unknown.take("10.0.0.2", now):  # exhausts the budget of suspicious addresses
         pass
     assert unknown.take("10.0.0.1", now)
 

@@ -462,7 +462,7 @@ async def happen(candidate: Candidate, what: str, tasks: dict[str, "asyncio.Task
             await _cancel(tasks[candidate.name])
         case "start" if (task := tasks[candidate.name]).done():
             if not task.cancelled():
-                task.result()  # it acted beside another
+                task.result()  # it acted at the same time as another leader
             candidate.line.is_cut = False
             tasks[candidate.name] = asyncio.create_task(candidate.run())
 

@@ -86,7 +86,7 @@ def test_defaults_equal_the_document_except_zero_values() -> None:
         if (struct, name) in MARKED_WITH_A_CONSTANT or ("default" not in ours and is_zero and required):
             continue
         if "default" not in ours and theirs.get("default") == {}:
-            continue  # a struct that is always on the wire
+            continue  # a struct that is always serialized
         assert ours.get("default") == theirs.get("default"), (struct, name)
 
 

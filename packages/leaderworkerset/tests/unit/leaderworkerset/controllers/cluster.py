@@ -198,7 +198,7 @@ class NodelessCluster(Scenario):
         await self.settle()
         await self.fail("staying-0-1")
         await self.settle()
-        for pod in ("staying-0-1", "staying-0"):  # as the kubelet does
+        for pod in ("staying-0-1", "staying-0"):  # as the kubelet deletes them
             await self.client.delete(PODS, ObjectKey(NAMESPACE, pod), grace_period=0)
         await self.settle()
         for pod in ("staying-0", "staying-0-1"):

@@ -38,7 +38,8 @@ def _reads() -> list[Reads]:
 
     def track(projection: Projection, content: bytes | msgspec.Raw) -> JSONObject:
         obj = decode(content)
-        if projection is declared.LEADERWORKERSET:  # written back with its status, and so read as a whole
+        # the manager writes its status, and therefore reads the complete object
+        if projection is declared.LEADERWORKERSET:
             return obj
         reads.append(Reads(obj, projection))
         return TrackedObject(obj, (), reads[-1])

@@ -33,7 +33,7 @@ Life: TypeAlias = Callable[[NodelessCluster], Coroutine[Any, Any, None]]
 async def live_through_everything(cluster: NodelessCluster) -> None:
     """Trigger all writes for groups, failures, rollouts, history, Services and exclusive placement."""
     await cluster.bring_up(builders.leaderworkerset_object(replicas=2, size=2))
-    for _ in range(2):  # the second recreation is recorded and waits
+    for _ in range(2):  # the second recreation is recorded and delayed
         await cluster.fail("web-0-1")
         await cluster.settle(60)
     await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
@@ -43,7 +43,7 @@ async def live_through_everything(cluster: NodelessCluster) -> None:
     await cluster.make_unready("web-0-1")
     await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:3")})
     await cluster.settle(120)
-    for mistake in ("a", "b"):  # the same complaint twice
+    for mistake in ("a", "b"):  # the same error occurs twice
         patch = {"metadata": {"annotations": {labels.LEADER_NAME: mistake}}}
         await cluster.patch(patch, "web-0", resource=PODS)
         await cluster.settle(60)

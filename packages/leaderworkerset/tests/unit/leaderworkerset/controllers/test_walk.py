@@ -42,12 +42,12 @@ def test_decision_takes_few_functions(observed: ObservedLeaderWorkerSet, most: W
 
     A plan with writes also has the status for the case that one fails.
     """
-    groups = index_groups(observed.groups.values(), "web")  # as the controller keeps it
+    groups = index_groups(observed.groups.values(), "web")  # as the controller stores it
     known = PreviousResults(
         revision_generation=decide(observed, builders.NOW).revision_generation, applied=observed.known.applied
     )
     observed = cases.replace(observed, folded=groups, known=known)
-    decide(observed, builders.NOW)  # what is made at the first use is not part of the walk
+    decide(observed, builders.NOW)  # values that are created on first use are not counted
 
     path = walk(lambda: decide(observed, builders.NOW))
 

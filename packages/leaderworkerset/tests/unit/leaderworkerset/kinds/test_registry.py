@@ -96,7 +96,7 @@ def test_index_with_two_functions_is_rejected(client: Client) -> None:
 
 def test_controllers_share_their_caches(client: Client) -> None:
     caches = Caches(client, (*LEADERWORKERSET.controllers[0].caches, *POD.controllers[0].caches))
-    assert len(caches.all()) == len(CACHES) + 1  # Deployments are read for LeaderWorkerSets alone
+    assert len(caches.all()) == len(CACHES) + 1  # Deployments are read only for LeaderWorkerSets
     assert caches[POD_CACHE].resource == PODS
 
 
@@ -104,7 +104,7 @@ def test_leaderworkersets_are_watched_once(client: Client) -> None:
     caches = Caches(client, (cache for spec in MANAGED.controllers for cache in spec.caches))
     followed = [informer.resource.plural for informer in caches.all()]
     assert followed.count("leaderworkersets") == 1
-    assert followed.count("services") == 2  # those of LeaderWorkerSets, and those of roles
+    assert followed.count("services") == 2  # Services of LeaderWorkerSets, and Services of roles
 
 
 def test_nodes_are_cached_once_for_all_features(client: Client) -> None:

@@ -74,7 +74,7 @@ def wanted(kind: Resource, key: ObjectKey) -> JSONObject:
 async def sync_once(client: Client, kind: Resource, key: ObjectKey) -> None:
     """Reconcile the only object that is queued."""
     found = await client.get(kind, key)
-    live = {(kind, key): found} if meta.labels(found) else {}  # the caches select by labels
+    live = {(kind, key): found} if meta.labels(found) else {}  # the caches use a label selector
     state = observed(INTERNAL, live)
     target = sync.DesiredOperand(
         desired=operatorspec.read(INTERNAL), outcome=SyncOutcome(), due=[(kind, wanted(kind, key))]

@@ -78,7 +78,7 @@ def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[Elect
 
 def test_operator_starts_without_an_api_server(tmp_path: Path) -> None:
     """If the topology cannot be read, the default times apply (R-OP-12)."""
-    with socket.socket() as taken:  # bound, but nobody listens
+    with socket.socket() as taken:  # the port is bound, but no process listens
         taken.bind(("127.0.0.1", 0))
         found = asyncio.run(election_of(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}"))
     assert found.retry_period == 5.0

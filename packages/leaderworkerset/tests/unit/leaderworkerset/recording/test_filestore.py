@@ -84,7 +84,7 @@ def test_numbers_continue_when_the_store_is_opened_again(tmp_path: Path) -> None
     for number in range(3):
         first.put(episode(), f"leader-{number}")
     for number, place in enumerate(filestore.places(tmp_path)):
-        os.utime(place.path, (100 - number, 100 - number))  # the first one is the newest
+        os.utime(place.path, (100 - number, 100 - number))  # the first episode is the newest
     again = Store(tmp_path, of_a_set=3 * next(filestore.places(tmp_path)).path.stat().st_size)
     assert again.has("leader-0")
     assert again.put(episode(), "leader-3").number == 4

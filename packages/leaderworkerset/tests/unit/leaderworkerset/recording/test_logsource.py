@@ -115,7 +115,7 @@ def test_unresponsive_kubelet_is_abandoned_at_the_deadline() -> None:
         logs = ApiLogs(Client(Kubelet(present=3600.0, previous=None)))
         begun = loop.time()
         logs.hurry([pod()])
-        logs.hurry([pod()])  # it is being read
+        logs.hurry([pod()])  # this log is already being read
         found, notes = await logs.read([pod()])
         assert loop.time() - begun == DEADLINE
         assert (found, notes) == ({("uid-web-0", "app"): ["the beginning"]}, [])

@@ -193,7 +193,7 @@ async def test_failure_without_a_recreation_is_an_episode(tmp_path: Path) -> Non
             await house.until(lambda found: len(found) == 1)
             await house.fail(worker, restarts=2, code=4)
             assert [one.failed_pod for one in await house.until(lambda found: len(found) == 2)] == ["web-0-1"] * 2
-            await house.remove(worker, leader)  # and this is none
+            await house.remove(worker, leader)  # this deletion is not a failure
             await house.fail(leader := await house.make_pod(0))
             assert len(await house.until(lambda found: len(found) > 2)) == 3
             assert meta.name(leader) == "web-0"

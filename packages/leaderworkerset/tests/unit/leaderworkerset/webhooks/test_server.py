@@ -41,7 +41,7 @@ AUTHORITY = certificates.create_authority(datetime.now(UTC))
 SERVING = certificates.issue(AUTHORITY, ["127.0.0.1"], datetime.now(UTC))
 
 
-@cache  # a context is made once: hundreds of connections share it
+@cache  # the context is created once, because hundreds of connections share it
 def trust(authority: Certificate = AUTHORITY) -> ssl.SSLContext:
     return ssl.create_default_context(cadata=authority.certificate.decode())
 

@@ -109,7 +109,7 @@ async def test_drained_node_accepts_pods_after_the_fault(kind: str) -> None:
             await begin(client, kind, "node-7")
         await undo_all(client)
         while meta.spec(after := await client.get(NODES, NODE)) != meta.spec(before):
-            await asyncio.sleep(0.02)  # the taint of what is unschedulable goes a moment later
+            await asyncio.sleep(0.02)  # the unschedulable taint is removed shortly afterwards
         assert nodefaults.MARK not in meta.annotations(after)
 
 
@@ -123,7 +123,8 @@ async def test_restarted_cluster_removes_faults_from_nodes() -> None:
         own = {"spec": {"unschedulable": True}}
         await client.patch(NODES, NODE, own, kind="merge")
         await nodefaults.restore(client)
-        assert meta.spec(await client.get(NODES, NODE))["unschedulable"] is True  # it was no fault
+        # the node was cordoned by a user, and not by a fault
+        assert meta.spec(await client.get(NODES, NODE))["unschedulable"] is True
 
 
 async def test_cluster_without_pods_serves_no_faults() -> None:

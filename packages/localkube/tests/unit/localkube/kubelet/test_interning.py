@@ -37,7 +37,7 @@ async def test_names_in_the_trash_are_not_interned(tmp_path: Path, interned: lis
     pods, directory = [tmp_path / "one", tmp_path / "two"], tmp_path / "trash"
     for pod in pods:
         (pod / "logs" / "main").mkdir(parents=True)
-        str(pod)  # its own name is interned when it is first used, from Python 3.12 on
+        str(pod)  # from Python 3.12, a path interns its name on first use
     trash, place = DirectoryRemoval(directory), str(directory)
     interned.clear()
     for pod in pods:

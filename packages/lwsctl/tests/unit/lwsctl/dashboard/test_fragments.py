@@ -99,7 +99,7 @@ def test_only_the_parts_that_changed_are_sent() -> None:
 @given(st.text())
 def test_text_never_becomes_html(text: str) -> None:
     html = joined(tag("p", text, title=text), text)
-    assert html.count("<") == 2  # the start and the end of the element
+    assert html.count("<") == 2  # the start tag and the end tag
     assert html.count('"') == 2
     assert "'" not in html
 

@@ -69,7 +69,7 @@ async def test_a_change_is_diagnosed_as_soon_as_it_is_shown() -> None:
         house = ServedDashboard(client, model, Dashboard(model, Subscriptions(model)), None, transport)
         await house.put_set("web", replicas=2, size=2)
         async with live(model), model.looking():
-            await asyncio.sleep(AGAIN * 1.7)  # no diagnosis is due
+            await asyncio.sleep(AGAIN * 1.7)  # no diagnosis is scheduled
             await house.crash("web-1")
             await asyncio.sleep(1)
             (diagnosis,) = model.snapshot.diagnoses.values()

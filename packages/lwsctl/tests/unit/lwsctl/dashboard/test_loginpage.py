@@ -203,7 +203,7 @@ async def test_log_stream_ends_after_the_logout() -> None:
             assert stream.status == 200
             async with session.post(house.base + "logout", headers=own(house)) as response:
                 assert response.status == 200
-            with suppress(aiohttp.ClientError):  # an answer that is cut off
+            with suppress(aiohttp.ClientError):  # the response is incomplete
                 while await stream.content.readany():
                     pass
 

@@ -27,7 +27,7 @@ SPELLS = {
     "dashboard/pages/rolloutpage.py": {"starting"},  # a step of a rollout
     "dashboard/address.py": {"healthy", "progressing"},  # the filters of the first page
     "dashboard/pages/revisionchart.py": {"starting"},  # a step of a rollout
-    "cli/doctor/findings.py": {"healthy"},  # a field of the doctor's document
+    "cli/doctor/findings.py": {"healthy"},  # a field of the document that `lws doctor` prints
 }
 """Other uses of the same words."""
 

@@ -37,9 +37,9 @@ def test_impaired_policy_explains_rejected_pods(
     ("why", "mode", "policy", "binding"),
     [
         (OWN_WEBHOOK, "Webhook", None, None),
-        (OWN_WEBHOOK, "Auto", None, None),  # the cluster may not serve policies
+        (OWN_WEBHOOK, "Auto", None, None),  # the cluster might not serve policies
         (OWN_WEBHOOK, "[", None, None),
-        (OWN_WEBHOOK, "Policy", POLICY, BINDING),  # the policy leaves some pods to the webhook
+        (OWN_WEBHOOK, "Policy", POLICY, BINDING),  # the policy excludes pods that the webhook processes
         (OTHER_WEBHOOK, "Policy", None, None),
         (FORBIDDEN + "no", "Policy", None, None),
     ],

@@ -41,7 +41,7 @@ class RecordedLists:
             raise ForbiddenError({"code": 403, "message": f"{kind} were not recorded"})
         labels, fields = selectors.parse_labels(query.label_selector), selectors.parse_fields(query.field_selector)
         return [
-            obj | {"kind": query.resource.kind}  # items of lists have none
+            obj | {"kind": query.resource.kind}  # the items of a list do not have a kind
             for obj in self._lists[kind]
             if labels.matches(meta.labels(obj))
             and all((selectors.field_text(obj, term.path) == term.value) == term.equal for term in fields)

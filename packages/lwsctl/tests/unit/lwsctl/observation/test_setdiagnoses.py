@@ -142,7 +142,7 @@ def test_shared_lists_give_the_same_diagnoses(namespace: str, forbidden: tuple[R
     assert together == alone
     assert len({one.code for one in together}) > 1
     again = [path for path, times in Counter(server.asked[:shared]).items() if times > 1]
-    twice = ("controllerrevisions", "events")  # also the records of recreations alone, and evictions alone
+    twice = ("controllerrevisions", "events")  # recreation records and evictions are also listed separately
     assert [path for path in again if not path.endswith(twice)] == [], "a list was read twice"
     assert all(server.asked[:shared].count(path) == 2 for path in again)
 

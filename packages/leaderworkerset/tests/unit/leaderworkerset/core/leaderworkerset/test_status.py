@@ -375,7 +375,7 @@ def test_deleted_group_is_removed_from_the_fold() -> None:
     one, other = groups("NO")
     odd = GroupFacts("other-0", "0", 0, is_leader_ready=True, revision="new", workers=None)
     found = Groups("web")
-    for group in (one, other, odd, one):  # the last one has no news
+    for group in (one, other, odd, one):  # the last observation does not change anything
         found.put(group.leader, group)
     found.put("other-0", None)
     assert found.folded() == index_groups([one, other], "web")

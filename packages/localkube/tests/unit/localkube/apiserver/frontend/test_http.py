@@ -175,7 +175,8 @@ async def test_idle_connections_keep_no_client_out() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (CROWD, hard))
     try:
         async with asyncio.timeout(10), door() as one:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))  # the server took its share of what it found
+            # the server has derived its connection limit from the lowered RLIMIT_NOFILE
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
             with ExitStack() as crowd:
                 crowded = [crowd.enter_context(socket.create_connection(("127.0.0.1", one.port))) for _ in range(CROWD)]
                 assert (await one.send("GET", CONFIG_MAPS))[0] == 200

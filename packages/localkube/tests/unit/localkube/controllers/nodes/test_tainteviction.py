@@ -129,6 +129,6 @@ async def test_toleration_time_restarts_for_a_recreated_pod() -> None:
         await w.client.delete(PODS, POD, grace_period=0)
         fresh = {name: old[name] for name in ("apiVersion", "kind", "spec")}
         await w.client.create(PODS, fresh | {"metadata": {"name": POD.name, "namespace": POD.namespace}})
-        await asyncio.sleep(1)  # virtual: nothing else is left to do before it is over
+        await asyncio.sleep(1)  # in virtual time, so that all remaining work completes first
         assert meta.uid(w.eviction.pods.store.get(POD) or old) != meta.uid(old)
         assert await w.left() == timedelta(seconds=60)

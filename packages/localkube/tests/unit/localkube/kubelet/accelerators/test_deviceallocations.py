@@ -41,7 +41,7 @@ class OwnersOfDevices(RuleBasedStateMachine):
             record = self.ledger.take(self.pods[uid])
         except ShortageError:
             return
-        if is_killed:  # before the record is in the API, so that no process exists
+        if is_killed:  # before the API contains the record, so that no process exists
             self.restart()
             return
         self.pods[uid]["metadata"]["annotations"] = (

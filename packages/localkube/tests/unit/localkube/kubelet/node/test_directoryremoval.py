@@ -68,5 +68,5 @@ def test_thousands_of_nested_directories_are_deleted(tmp_path: Path) -> None:
 
     try:
         asyncio.run(scenario())
-    finally:  # pytest itself cannot remove what is left when this fails
+    finally:  # pytest cannot remove the remaining files if this fails
         subprocess.run(["rm", "-rf", tmp_path / "trash", tmp_path / "pod"], check=True)

@@ -61,7 +61,7 @@ def test_hundred_sets_are_applied_ten_at_a_time() -> None:
     lines, seconds = run(applied(server, sets(100)))
     assert lines == [f"leaderworkerset/web-{at} created" for at in range(100)]
     assert server.most == 10
-    assert seconds < 50  # one by one: four requests for each, 400 s
+    assert seconds < 50  # sequentially, this would take 400 s: four requests for each set
 
 
 def test_error_lists_applied_objects_and_the_rejected_one() -> None:

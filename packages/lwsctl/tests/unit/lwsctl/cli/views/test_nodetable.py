@@ -42,7 +42,7 @@ def test_requests_of_pods_reduce_the_free_amounts() -> None:
 
 
 def test_free_amounts_are_never_negative() -> None:
-    lacking = of("a", {"cpu": "2", "pods": "110", "nvidia.com/gpu": "4"})  # two of its GPUs failed
+    lacking = of("a", {"cpu": "2", "pods": "110", "nvidia.com/gpu": "4"})  # two of its GPUs have failed
     (_, row) = node_table(nodes_of([lacking], PODS), show_labels=False)
     assert row.split()[-4:] == ["0", "of", "4", "-"]
 
