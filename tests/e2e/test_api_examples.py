@@ -57,7 +57,7 @@ def test_examples_of_the_api_are_ready(shell: Shell) -> None:
     shell.assert_nothing_is_left()
 
 
-def test_example_of_a_gang_is_refused_with_its_field(shell: Shell) -> None:
+def test_example_of_a_gang_is_rejected_with_its_field(shell: Shell) -> None:
     refused = shell.lws("run", "-f", str(EXAMPLES / "scheduling/gang-scheduling.yaml"), "--stub", code=1).stderr
     assert "gang-scheduling.yaml:8: leaderworkerset/gang-scheduling: " in refused
     assert "spec.scheduling: Forbidden: requires the WorkloadAwareScheduling feature gate" in refused

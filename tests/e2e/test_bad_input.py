@@ -160,13 +160,13 @@ def test_port_in_use_is_reported_and_leaves_nothing(shell: Shell) -> None:
     shell.assert_nothing_is_left()
 
 
-def test_second_cluster_with_the_same_name_is_refused(cluster: LocalCluster) -> None:
+def test_second_cluster_with_the_same_name_is_rejected(cluster: LocalCluster) -> None:
     told = cluster.shell.lws("up", cluster.name, code=1).stderr
     assert f"cluster {cluster.name} is already running (process " in told
     assert "is already running" in cluster.shell.lws("up", cluster.name, "--detach").stdout
 
 
-def test_damaged_database_is_refused_unchanged_until_deleted(shell: Shell) -> None:
+def test_damaged_database_is_rejected_unchanged_until_deleted(shell: Shell) -> None:
     shell.lws("up", "--detach")
     LocalCluster(shell, "default").apply(lws("web", SLEEP, replicas=0))
     shell.lws("down")

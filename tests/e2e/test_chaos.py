@@ -194,7 +194,7 @@ def test_disk_is_full_until_the_fault_ends(squad: LocalCluster) -> None:
     assert "/usr: must be an in-memory file system of the container" in refused
 
 
-def test_control_plane_faults_end_at_their_time(squad: LocalCluster) -> None:
+def test_control_plane_faults_expire_at_their_deadline(squad: LocalCluster) -> None:
     with fault(squad, "apiserver"):
         assert squad.shell.lws("get", f"--local={squad.name}", code=1).stderr
     assert "web" in squad.lws("get")
@@ -211,7 +211,7 @@ def test_control_plane_faults_end_at_their_time(squad: LocalCluster) -> None:
     squad.lws("delete", "late")
 
 
-def test_fault_of_a_killed_command_ends_at_its_time(squad: LocalCluster) -> None:
+def test_fault_of_a_killed_command_expires_at_its_deadline(squad: LocalCluster) -> None:
     process = squad.shell.start("chaos", "stop", "web/0/1", "--for=15s", f"--local={squad.name}")
     assert process.stdout is not None
     assert "stop web/0/1 for 15 s" in process.stdout.readline()
@@ -302,7 +302,7 @@ def is_unschedulable(cluster: LocalCluster) -> bool:
     ],
     ids=["no rank", "a set", "no such rank", "no such node", "no amount", "no such fault"],
 )
-def test_unsupported_fault_is_refused_with_the_reason(
+def test_unsupported_fault_is_rejected_with_the_reason(
     squad: LocalCluster, words: tuple[str, ...], code: int, message: str
 ) -> None:
     ended = squad.shell.lws("chaos", *words, f"--local={squad.name}", code=code)

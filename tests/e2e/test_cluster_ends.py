@@ -50,7 +50,7 @@ def ends(found: dict[str, Running]) -> dict[str, tuple[int, list[str]]]:
     return {name: (found[name].returncode, lines) for name, lines in told.items()}
 
 
-def test_commands_end_with_a_stopped_cluster(shell: Shell, attached: dict[str, Running]) -> None:
+def test_commands_exit_with_a_stopped_cluster(shell: Shell, attached: dict[str, Running]) -> None:
     shell.lws("down", "ends")
     told = ends(attached)
     for name in ("table", "document", "logs", "wait"):
@@ -61,7 +61,7 @@ def test_commands_end_with_a_stopped_cluster(shell: Shell, attached: dict[str, R
     assert (code, line[:65]) == (1, "error: port-forward stopped: the cluster no longer responds: cann"), line
 
 
-def test_commands_end_with_a_killed_cluster(shell: Shell, attached: dict[str, Running]) -> None:
+def test_commands_exit_with_a_killed_cluster(shell: Shell, attached: dict[str, Running]) -> None:
     pid = int((shell.state / "ends" / "lock").read_text())
     subprocess.run(["kill", f"-{signal.SIGKILL.value}", str(pid)], check=True)
     told = ends(attached)

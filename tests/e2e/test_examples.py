@@ -23,7 +23,7 @@ def test_every_example_has_manifest_program_and_readme() -> None:
         assert list(folder.glob("*.py"))
 
 
-def test_allreduce_ends_with_verified_sums_in_every_rank(shell: Shell) -> None:
+def test_allreduce_completes_with_verified_sums_in_all_ranks(shell: Shell) -> None:
     printed = follow(shell, "examples/allreduce/README.md")
     verified = set(re.findall(r"^(\d/\d) all-reduce verified: 3 rounds over 4 ranks$", printed, re.MULTILINE))
     assert verified == {f"{group}/{rank}" for group in range(2) for rank in range(4)}

@@ -104,7 +104,7 @@ def test_a_published_form_is_ready(shell: Shell, file: str) -> None:
 
 
 @pytest.mark.parametrize("title", REFUSED)
-def test_a_published_form_is_refused_by_name(shell: Shell, title: str) -> None:
+def test_a_published_form_is_rejected_by_name(shell: Shell, title: str) -> None:
     file, name = REFUSED[title]
     refused = shell.lws("run", "-f", str(PLACE / "manifests" / file), *REHEARSED, code=1).stderr
     assert name in refused.splitlines()[-1]

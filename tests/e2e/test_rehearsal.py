@@ -115,7 +115,7 @@ def test_published_manifest_is_rehearsed_by_one_command(shell: Shell, name: str)
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_manifest_that_cannot_be_rehearsed_is_refused_first(shell: Shell, name: str) -> None:
+def test_manifest_that_cannot_be_rehearsed_is_rejected_first(shell: Shell, name: str) -> None:
     words = ["run", "-f", str(MANIFESTS / name), "--nodes", "auto", "--stub", "--until", "ready", "--timeout", "80"]
     told = shell.lws(*words, code=1).stderr
     assert [said for said in REFUSED[name] if said not in told] == []

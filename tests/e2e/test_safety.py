@@ -73,7 +73,7 @@ def test_holder_of_the_token_is_admitted(door: Door) -> None:
     ],
     ids=["no token", "wrong token", "password", "DNS rebinding", "other origin", "sandboxed page"],
 )
-def test_requests_without_the_token_are_refused(door: Door, headers: dict[str, str], status: int) -> None:
+def test_requests_without_the_token_are_rejected(door: Door, headers: dict[str, str], status: int) -> None:
     assert door.knock(**{key: value.format(token=f"Bearer {door.token}") for key, value in headers.items()}) == status
 
 

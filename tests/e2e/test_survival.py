@@ -131,7 +131,7 @@ def started(shell: Shell, *words: str) -> Running:
     [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGKILL, -signal.SIGKILL)],
     ids=["Ctrl-C", "SIGTERM", "SIGHUP", "SIGKILL"],
 )
-def test_run_ends_daemons_and_programs_that_ignore_sigterm(shell: Shell, number: signal.Signals, code: int) -> None:
+def test_run_kills_daemons_and_processes_that_ignore_sigterm(shell: Shell, number: signal.Signals, code: int) -> None:
     run = started(shell)
     port = port_of(shell)
     assert len(shell.processes("LWS_WORKER_INDEX=1")) >= 4
@@ -146,7 +146,7 @@ def test_run_ends_daemons_and_programs_that_ignore_sigterm(shell: Shell, number:
     shell.assert_nothing_is_left()
 
 
-def test_second_ctrl_c_ends_a_run_immediately(shell: Shell) -> None:
+def test_second_ctrl_c_stops_a_run_immediately(shell: Shell) -> None:
     manifest = write(shell, lws("deaf", python(DAEMONS, grace=30)))
     run = shell.start("run", "-f", manifest)
     line_with(run, "daemon")
@@ -159,7 +159,7 @@ def test_second_ctrl_c_ends_a_run_immediately(shell: Shell) -> None:
     shell.assert_nothing_is_left()
 
 
-def test_ctrl_c_ends_many_deaf_sets_together(shell: Shell) -> None:
+def test_ctrl_c_stops_many_unresponsive_sets_together(shell: Shell) -> None:
     """The grace periods of 30 seconds are not applied, and the LeaderWorkerSets are deleted in parallel."""
     deaf = shell_script("trap '' TERM; echo deaf; while :; do sleep 0.5; done", grace=30)
     run = shell.start("run", "-f", write(shell, *(lws(f"deaf-{number}", deaf) for number in range(24))))
@@ -198,7 +198,7 @@ def test_ranks_receive_sigterm_before_sigkill(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_foreground_cluster_ends_on_a_signal(shell: Shell, number: signal.Signals) -> None:
+def test_foreground_cluster_stops_on_a_signal(shell: Shell, number: signal.Signals) -> None:
     up = shell.start("up", "here")
     line_with(up, "KUBECONFIG")
     cluster = LocalCluster(shell, "here")
@@ -211,7 +211,7 @@ def test_foreground_cluster_ends_on_a_signal(shell: Shell, number: signal.Signal
     shell.assert_nothing_is_left()
 
 
-def test_ended_ranks_leave_no_daemons(shell: Shell) -> None:
+def test_daemons_of_terminated_ranks_are_stopped(shell: Shell) -> None:
     cluster = LocalCluster(shell, "default")
     shell.lws("up", "--detach")
     script = shell_script(

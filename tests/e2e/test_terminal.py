@@ -57,7 +57,7 @@ def test_output_without_a_terminal_is_plain_lines(shell: Shell) -> None:
     assert "allreduce group 1: 4 ranks completed" in result.stderr
 
 
-def test_run_ends_when_its_log_reader_ends(shell: Shell) -> None:
+def test_run_stops_when_its_log_reader_stops(shell: Shell) -> None:
     manifest = json.dumps(lws("clock", shell_script("while :; do echo tick; sleep 0.1; done")))
     command = f"{shlex.join([*LWS, 'run', '-f', '-'])} | head -1; echo ${{PIPESTATUS[0]}}"
     result = shell.run(["bash", "-c", command], text=manifest)

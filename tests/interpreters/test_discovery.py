@@ -43,7 +43,7 @@ def test_pythons_in_path_are_sorted_by_version(tmp_path: Path) -> None:
     assert names({"PATH": path}) == ["3.12.9", "3.12.10", "3.13.0"]
 
 
-def test_system_python_is_found_behind_another_one(tmp_path: Path) -> None:
+def test_system_python_is_found_behind_other_interpreters(tmp_path: Path) -> None:
     program(tmp_path / "mine" / "python3", 3, 12, 1)
     own = program(tmp_path / "usr" / "bin" / "python3", 3, 11, 2)
     found = find({"PATH": f"{tmp_path}/mine:{tmp_path}/usr/bin"}, OLDEST, system=())
@@ -95,7 +95,7 @@ def test_unsuitable_pythons_have_a_reason(tmp_path: Path) -> None:
     ]
 
 
-def test_suitable_python_wins_over_an_unsuitable_one(tmp_path: Path) -> None:
+def test_suitable_python_is_preferred_to_an_unsuitable_one(tmp_path: Path) -> None:
     program(tmp_path / "a" / "python3", 3, 13, 1, free=True)
     usual = program(tmp_path / "b" / "python3", 3, 13, 1)
     found = find({"PATH": f"{tmp_path}/a:{tmp_path}/b"}, OLDEST, system=())

@@ -32,7 +32,7 @@ def test_pages_and_make_name_the_oldest_python(name: str) -> None:
     assert re.findall(r"Python (3\.\d+) or (?:later|newer)", text_of(name)) == [OLDEST]
 
 
-def test_make_refuses_an_older_python() -> None:
+def test_make_rejects_an_older_python() -> None:
     assert f"sys.version_info < ({OLDEST.replace('.', ', ')})" in text_of("Makefile")
 
 

@@ -248,7 +248,7 @@ async def test_pods_are_bound_separately_without_a_gang_scheduler(space: LiveSce
     await space.until(is_in_part)
 
 
-async def test_unstartable_set_is_refused(space: LiveScenario) -> None:
+async def test_unstartable_set_is_rejected(space: LiveScenario) -> None:
     """The error message contains a suggestion (R-KQ-149)."""
     waiting = lws(annotations={labels.GANG_SCHEDULER: "native"}, startupPolicy="LeaderReady")
 

@@ -8,7 +8,7 @@ from tests.kubernetes.gang.test_workloadaware import WHOLE, is_served
 from kuberuntime.errors import ForbiddenError
 
 
-async def test_scheduling_is_refused_if_its_kinds_are_not_served(space: LiveScenario) -> None:
+async def test_scheduling_is_rejected_if_its_kinds_are_not_served(space: LiveScenario) -> None:
     """Kubernetes 1.36 and the embedded cluster report the missing kinds (N-SCH-VAL-6, N-117-5)."""
     if await is_served(space):
         pytest.skip("its kinds are served here")

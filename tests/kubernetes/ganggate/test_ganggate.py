@@ -124,7 +124,7 @@ async def test_pod_with_malformed_affinity_blocks_no_group(space: LiveScenario) 
     assert bound(space.state, 1) == [2]
 
 
-async def test_unstartable_set_is_refused(space: LiveScenario) -> None:
+async def test_unstartable_set_is_rejected(space: LiveScenario) -> None:
     """If workers were created after their leader is ready, leader and workers would wait for each other."""
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*built-in.*gang-scheduler: none"):
         await space.create(lws(startupPolicy="LeaderReady"))

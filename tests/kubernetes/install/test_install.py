@@ -167,7 +167,7 @@ def test_existing_namespace_is_not_changed(fresh: Administrator) -> None:
     assert fresh.there("namespace/lws-system") == before
 
 
-def test_second_installation_on_a_cluster_is_refused(administrator: Administrator) -> None:
+def test_second_installation_on_a_cluster_is_rejected(administrator: Administrator) -> None:
     """The webhooks and the roles of an installation apply to the whole cluster."""
     administrator.lws("install")
     for command in ("install", "uninstall"):
@@ -176,7 +176,7 @@ def test_second_installation_on_a_cluster_is_refused(administrator: Administrato
     assert administrator.get("namespace/elsewhere") is None
 
 
-def test_deployment_of_another_installer_is_named(administrator: Administrator) -> None:
+def test_deployment_of_a_different_installer_is_named(administrator: Administrator) -> None:
     """A Helm release with a different name has a different selector, and selectors are immutable."""
     administrator.lws("install")
     deployment = administrator.there(*DEPLOYMENT)

@@ -54,7 +54,7 @@ def test_uninstall_leaves_nothing(administrator: Administrator) -> None:
     assert administrator.lws("uninstall") == "no objects to remove\n"
 
 
-def test_uninstall_refuses_to_delete_leaderworkersets(administrator: Administrator) -> None:
+def test_uninstall_rejects_to_delete_leaderworkersets(administrator: Administrator) -> None:
     """Existing LeaderWorkerSets block the removal unless an option is set (R-OP-30)."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
@@ -178,7 +178,7 @@ def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None
     assert left(administrator) == set()
 
 
-def test_evidence_of_another_installer_is_released(administrator: Administrator) -> None:
+def test_evidence_of_a_different_installer_is_released(administrator: Administrator) -> None:
     """The removal of the finalizer needs neither a manager nor its CRDs (N-RB-5)."""
     administrator.lws("uninstall", "--delete-workloads")
     keep_evidence(administrator, "one")

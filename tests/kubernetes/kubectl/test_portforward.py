@@ -192,7 +192,7 @@ def test_closed_port_is_an_error_and_others_still_work(running: Place) -> None:
         connection_again.close()
 
 
-def test_deleted_pod_ends_its_connections_and_kubectl(running: Place) -> None:
+def test_deleted_pod_closes_its_connections_and_stops_kubectl(running: Place) -> None:
     with forwarding(running, "pod/server", ":8080") as forwarder:
         with forwarder.tcp() as connection:
             connection.sendall(b"GET /5 HTTP/1.1\r\n\r\n")

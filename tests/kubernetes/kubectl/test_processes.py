@@ -59,5 +59,5 @@ def test_attach_shows_output_until_the_container_ends(talker: Place) -> None:
         (("get", "daemonsets"), 'the server doesn\'t have a resource type "daemonsets"'),
     ],
 )
-def test_unsupported_command_is_refused_with_a_reason(talker: Place, words: tuple[str, ...], told: str) -> None:
+def test_unsupported_command_is_rejected_with_a_reason(talker: Place, words: tuple[str, ...], told: str) -> None:
     assert told in talker.run(*words, code=1)

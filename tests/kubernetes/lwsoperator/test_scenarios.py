@@ -62,7 +62,7 @@ def test_missing_dependency_is_reported_until_it_is_installed(site: OperatorClus
     assert "DeploymentCreated" in {event["reason"] for event in events}
 
 
-def test_second_object_is_refused(site: OperatorCluster) -> None:
+def test_second_object_is_rejected(site: OperatorCluster) -> None:
     """The operator supports one object, which is named `cluster` (R-OP-2, R-OP-64, AT-001-2)."""
     other = cluster() | {"metadata": {"name": "other"}}
     assert "singleton" in site.administrator.kubectl("create", "-f", "-", objects=[other], code=1)
@@ -203,7 +203,7 @@ def configured(site: OperatorCluster) -> str:
     return str(text)
 
 
-def test_overrides_are_applied_or_refused(available: OperatorCluster) -> None:
+def test_overrides_are_applied_or_rejected(available: OperatorCluster) -> None:
     """Overrides are merged into the configuration file, and the manager is updated.
 
     Invalid overrides have no effect (R-OP-41).
@@ -298,7 +298,7 @@ def test_must_gather_omits_secrets(available: OperatorCluster, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("words", [["install"], ["uninstall", "--keep-crd"]])
-def test_installation_next_to_the_operator_is_refused(available: OperatorCluster, words: list[str]) -> None:
+def test_installation_next_to_the_operator_is_rejected(available: OperatorCluster, words: list[str]) -> None:
     """The operator would revert the installation within seconds. The error message contains the alternative."""
     refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
     assert "the operator manages this installation" in refused
@@ -347,7 +347,7 @@ def test_deleted_object_removes_the_operand_but_no_workloads(available: Operator
     assert administrator.there(DEFINITION)["metadata"]["uid"] == identity
 
 
-def test_operator_was_refused_nothing(available: OperatorCluster) -> None:
+def test_operator_was_not_denied_any_request(available: OperatorCluster) -> None:
     """The roles of the operator allow all its requests (R-OP-29, R-OP-32)."""
     refused = [
         f"{event['verb']} {event['requestURI']}"

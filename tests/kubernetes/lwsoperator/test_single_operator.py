@@ -28,7 +28,7 @@ def test_operator_holds_its_lease_while_it_runs(available: OperatorCluster) -> N
     until(lambda: holder(available) != "", "a leader")
 
 
-def test_another_replica_leads_soon_after_a_kill(available: OperatorCluster) -> None:
+def test_second_replica_leads_soon_after_a_kill(available: OperatorCluster) -> None:
     """The lease expires, and edits in the meantime are reverted (R-OP-12)."""
     leader = holder(available)
     assert available.process is not None

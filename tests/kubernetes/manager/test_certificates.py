@@ -37,7 +37,7 @@ async def await_served(world: InstalledCluster, count: int) -> None:
     await until(served, *world.replicas)
 
 
-async def test_new_serving_certificate_refuses_no_request(world: InstalledCluster) -> None:
+async def test_new_serving_certificate_does_not_reject_requests(world: InstalledCluster) -> None:
     await world.start("a")
     await world.start("b")
     space = await CheckedNamespace(world.client, "renewed-certificate").open()
@@ -57,7 +57,7 @@ async def test_new_serving_certificate_refuses_no_request(world: InstalledCluste
     assert stream.refused == []
 
 
-async def test_new_authority_refuses_no_request(world: InstalledCluster) -> None:
+async def test_new_ca_does_not_reject_requests(world: InstalledCluster) -> None:
     """The CA of the managers must be renewed some seconds later."""
     await world.start("a")
     await world.start("b")

@@ -92,7 +92,7 @@ async def test_resumed_leader_does_not_write(world: InstalledCluster) -> None:
     await space.assert_whole("web", replicas=4, size=2)
 
 
-async def test_replacing_both_managers_refuses_no_request(world: InstalledCluster) -> None:
+async def test_replacing_both_managers_does_not_reject_requests(world: InstalledCluster) -> None:
     """In a rolling update of the Deployment, a new manager becomes ready before an old manager stops."""
     old = [await world.start("a"), await world.start("b")]
     space = await CheckedNamespace(world.client, "rolling-update").open()

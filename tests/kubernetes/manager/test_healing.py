@@ -28,7 +28,7 @@ async def test_managers_survive_a_restart_of_the_api_server(world: InstalledClus
     assert all(replica.process.poll() is None for replica in world.replicas)
 
 
-async def test_refused_token_is_read_again(world: InstalledCluster) -> None:
+async def test_rejected_token_is_reread(world: InstalledCluster) -> None:
     """The kubelet renews the file. The old token becomes invalid when its account is recreated."""
     replica = await world.start("a")
     await world.await_master(replica)

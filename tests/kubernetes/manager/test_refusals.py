@@ -34,7 +34,7 @@ def creation(second: int, code: int) -> dict[str, Any]:
         ((201, 409), "", [datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)], 1),
     ],
 )
-def test_refused_creation_follows_an_unconfirmed_one(
+def test_rejected_creation_follows_an_unconfirmed_one(
     codes: tuple[int, ...], log: str, kills: list[datetime], count: int
 ) -> None:
     events = [creation(second, code) for second, code in enumerate(codes)]

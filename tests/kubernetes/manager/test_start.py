@@ -90,7 +90,7 @@ async def test_missing_secret_is_created_by_the_manager(world: InstalledCluster)
 
 
 @pytest.mark.parametrize("server", ["webhooks", "metrics", "probes"])
-async def test_port_in_use_ends_the_manager(world: InstalledCluster, server: str) -> None:
+async def test_port_in_use_stops_the_manager(world: InstalledCluster, server: str) -> None:
     replica = await world.prepare("a")
     port = getattr(replica, server)
     with socket.socket() as taken:

@@ -277,7 +277,7 @@ def hashed(values: str) -> str:
         "prometheus.runbooks=docs/how-to/alerts.md",
     ],
 )
-def test_values_without_effect_are_refused(words: str) -> None:
+def test_values_without_effect_are_rejected(words: str) -> None:
     """The schema rejects values that have no effect (R-OP-53, R-OP-82)."""
     assert words.split("=", maxsplit=1)[0].rsplit(".", maxsplit=1)[-1] in helm(
         "template", "lws", str(CHART), "--set", words, code=1

@@ -159,7 +159,7 @@ def test_versions_are_published_newest_first(tmp_path: Path) -> None:
     assert buildsite.faults(published) == []
 
 
-def test_reader_can_select_another_version(site: Path, tmp_path: Path) -> None:
+def test_reader_can_select_a_different_version(site: Path, tmp_path: Path) -> None:
     for version in ("0.2.0", "0.3.0"):
         buildsite.publish(site, tmp_path, version)
     with opened(tmp_path, "light") as (page, base, asked):

@@ -122,7 +122,7 @@ def assert_untouched(place: Place, before: dict[str, str], name: str) -> None:
     assert [restarts(one) for one in place.pods("stays")] == [0] * 4
 
 
-def test_certificate_is_renewed_without_a_refused_request(place: Place) -> None:
+def test_certificate_is_renewed_without_a_rejected_request(place: Place) -> None:
     """The command on the page runs during continuous writes."""
     place.ready(leaderworkerset("written", pod()), 2)
     old = certificate(place)

@@ -62,7 +62,7 @@ def test_lws_move_moves_a_group_off_a_node(place: Place) -> None:
     assert not taints(place)
 
 
-def test_lws_move_refuses_a_group_that_fits_nowhere_else(place: Place) -> None:
+def test_lws_move_rejects_a_group_that_fits_nowhere_else(place: Place) -> None:
     pinned = leaderworkerset("pinned", pod(nodeSelector={"kubernetes.io/hostname": "node2"}))
     place.ready(pinned, 2)
     apart = pod(topologySpreadConstraints=[{**SPREAD, "whenUnsatisfiable": "DoNotSchedule"}])

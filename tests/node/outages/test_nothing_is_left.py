@@ -44,7 +44,7 @@ def test_killed_run_leaves_nothing(nodes: NodeCluster) -> None:
     assert nodes.directory.exists()
 
 
-def test_ended_run_removes_only_its_own_directory(nodes: NodeCluster) -> None:
+def test_completed_run_removes_only_its_own_directory(nodes: NodeCluster) -> None:
     """Other runs start and clean up in the meantime."""
     assert nodes.directory.exists()
     with ThreadPoolExecutor() as pool:

@@ -74,7 +74,7 @@ def test_base_image_has_no_default() -> None:
         ("registry.example.com/library/python@sha256:0a", False),
     ],
 )
-def test_base_without_registry_or_digest_is_refused(base: str, accepted: bool) -> None:
+def test_base_without_registry_or_digest_is_rejected(base: str, accepted: bool) -> None:
     """The base image must be pinned (R-OP-78)."""
     (check,) = [run for run in of("RUN") if "BASE_IMAGE" in run]
     result = subprocess.run(

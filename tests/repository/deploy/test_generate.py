@@ -68,7 +68,7 @@ def test_release_names_images_by_digest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "image", ["lws-operator=registry.example.com/pushed:1", "another=x@sha256:" + "0" * 64, "none"]
 )
-def test_bundle_image_without_package_or_digest_is_refused(tmp_path: Path, image: str) -> None:
+def test_bundle_image_without_package_or_digest_is_rejected(tmp_path: Path, image: str) -> None:
     """A bundle is identified by its package and its digest (R-OP-70)."""
     with pytest.raises(SystemExit, match=f"--bundle-image {image}: must have the form PACKAGE=NAME@DIGEST"):
         generate.main(["--release", str(tmp_path), *images("@sha256:" + "0" * 64), "--bundle-image", image])
@@ -76,7 +76,7 @@ def test_bundle_image_without_package_or_digest_is_refused(tmp_path: Path, image
 
 
 @pytest.mark.slow
-def test_release_with_an_image_tag_is_refused(tmp_path: Path) -> None:
+def test_release_with_an_image_tag_is_rejected(tmp_path: Path) -> None:
     """The command exits with code 1 and a message (R-OP-70)."""
     with pytest.raises(SystemExit, match="a digest is required"):
         generate.main(["--release", str(tmp_path), *images(":1")])

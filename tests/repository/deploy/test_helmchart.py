@@ -84,14 +84,14 @@ def test_well_known_names_do_not_depend_on_the_release() -> None:
     }
 
 
-def test_unknown_values_are_refused() -> None:
+def test_unknown_values_are_rejected() -> None:
     """The chart schema rejects unknown values (R-OP-53)."""
     schema = json.loads(files()["values.schema.json"])
     assert schema["additionalProperties"] is False
     assert schema["properties"]["service"]["properties"]["port"]["enum"] == [9443]
 
 
-def test_unknown_gang_scheduler_is_refused() -> None:
+def test_unknown_gang_scheduler_is_rejected() -> None:
     """With an unknown scheduler, the manager would exit at each start (R-OP-53)."""
     section = json.loads(files()["values.schema.json"])["properties"]["gangSchedulingManagement"]
     assert section["additionalProperties"] is False
@@ -135,7 +135,7 @@ def test_template_blocks_are_closed() -> None:
             assert len(re.findall(r"{{-? end ", text)) == opened, name
 
 
-def test_upgrade_that_would_delete_a_definition_is_refused() -> None:
+def test_upgrade_that_would_delete_a_definition_is_rejected() -> None:
     """Helm installs the CRDs but never deletes them (R-OP-54)."""
     names = {meta.name(one) for one in MANAGED.definitions()}
     assert {name for name in files() if name.startswith("crds/")} == {

@@ -8,7 +8,7 @@ from tests.controlplane import build
 
 
 @pytest.mark.slow
-def test_compiler_with_another_hash_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiler_with_a_different_hash_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pip", reason="this environment was made without pip")
     name, version = build.GO_LOCK.read_text().split()[0].replace("-", "_").split("==")
     with ZipFile(tmp_path / f"{name}-{version}-py3-none-any.whl", "w") as wheel:

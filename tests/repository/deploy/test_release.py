@@ -83,7 +83,7 @@ def test_version_without_notes_is_not_released() -> None:
         changelog.released("## 1.0.0 - 1970-01-01\n", "9.9.9")
 
 
-def test_tree_with_unreleased_changes_is_refused() -> None:
+def test_tree_with_unreleased_changes_is_rejected() -> None:
     """The files of such a release would contain the previous version."""
     changed = "# Changelog\n\n## Unreleased\n\n### Added\n- d\n\n## 1.1.0 - 1970-01-02\n- c\n"
     with pytest.raises(SystemExit, match=r'contains changes after 1\.1\.0: CHANGELOG\.md, heading "## Unreleased"'):
@@ -98,7 +98,7 @@ def test_tree_with_unreleased_changes_is_refused() -> None:
     changelog.refuse_unreleased("# Changelog\n\n## 1.1.0 - 1970-01-02\n- c\n", [], "1.1.0")
 
 
-def test_make_release_refuses_unreleased_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_make_release_rejects_unreleased_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "CHANGELOG.md").write_text("## Unreleased\n- d\n")
     monkeypatch.setattr(release, "ROOT", tmp_path)
     with pytest.raises(SystemExit, match="this tree contains changes"):
@@ -242,7 +242,7 @@ def test_runbooks_may_be_published_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--repository", "--runbooks"])
-def test_malformed_url_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
+def test_malformed_url_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str) -> None:
     with pytest.raises(SystemExit):
         release.main([str(tmp_path), option, "docs/how-to/alerts.md"])
     assert f"{option}: 'docs/how-to/alerts.md' is not a URL. Use https://" in capsys.readouterr().err

@@ -64,7 +64,7 @@ def test_platform_specific_package_is_optional() -> None:
 
 
 @pytest.mark.parametrize("line", ["click>=8 \\", "    --hash=md5:00", "-r other.txt", "    # via"])
-def test_malformed_line_is_refused(line: str) -> None:
+def test_malformed_line_is_rejected(line: str) -> None:
     """An ignored pin would be missing in the bill of materials."""
     text = f"aiohttp==3 \\\n{line}\n"
     if line.strip() == "# via":

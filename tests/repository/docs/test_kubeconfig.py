@@ -64,7 +64,7 @@ VALUES: dict[str, Any] = {"auth-provider": {"name": "gcp"}, "as-groups": ["a"], 
 
 
 @pytest.mark.parametrize("field", [field for field, what in rows().items() if what.startswith("rejected")])
-def test_refused_field_is_an_error_that_names_it(field: str, tmp_path: Path) -> None:
+def test_rejected_field_is_an_error_that_names_it(field: str, tmp_path: Path) -> None:
     name = field.rpartition(".")[2]
     config = {
         "clusters": [{"name": "x", "cluster": {"server": "https://x:1"}}],

@@ -19,7 +19,7 @@ def test_recorded_lines_survive_a_round_trip() -> None:
     assert load(TEXT.read_text())[-1].text == "8 ranks in 2 groups exited with code 0"
 
 
-def test_slow_recording_is_refused() -> None:
+def test_slow_recording_is_rejected() -> None:
     record_run.refuse_slow([Line(3.9, "ready")])
     with pytest.raises(SystemExit, match=r"the run took 20.3 s, more than 4: record when the machine is quiet"):
         record_run.refuse_slow([Line(0.5, "starting"), Line(20.3, "ready")])

@@ -214,7 +214,7 @@ def test_ready_surge_groups_stay_while_the_partition_moves() -> None:
 
 @given(budgets(partition=True), st.booleans())
 @settings(max_examples=examples(50))
-def test_rollout_ends_at_the_partition(limits: Budget, honors: bool) -> None:
+def test_rollout_stops_at_the_partition(limits: Budget, honors: bool) -> None:
     """A rollout stops at the partition (R-ROLL-2, R-STAT-17)."""
     cluster = started(limits, honors_max_unavailable=honors)
     for _ in range(6 * (limits.burst + 2)):

@@ -65,7 +65,7 @@ def seconds_of_end(act: Act, *, policy: str = "", field: str = "") -> float:
 
 
 @pytest.mark.parametrize("act", [scale, roll, delete])
-def test_group_ends_in_one_grace_period_under_parallel_policy(act: Act) -> None:
+def test_group_stops_in_one_grace_period_with_parallel_policy(act: Act) -> None:
     """With the parallel policy, a group terminates within one grace period (N-PT-1 to N-PT-3)."""
     assert seconds_of_end(act) == pytest.approx(2 * GRACE, abs=4)
     assert seconds_of_end(act, policy="Parallel") == pytest.approx(GRACE, abs=2)
@@ -78,7 +78,7 @@ def test_field_counts_before_the_annotation(act: Act) -> None:
     assert seconds_of_end(act, policy="Parallel", field="Default") == pytest.approx(2 * GRACE, abs=4)
 
 
-def test_failed_group_ends_in_one_grace_period() -> None:
+def test_failed_group_terminates_in_one_grace_period() -> None:
     """The leader is deleted with foreground propagation (R-POD-5)."""
     assert seconds_of_end(crash) == pytest.approx(GRACE, abs=4)
     assert seconds_of_end(crash, policy="Parallel") == pytest.approx(GRACE, abs=4)

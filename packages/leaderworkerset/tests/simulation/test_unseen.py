@@ -104,14 +104,14 @@ def test_worker_deleted_while_no_manager_runs_recreates_group(
 
 
 @pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
-def test_worker_deleted_while_the_set_is_refused_recreates_group(
+def test_worker_deleted_while_the_set_is_rejected_recreates_group(
     absence: Callable[[SimulatedCluster], Awaitable[None]],
 ) -> None:
     """The worker is deleted while no manager is running. At first, the next manager cannot read the set."""
     assert play(absence, annotation="unreadable", seed=1) == {"web-1", "web-1-1", "web-1-2"}
 
 
-def test_refused_set_loses_no_complete_group() -> None:
+def test_rejected_set_does_not_lose_complete_groups() -> None:
     assert play(nothing, annotation="unreadable", seed=1) == set()
 
 

@@ -9,7 +9,7 @@ LENGTH = 40
 """The number of requests that are generated from one seed and sent to one server."""
 
 
-def test_every_request_is_served_or_refused() -> None:
+def test_every_request_is_served_or_rejected() -> None:
     kinds = requests.served()
     for seed in seeds(150):
         sent = requests.Requests(seed, kinds).sequence(LENGTH)

@@ -134,7 +134,7 @@ def loads(seconds: float) -> Script:
 
 
 @pytest.mark.parametrize("probe", ["readinessProbe", "startupProbe"])
-def test_server_that_loads_never_needs_a_user(probe: str) -> None:
+def test_loading_server_is_never_reported_as_stuck(probe: str) -> None:
     """This also applies while a rollout replaces a group that was ready."""
     verdicts: list[Diagnosis] = []
 

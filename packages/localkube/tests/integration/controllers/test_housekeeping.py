@@ -115,7 +115,7 @@ async def test_ephemeral_volume_has_a_claim_owned_by_its_pod(world: ControlledSe
     await until_bound(world, "user-v")
 
 
-async def test_claim_of_another_object_is_not_used(world: ControlledServer) -> None:
+async def test_claim_of_a_different_object_is_not_used(world: ControlledServer) -> None:
     await world.client.create(PERSISTENT_VOLUME_CLAIMS, build_claim("user-v"))
     await until_bound(world, "user-v")
     await world.client.create(PODS, build_pod("user", {}, volumes=[{"name": "v", "ephemeral": EPHEMERAL}]))

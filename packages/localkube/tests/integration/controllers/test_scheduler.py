@@ -68,7 +68,7 @@ async def test_unschedulable_pod_has_a_reason_and_is_retried(tmp_path: Path) -> 
         assert meta.is_condition_true(pod, "PodScheduled")
 
 
-async def test_changed_node_causes_another_scheduling_attempt(world: ControlledServer) -> None:
+async def test_changed_node_causes_a_new_scheduling_attempt(world: ControlledServer) -> None:
     await create_pod(world, "a", nodeSelector={"disk": "fast"})
     assert "node affinity/selector" in await until_refused(world, "a")
     await world.patch(NODES, "node-0", {"metadata": {"labels": {"disk": "fast"}}})

@@ -41,7 +41,7 @@ async def until_settled(world: ControlledServer, replicas: int, revision: str | 
     return (await world.until(STATEFULSETS, settled))[0]
 
 
-async def test_ended_pods_are_replaced(world: ControlledServer) -> None:
+async def test_terminated_pods_are_replaced(world: ControlledServer) -> None:
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
     await until_settled(world, 1)
@@ -101,7 +101,7 @@ def version(obj: JSONObject) -> int:
     return int(meta.resource_version(obj))
 
 
-async def test_hash_collision_creates_another_revision_name(world: ControlledServer) -> None:
+async def test_hash_collision_creates_a_different_revision_name(world: ControlledServer) -> None:
     world.start_kubelet()
     await world.client.create(STATEFULSETS, build_set(replicas=1, **PARALLEL))
     first = await until_settled(world, 1)

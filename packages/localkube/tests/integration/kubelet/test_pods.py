@@ -207,7 +207,7 @@ async def test_shell_in_a_container_is_interactive(it: KubeletWithProcesses, tty
     await session.kill()
 
 
-async def test_killed_command_ends_with_its_children(it: KubeletWithProcesses) -> None:
+async def test_killed_command_is_stopped_with_its_children(it: KubeletWithProcesses) -> None:
     found = await it.start(pod())
     session = await it.kubelet.exec(
         found, "main", ("/bin/sh", "-c", "sleep 777 & echo on; wait"), stdin=False, tty=False

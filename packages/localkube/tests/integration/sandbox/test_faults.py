@@ -127,7 +127,7 @@ async def test_full_file_system_is_restored_with_its_files(made: Machine) -> Non
 
 
 @pytest.mark.parametrize(("network", "isolation"), [("shared", "namespaces"), ("isolated", "plain")])
-async def test_packet_loss_is_refused_without_pod_networks(tmp_path: Path, network: str, isolation: str) -> None:
+async def test_packet_loss_is_rejected_without_pod_networks(tmp_path: Path, network: str, isolation: str) -> None:
     async with machine(tmp_path, network=network, isolation=isolation) as made:  # type: ignore[arg-type]
         pod = await made.pod("a")
         with pytest.raises(StartError, match="pods share the network of this machine"):

@@ -29,7 +29,7 @@ async def test_programs_run_as_the_user_of_the_cluster(made: Machine) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="Remove runAsUser and runAsGroup, or run the cluster as root")
-async def test_root_can_run_a_program_as_another_user(made: Machine) -> None:
+async def test_root_can_run_a_process_as_a_different_user(made: Machine) -> None:
     made.write_hosts("9.9.9.9 elsewhere\n")
     made.hosts.chmod(0o755)
     (made.hosts / "hosts").chmod(0o644)

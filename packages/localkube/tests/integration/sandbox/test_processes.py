@@ -76,7 +76,7 @@ async def test_exit_status_is_reported_exactly(made: Machine, share: bool, scrip
 
 
 @on_every_ground
-async def test_sigterm_ends_a_program_without_a_handler(made: Machine, share: bool) -> None:
+async def test_sigterm_terminates_a_process_without_a_handler(made: Machine, share: bool) -> None:
     program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
     assert is_alive(program.pid)
     assert b"sleep" in Path(f"/proc/{program.pid}/cmdline").read_bytes()
@@ -97,7 +97,7 @@ async def test_program_that_ignores_sigterm_is_killed(made: Machine, share: bool
 
 
 @on_every_ground
-async def test_daemon_ends_with_its_container(made: Machine, share: bool) -> None:
+async def test_daemon_stops_with_its_container(made: Machine, share: bool) -> None:
     pod = await made.pod("a", share_process_namespace=share)
     program = await made.start(pod, "python3", "-c", DAEMON)
     assert await program.line() == "daemon"
@@ -152,7 +152,7 @@ async def test_command_shares_environment_and_namespaces(made: Machine, isolatio
 
 
 @on_every_ground
-async def test_killed_command_ends_with_its_children(made: Machine, share: bool) -> None:
+async def test_killed_command_is_stopped_with_its_children(made: Machine, share: bool) -> None:
     program = await made.start(await made.pod("a", share_process_namespace=share), "sleep", "1000")
     command = await made.exec(program, "sh", "-c", "sleep 998 & echo up; wait")
     assert await command.line() == "up"
@@ -165,7 +165,7 @@ async def test_killed_command_ends_with_its_children(made: Machine, share: bool)
 
 
 @on_every_ground
-async def test_command_in_an_ended_container_is_refused(made: Machine, share: bool) -> None:
+async def test_command_in_an_ended_container_is_rejected(made: Machine, share: bool) -> None:
     program = await made.start(await made.pod("a", share_process_namespace=share), "true")
     await program.end()
     with pytest.raises(StartError, match="not running"):
@@ -236,7 +236,7 @@ def _children(pid: int) -> list[int]:
     ],
     ids=["command", "argument", "directory", "value", "variable", "surrogate"],
 )
-async def test_nul_in_arguments_is_refused_and_others_continue(
+async def test_nul_in_arguments_is_rejected_and_others_continue(
     made: Machine, share: bool, argv: tuple[str, ...], options: dict[str, Any]
 ) -> None:
     pod = await made.pod("a", share_process_namespace=share)
@@ -247,7 +247,7 @@ async def test_nul_in_arguments_is_refused_and_others_continue(
     assert not made.lost
 
 
-async def test_failed_sandbox_does_not_end_other_pods(tmp_path: Path) -> None:
+async def test_failed_sandbox_does_not_terminate_other_pods(tmp_path: Path) -> None:
     async with machine(tmp_path) as made:
         other = await made.start(await made.pod("a"), "sleep", "60")
         spec = SandboxSpec(id="b\0", hostname="b", directory=tmp_path, hosts_directory=made.hosts)

@@ -114,7 +114,9 @@ def test_unprivileged_user_has_the_same_guarantees(network: str) -> None:
         ("max_net_namespaces", True, "pod networks: all pods share the host"),
     ],
 )
-def test_refused_kernel_features_are_reported_as_lost(tmp_path: Path, limit: str, namespaces: bool, words: str) -> None:
+def test_unavailable_kernel_features_are_reported_as_missing(
+    tmp_path: Path, limit: str, namespaces: bool, words: str
+) -> None:
     refusing = ("unshare", "-Ur", "sh", "-c", f'echo 0 >/proc/sys/user/{limit}; exec "$@"', "sh")
     with cluster_process(tmp_path, "isolated", "namespaces", prefix=refusing) as (_, facts):
         assert (facts["namespaces"], facts["network"]) == (namespaces, "shared")
@@ -188,7 +190,7 @@ containerinit.watch(pid, report.link)
 """The first process of a container without namespaces. Its launcher exits after the executable has started."""
 
 
-def test_program_ends_if_its_launcher_dies_during_the_start() -> None:
+def test_process_exits_if_its_launcher_exits_during_the_start() -> None:
     first = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=30, check=False)
     assert (first.returncode, first.stderr) == (containerinit.FAILED, "")
     assert not is_alive(int(first.stdout))

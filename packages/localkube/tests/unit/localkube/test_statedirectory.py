@@ -53,7 +53,7 @@ def test_link_to_an_own_directory_is_followed(tmp_path: Path) -> None:
     assert mode(tmp_path / "disk") == 0o700
 
 
-def test_linked_file_is_refused(tmp_path: Path) -> None:
+def test_linked_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").touch(mode=0o644)
     (tmp_path / "default").mkdir()
     (tmp_path / "default" / "state.db").symlink_to("../elsewhere")
@@ -72,7 +72,7 @@ def test_link_to_a_data_directory_is_unchanged(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("foreign", ["default", "default/state.db"])
-def test_file_of_another_user_is_refused(foreign: str, tmp_path: Path) -> None:
+def test_file_of_a_different_user_is_rejected(foreign: str, tmp_path: Path) -> None:
     (tmp_path / "default").mkdir()
     (tmp_path / "default" / "state.db").touch(mode=0o644)
     os.chown(tmp_path / foreign, NOBODY, NOBODY)
@@ -82,7 +82,7 @@ def test_file_of_another_user_is_refused(foreign: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_link_of_another_user_is_refused(tmp_path: Path) -> None:
+def test_link_of_a_different_user_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir(mode=0o755)
     (tmp_path / "default").symlink_to("disk")
     os.lchown(tmp_path / "default", NOBODY, NOBODY)

@@ -131,7 +131,7 @@ async def test_empty_blocks_of_a_chart_are_accepted(space: LiveScenario) -> None
         ("size: 1", 6, "workerTemplate"),
     ],
 )
-async def test_empty_block_is_refused_with_its_own_path(
+async def test_empty_block_is_rejected_with_its_own_path(
     space: LiveScenario, template: str, line: int, field: str
 ) -> None:
     head = (
@@ -145,7 +145,7 @@ async def test_empty_block_is_refused_with_its_own_path(
     assert re.search(rf"spec\.leaderWorkerTemplate\.{re.escape(field)}: Required value", first), first
 
 
-async def test_applying_replicas_of_another_scaler_is_a_conflict(space: LiveScenario) -> None:
+async def test_applying_replicas_of_a_different_scaler_is_a_conflict(space: LiveScenario) -> None:
     await apply(space, lws(replicas=1, size=1))
     await space.client.patch(
         LEADERWORKERSETS, space.key("web"), {"spec": {"replicas": 2}}, kind="merge", subresource="scale", manager="hpa"

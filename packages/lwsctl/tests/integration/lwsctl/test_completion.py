@@ -92,7 +92,7 @@ async def test_group_past_its_deadline_runs_again_with_more_time(space: LiveScen
     await space.settled()
 
 
-async def test_group_ends_at_its_deadline_and_set_after_its_ttl(space: LiveScenario) -> None:
+async def test_group_stops_at_its_deadline_and_set_after_its_ttl(space: LiveScenario) -> None:
     times = {labels.COMPLETION_DEADLINE: "3s", labels.TTL_AFTER_FINISHED: "3s"}
     await space.create(lws(replicas=1, size=2, annotations=COMPLETES | times))
     state = await space.until(lambda state: ended(state, "Failed", "web-0"))
@@ -110,7 +110,7 @@ async def hang(space: LiveScenario, before: State) -> None:
 
 
 @remedy("LWS-E076")
-async def test_restart_ends_the_hang_of_a_group(space: LiveScenario, code: str) -> None:
+async def test_restart_resets_the_hang_of_a_group(space: LiveScenario, code: str) -> None:
     before = await space.bring_up(lws(replicas=1, size=2, annotations={labels.PROGRESS_TIMEOUT: "5m"}))
     await hang(space, before)
     await follow(space, await named(space, code), "or recreate the group")

@@ -88,7 +88,7 @@ async def test_move_does_nothing_when_the_group_is_elsewhere(space: LiveScenario
         await GroupMove.of(session_of(space), Selection("web", 7), "")
 
 
-async def test_move_is_refused_when_the_group_would_return(space: LiveScenario) -> None:
+async def test_move_is_rejected_when_the_group_would_return(space: LiveScenario) -> None:
     everything = [{"operator": "Exists"}]
     made = lws(replicas=1, size=1)
     made["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["tolerations"] = everything
@@ -97,7 +97,7 @@ async def test_move_is_refused_when_the_group_would_return(space: LiveScenario) 
         await GroupMove.of(session_of(space), Selection("web", 0), "")
 
 
-async def test_move_of_a_group_that_fits_nowhere_else_is_refused(space: LiveScenario) -> None:
+async def test_move_of_a_group_that_fits_nowhere_else_is_rejected(space: LiveScenario) -> None:
     made = lws(replicas=1, size=1)
     made["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["nodeSelector"] = {
         "kubernetes.io/hostname": "node-0"

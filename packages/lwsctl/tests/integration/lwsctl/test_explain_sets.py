@@ -54,7 +54,7 @@ async def healthy(space: LiveScenario) -> None:
 
 
 @remedy("LWS-E016")
-async def test_explain_names_a_scaler_of_another_owner(
+async def test_explain_names_a_scaler_of_a_different_owner(
     space: LiveScenario, capsys: pytest.CaptureFixture[str], code: str
 ) -> None:
     scaler = {

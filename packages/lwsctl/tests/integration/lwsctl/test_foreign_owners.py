@@ -26,7 +26,7 @@ def assert_unavailable(state: State, name: str, ready: int) -> None:
 
 
 @remedy("LWS-E019")
-async def test_group_with_a_name_of_another_set_is_not_counted(space: LiveScenario, code: str) -> None:
+async def test_group_with_a_name_of_a_different_set_is_not_counted(space: LiveScenario, code: str) -> None:
     """`meet-1` is created first. Then `meet` is scaled up to a group with that name."""
     other = (await space.bring_up(lws("meet-1", replicas=1, size=2))).uids("meet-1")
     await space.bring_up(lws("meet", replicas=1, size=2))

@@ -97,7 +97,7 @@ async def test_cpu_and_memory_change_without_recreating_pods(space: LiveScenario
     await space.until(is_forgotten)
 
 
-async def test_group_is_recreated_when_no_node_can_resize_it(
+async def test_group_is_recreated_when_no_node_can_resize_its_pods(
     space: LiveScenario, request: pytest.FixtureRequest
 ) -> None:
     """The group is recreated as in any other rollout, and the next group waits for it.

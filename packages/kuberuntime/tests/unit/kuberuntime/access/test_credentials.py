@@ -38,7 +38,7 @@ async def test_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_refused_token_is_read_again_immediately(tmp_path: Path) -> None:
+async def test_rejected_token_is_reread_immediately(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("one")
     source = token_file(path)
@@ -119,7 +119,7 @@ async def test_plugin_runs_again_when_its_credentials_expire_soon(tmp_path: Path
     assert plugin.runs == runs
 
 
-async def test_refused_credential_is_requested_again_once(tmp_path: Path) -> None:
+async def test_rejected_credential_is_requested_again_once(tmp_path: Path) -> None:
     first, later = printing(token="t"), printing(token="other")
     plugin = Plugin(tmp_path, f'if [ "$(wc -l < {tmp_path}/runs)" = 1 ]; then {first}; else {later}; fi')
 

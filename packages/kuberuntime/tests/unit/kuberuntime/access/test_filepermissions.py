@@ -26,7 +26,7 @@ def test_private_directory_is_accepted(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("above", ["home", "home/lws"])
-def test_directory_below_a_writable_directory_is_refused(directory: Path, tmp_path: Path, above: str) -> None:
+def test_directory_below_a_writable_directory_is_rejected(directory: Path, tmp_path: Path, above: str) -> None:
     (tmp_path / above).chmod(0o777)
     with pytest.raises(
         OwnershipError, match=rf"/{above}: other users have write permission \(mode 0777\)\. Run `chmod go-w "
@@ -44,7 +44,7 @@ def test_sticky_directory_is_accepted_only_as_a_parent(directory: Path, tmp_path
 
 @only_root
 @pytest.mark.parametrize(("group", "is_refused"), [(0, False), (NOBODY, True)])
-def test_directory_writable_by_a_shared_group_is_refused(directory: Path, group: int, is_refused: bool) -> None:
+def test_directory_writable_by_a_shared_group_is_rejected(directory: Path, group: int, is_refused: bool) -> None:
     os.chown(directory.parent, 0, group)
     directory.parent.chmod(0o775)
     if is_refused:
@@ -56,7 +56,7 @@ def test_directory_writable_by_a_shared_group_is_refused(directory: Path, group:
 
 @only_root
 @pytest.mark.parametrize("foreign", ["default", "default/kubeconfig"])
-def test_foreign_directory_or_file_is_refused(directory: Path, foreign: str) -> None:
+def test_foreign_directory_or_file_is_rejected(directory: Path, foreign: str) -> None:
     os.chown(directory.parent / foreign, NOBODY, NOBODY)
     with pytest.raises(OwnershipError, match=f"{foreign}: belongs to user {NOBODY}, but the current user is 0"):
         require_private(directory)
@@ -73,7 +73,7 @@ def test_links_are_followed_and_their_targets_checked(directory: Path, tmp_path:
 
 
 @only_root
-def test_link_of_another_user_is_refused(directory: Path, tmp_path: Path) -> None:
+def test_link_of_a_different_user_is_rejected(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "way").symlink_to("home")
     os.lchown(tmp_path / "way", NOBODY, NOBODY)
     require_private(tmp_path / "way" / "lws" / "default")

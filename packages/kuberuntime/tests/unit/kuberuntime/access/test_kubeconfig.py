@@ -110,7 +110,7 @@ def test_relative_paths_start_at_the_kubeconfig_that_has_them(tmp_path: Path) ->
     assert credentials(access) == Credentials("token", b"tls/cert", b"tls/key")
 
 
-def test_inline_data_wins_over_files(tmp_path: Path) -> None:
+def test_inline_data_overrides_files(tmp_path: Path) -> None:
     user = {
         "client-certificate": "missing",
         "client-certificate-data": b64("CERT"),
@@ -333,7 +333,7 @@ def test_unusable_path_is_named_in_the_error(name: str, message: str) -> None:
         assert str(caught.value).startswith(message)
 
 
-def test_endless_file_is_refused() -> None:
+def test_endless_file_is_rejected() -> None:
     with pytest.raises(ConfigError, match="/dev/zero: cannot read the file: larger than 16 MiB"):
         kubeconfig.parse(Path("/dev/zero"))
 
@@ -371,7 +371,7 @@ def test_missing_files_of_the_kubeconfig_variable_are_named(tmp_path: Path) -> N
 POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
 
-def test_pod_uses_the_access_of_its_service_account(tmp_path: Path) -> None:
+def test_pod_uses_the_credentials_of_its_service_account(tmp_path: Path) -> None:
     for name in ("token", "ca.crt", "namespace"):
         write(tmp_path / name, f"{name}\n")
 
@@ -398,7 +398,7 @@ def test_pod_without_a_service_account_token_is_an_error(tmp_path: Path) -> None
         kubeconfig.load(POD | {"HOME": str(tmp_path)})
 
 
-def test_kubeconfig_wins_over_the_service_account(tmp_path: Path) -> None:
+def test_kubeconfig_overrides_the_service_account(tmp_path: Path) -> None:
     path = write(tmp_path / "config", document())
 
     assert kubeconfig.load(POD | {"KUBECONFIG": str(path)}).server == "https://dev:6443"

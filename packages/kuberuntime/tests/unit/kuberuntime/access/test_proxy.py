@@ -56,7 +56,7 @@ def test_no_proxy_is_used_by_default() -> None:
     assert urls.choose("https://api.example:6443", "", {}) == ""
 
 
-def test_socks_proxy_is_refused() -> None:
+def test_socks_proxy_is_rejected() -> None:
     with pytest.raises(ConfigError, match="must be a http:// or https:// URL"):
         urls.choose("https://api.example:6443", "socks5://proxy:1080", {})
 

@@ -18,7 +18,7 @@ def test_server_urls_are_accepted(url: str) -> None:
         "https://a b", "https://api\n", "https://\x1b[2J", "https://bücher", "https://api?a=b", "https://api#a",
     ],
 )  # fmt: skip
-def test_invalid_server_urls_are_refused_in_one_line(url: str) -> None:
+def test_invalid_server_urls_are_rejected_in_one_line(url: str) -> None:
     with pytest.raises(
         ConfigError, match=r"^server: Invalid value: .*: must be a URL such as https://host:6443$"
     ) as caught:
@@ -26,7 +26,7 @@ def test_invalid_server_urls_are_refused_in_one_line(url: str) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_password_in_a_server_url_is_refused_and_not_shown() -> None:
+def test_password_in_a_server_url_is_rejected_and_not_shown() -> None:
     with pytest.raises(ConfigError, match="the URL must not contain a user and password") as caught:
         urls.check_server("https://me:s3cret@api:6443", "server")
     assert "s3cret" not in str(caught.value)

@@ -66,7 +66,7 @@ def test_key_with_dots_is_one_step() -> None:
 
 
 @pytest.mark.parametrize("value", [None, "text", 3, [], {}])
-def test_value_of_another_shape_is_kept_unchanged(value: Any) -> None:
+def test_value_of_a_different_shape_is_kept_unchanged(value: Any) -> None:
     """The error contains the value from the server, so that users can report it."""
     projection = Projection("status.conditions[].type", "spec.a.b")
     assert projection({"status": {"conditions": value}}) == {"status": {"conditions": value}}
@@ -79,7 +79,7 @@ def test_path_above_others_keeps_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("text", ["spec.", "spec.containers[0]", "metadata.annotations['']", "a b"])
-def test_malformed_path_is_refused(text: str) -> None:
+def test_malformed_path_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="must be a field"):
         parse(text)
 
@@ -94,7 +94,7 @@ def test_decoding_with_a_projection_equals_projecting(obj: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     "status", [None, {"conditions": None}, {"conditions": [None]}, {"conditions": {}}, {"conditions": [{"type": 1}]}]
 )
-def test_decoding_keeps_values_of_another_shape(status: Any) -> None:
+def test_decoding_keeps_values_of_a_different_shape(status: Any) -> None:
     projection = Projection("status.conditions[].type")
     assert projection.decode(msgspec.json.encode({"status": status, "spec": 1})) == {"status": status}
 

@@ -118,7 +118,7 @@ async def test_relist_at_the_end_of_a_silence_is_answered() -> None:
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streaming lists", "pages"])
-async def test_watches_that_end_at_once_lead_to_a_list(streaming: bool) -> None:
+async def test_watches_that_close_immediately_cause_a_list(streaming: bool) -> None:
     server = SmallServer(streaming_lists=streaming)
     with capture_logs() as logs:
         async with running(server) as informer:

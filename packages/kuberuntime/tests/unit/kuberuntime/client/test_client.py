@@ -91,7 +91,7 @@ def test_expired_continue_token_leads_to_one_complete_list() -> None:
     assert transport.requests[2].query == (("labelSelector", "app=web"),)
 
 
-def test_refused_complete_list_is_an_error() -> None:
+def test_rejected_complete_list_is_an_error() -> None:
     transport = ScriptedTransport(
         answer(200, {"metadata": {"continue": "t"}, "items": []}),
         failure(410, "Expired", "too old"),
@@ -179,7 +179,7 @@ def test_delete_returns_the_answer_of_the_server() -> None:
     assert run(client.delete(PODS, KEY, uid="u")) == {"kind": "Status", "status": "Success"}
 
 
-def test_refused_stream_raises_the_error_in_its_body() -> None:
+def test_rejected_stream_raises_the_error_in_its_body() -> None:
     client = Client(ScriptedTransport(failure(404, "NotFound", "no such pod")))
 
     async def scenario() -> None:

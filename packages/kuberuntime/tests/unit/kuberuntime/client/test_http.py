@@ -131,7 +131,7 @@ async def test_create_over_a_stale_connection_is_not_sent_again() -> None:
             await made.request(POST)
 
 
-async def test_refused_credentials_are_renewed_once() -> None:
+async def test_rejected_credentials_are_renewed_once() -> None:
     tried: list[str] = []
 
     async def handler(request: web.Request) -> web.Response:

@@ -36,7 +36,7 @@ async def test_burst_passes_and_later_requests_keep_the_rate() -> None:
     assert times == [0.0, 0.0, 0.0, 0.5, 1.0, 11.0]
 
 
-async def test_busy_namespace_does_not_delay_another_one() -> None:
+async def test_busy_namespace_does_not_delay_other_namespaces() -> None:
     limited = LimitedTransport(
         ScriptedTransport(*[answer(200, {})] * 1003), TokenBucket(rate=10, burst=1), VirtualClock()
     )

@@ -75,7 +75,7 @@ def test_apply_sends_field_manager_and_force() -> None:
     )
 
 
-def test_apply_escapes_characters_that_yaml_readers_refuse() -> None:
+def test_apply_escapes_characters_that_yaml_readers_reject() -> None:
     """kube-apiserver parses an apply as YAML, rejects control characters, and folds line breaks within strings."""
     text = "a\x00\t\x7f\x85\x9b\u2028\u2029\ufeff\ufffe\uffffé日😀"
     obj = {"metadata": {"name": "web", "namespace": "default", "annotations": {"note": text}}}
@@ -115,7 +115,7 @@ def test_delete_sends_its_options() -> None:
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb"])
-def test_name_with_path_characters_is_refused(name: str) -> None:
+def test_name_with_path_characters_is_rejected(name: str) -> None:
     with pytest.raises(UnusableNameError, match=r"Pod: name: (Required|Invalid) value"):
         requests.get(PODS, ObjectKey("default", name))
 
@@ -125,6 +125,6 @@ def test_namespaced_object_requires_a_namespace() -> None:
         requests.create(PODS, {"metadata": {"name": "web"}})
 
 
-def test_namespace_with_path_characters_is_refused() -> None:
+def test_namespace_with_path_characters_is_rejected() -> None:
     with pytest.raises(UnusableNameError, match=r"Pod: namespace: Invalid value: '\.\./nodes'"):
         requests.list_page(Selection(PODS, "../nodes"))

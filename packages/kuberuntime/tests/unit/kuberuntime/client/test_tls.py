@@ -49,7 +49,7 @@ def test_server_of_the_trusted_authority_is_accepted(authority: trustme.CA) -> N
     assert asyncio.run(ask_tls(server_context(authority), TLS(pem(authority)))) == 200
 
 
-def test_server_of_another_authority_is_refused(authority: trustme.CA) -> None:
+def test_server_of_a_different_authority_is_rejected(authority: trustme.CA) -> None:
     with pytest.raises(ConnectionFailedError, match=r"its certificate is not trusted: .*unable to get local issuer"):
         asyncio.run(ask_tls(server_context(authority), TLS(pem(trustme.CA()))))
 
@@ -97,7 +97,7 @@ def test_unreadable_authority_is_a_connection_error(
     assert asyncio.run(scenario()) == 200
 
 
-def test_server_of_another_name_is_refused_unless_given(authority: trustme.CA) -> None:
+def test_server_of_a_different_name_is_rejected_unless_given(authority: trustme.CA) -> None:
     context = server_context(authority, "kubernetes.default")
 
     with pytest.raises(ConnectionFailedError, match=r"its certificate is not trusted: .*IP address mismatch"):
@@ -138,7 +138,7 @@ def test_client_certificate_is_presented(authority: trustme.CA) -> None:
     assert asyncio.run(scenario()) == b'"alice"'
 
 
-def test_key_of_another_certificate_is_an_error(authority: trustme.CA) -> None:
+def test_key_of_a_different_certificate_is_an_error(authority: trustme.CA) -> None:
     one, other = authority.issue_cert("a"), authority.issue_cert("b")
     credentials = StoredCredentials(
         token=NOTHING,
@@ -235,7 +235,7 @@ def test_channel_accepts_any_media_type() -> None:
     assert accepted == [("websocket", "*/*")] * 2
 
 
-def test_refused_channel_raises_the_error_of_the_server() -> None:
+def test_rejected_channel_raises_the_error_of_the_server() -> None:
     async def handler(request: web.Request) -> web.Response:
         if request.headers.get("upgrade") != "websocket":
             return web.json_response({"kind": "Status", "code": 400, "message": "Upgrade request required"}, status=400)

@@ -253,7 +253,7 @@ async def test_idle_controller_neither_writes_nor_reconciles() -> None:
         assert (r.doubler.looks.total(), posts(r.server)) == (looks, writes)
 
 
-async def test_refused_write_is_retried_until_it_is_accepted() -> None:
+async def test_rejected_write_is_retried_until_it_is_accepted() -> None:
     def refuse(request: Request) -> Response | None:
         return failure(403, "Forbidden", "quota") if request.method == "POST" and now() < 3 else None
 

@@ -235,7 +235,7 @@ async def test_busy_namespace_does_not_affect_events_of_another() -> None:
     assert (written.count("busy"), written.index("prod")) == (QUEUE - 1, 1)
 
 
-async def test_ended_series_are_forgotten() -> None:
+async def test_completed_series_are_forgotten() -> None:
     async with rig() as r:
         for number in range(100):
             r.recorder.record(replace(CREATED, note=str(number)))

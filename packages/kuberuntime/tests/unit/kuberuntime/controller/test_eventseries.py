@@ -11,7 +11,7 @@ def series(key: bytes, seen_at: float = 0.0) -> Series:
     return Series(key, None, 2**60 + 1, FIRST, FIRST, observed_at=seen_at)
 
 
-def test_ended_series_are_removed_from_memory() -> None:
+def test_completed_series_are_removed_from_memory() -> None:
     memory = SeriesMemory(10, 360.0)
     for one in (series(b"a"), series(b"b"), series(b"c", 1.0)):
         memory.put(one)

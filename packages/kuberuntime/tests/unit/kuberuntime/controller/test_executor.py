@@ -171,7 +171,7 @@ REFUSED = "it exists: it has no controller, its spec.kind is not right, and its 
         *("without members", "with another value", "with another member"),
     ],
 )
-def test_object_of_another_owner_is_named(existing: JSONObject, message: str) -> None:
+def test_object_of_a_different_owner_is_named(existing: JSONObject, message: str) -> None:
     """Either the response to the creation was lost and no cache has the object yet, or the name is in use."""
     found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
     create = replace(CREATE, object=owned("n", "u"), unless_own=True, accepted=ACCEPTED)
@@ -197,7 +197,7 @@ def test_object_of_another_owner_is_named(existing: JSONObject, message: str) ->
     ],
     ids=["its own", "of a predecessor", "deleted meanwhile", "orphan", "of nobody", "of another owner"],
 )
-def test_apply_to_an_object_of_another_owner_names_it(existing: list[JSONObject], message: str) -> None:
+def test_apply_to_an_object_of_a_different_owner_names_it(existing: list[JSONObject], message: str) -> None:
     listing = answer(200, {"metadata": {"resourceVersion": "7"}, "items": existing})
     apply = replace(APPLY, object=owned("n", "u", selector={"app": "web"}))
 
@@ -296,7 +296,7 @@ def test_only_the_answer_to_an_apply_is_kept(action: WriteAction, kept: JSONObje
         "delete a collection",
     ],
 )
-def test_refused_action_emits_its_failure_event(action: Action, script: Response, message: str) -> None:
+def test_rejected_action_emits_its_failure_event(action: Action, script: Response, message: str) -> None:
     outcome = execute(Plan((action,)), script)
 
     reason = message.rsplit(": ", 1)[1]
@@ -453,7 +453,7 @@ def test_given_body_is_sent_verbatim() -> None:
     assert outcome.transport.requests[0].body == b'{ "a": 1 }'
 
 
-def test_first_failure_ends_the_plan_and_keeps_its_writes() -> None:
+def test_first_failure_stops_the_plan_and_keeps_its_writes() -> None:
     outcome = execute(Plan((APPLY, CREATE, DELETE)), answer(200, WRITTEN), failure(403, "Forbidden", "quota"))
 
     assert isinstance(outcome.error, ActionError)

@@ -178,7 +178,7 @@ async def test_many_held_keys_of_a_mute_watch_cost_one_relist() -> None:
         assert len(r.pods.requests) == before + 1
 
 
-async def test_closing_ends_all_holds_without_a_release() -> None:
+async def test_closing_cancels_all_holds_without_a_release() -> None:
     async with rig() as r:
         r.barrier.expect(LWS, [written(9)])
         r.barrier.close()

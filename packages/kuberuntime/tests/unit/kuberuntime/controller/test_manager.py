@@ -23,7 +23,7 @@ class Part:
             self.ended = True
 
 
-def test_failing_part_ends_the_others() -> None:
+def test_failing_component_stops_the_others() -> None:
     steady = Part()
 
     with pytest.raises(ExceptionGroup) as caught:
@@ -34,7 +34,7 @@ def test_failing_part_ends_the_others() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_cancellation_ends_all_parts() -> None:
+async def test_cancellation_stops_all_runnables() -> None:
     parts = [Part(), Part()]
 
     task = asyncio.ensure_future(Manager(informers=[], runnables=parts).run())

@@ -106,7 +106,7 @@ def test_failures_that_are_not_raised_are_logged() -> None:
     assert [error.rpartition(": ")[2] for error in lines[-1]["errors"]] == ["bad-2 is refused", "bad-3 is refused"]
 
 
-def test_conflict_does_not_hide_another_failure() -> None:
+def test_conflict_does_not_hide_a_different_failure() -> None:
     seen = {"metadata": {"name": "stale", "namespace": "default"}}
     stale = PutStatus(resource=CONFIG_MAPS, object=seen, resource_version=ResourceVersion("1"))
     failure = asyncio.run(perform([(stale,), (create("bad"),)], slow=False))[2]

@@ -72,7 +72,7 @@ async def test_held_key_counts_neither_as_success_nor_failure() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_workers_end_when_the_queue_shuts_down() -> None:
+async def test_workers_stop_when_the_queue_shuts_down() -> None:
     async def work(_: str) -> None:
         raise AssertionError
 

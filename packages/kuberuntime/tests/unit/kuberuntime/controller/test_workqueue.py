@@ -201,7 +201,7 @@ async def test_tenant_is_limited_to_its_share_of_the_workers() -> None:
     assert await queue.get() is None
 
 
-async def test_key_wakes_another_worker_when_the_first_is_cancelled() -> None:
+async def test_key_wakes_a_second_worker_when_the_first_is_cancelled() -> None:
     queue = WorkQueue[str]()
     first, second = (asyncio.create_task(queue.get()) for _ in range(2))
     await asyncio.sleep(0)

@@ -23,7 +23,7 @@ def test_value_within_the_depth_limit_is_accepted(value: object) -> None:
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 900, 5_000, 500_000])
-def test_json_that_is_nested_too_deeply_is_refused(depth: int) -> None:
+def test_json_that_is_nested_too_deeply_is_rejected(depth: int) -> None:
     with pytest.raises(DepthError, match="exceeded max depth: more than 100 nested objects"):
         nesting.decode("[" * depth + "]" * depth)
 

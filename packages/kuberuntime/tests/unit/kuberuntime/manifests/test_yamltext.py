@@ -144,7 +144,7 @@ def merges(count: int, levels: int) -> str:
     ],
 )  # fmt: skip
 @pytest.mark.slow
-def test_yaml_bomb_is_refused_in_little_memory_and_time(text: str) -> None:
+def test_yaml_bomb_is_rejected_in_little_memory_and_time(text: str) -> None:
     started = time.process_time()
     tracemalloc.start()
     try:

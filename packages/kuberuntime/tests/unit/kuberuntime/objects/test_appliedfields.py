@@ -84,7 +84,7 @@ def test_apply_is_skipped_only_if_it_changes_nothing(live: JSONObject, *, is_sam
     assert is_applied(WANTED, live, "me") is is_same
 
 
-def test_apply_of_another_manager_is_not_skipped() -> None:
+def test_apply_of_a_different_manager_is_not_skipped() -> None:
     assert not is_applied(WANTED, stored(), "another")
 
 

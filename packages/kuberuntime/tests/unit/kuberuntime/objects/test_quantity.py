@@ -47,18 +47,18 @@ def test_canonical_form_is_stable(value: Any, expected: str) -> None:
 @pytest.mark.parametrize(
     "value", ["", ".", "-", "1x", "1 Gi", "1ki", "1KI", "e3", "1e", "1e+", "0x10", "1_000", "1.2.3", "9" * 101, "m"]
 )
-def test_malformed_quantity_is_refused(value: str) -> None:
+def test_malformed_quantity_is_rejected(value: str) -> None:
     with pytest.raises(QuantityError, match="must be a quantity such as"):
         parse(value)
 
 
 @pytest.mark.parametrize("value", [True, None, [], {}])
-def test_quantity_of_another_type_is_refused(value: Any) -> None:
+def test_quantity_of_a_different_type_is_rejected(value: Any) -> None:
     with pytest.raises(QuantityError, match="a number, or a string"):
         parse(value)
 
 
-def test_huge_exponent_is_refused() -> None:
+def test_huge_exponent_is_rejected() -> None:
     with pytest.raises(QuantityError, match="exponent from -99 to 99"):
         parse("1e100")
 

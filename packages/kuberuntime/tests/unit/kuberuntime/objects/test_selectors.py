@@ -82,7 +82,7 @@ def test_selector_does_not_match_labels(text: str) -> None:
         ("a>b", "operator Gt requires one integer"),
     ],
 )
-def test_malformed_selector_is_refused(text: str, message: str) -> None:
+def test_malformed_selector_is_rejected(text: str, message: str) -> None:
     with pytest.raises(SelectorError, match=message):
         parse_labels(text)
 
@@ -130,7 +130,7 @@ def test_node_selectors_compare_integers() -> None:
         ({"key": "a"}, "operator None of label 'a' must be one of"),
     ],
 )
-def test_malformed_expression_is_refused(expression: dict[str, Any], message: str) -> None:
+def test_malformed_expression_is_rejected(expression: dict[str, Any], message: str) -> None:
     with pytest.raises(SelectorError, match=message):
         from_object({"matchExpressions": [expression]})
 
@@ -160,6 +160,6 @@ def test_field_selectors_match_fields(text: str, matches: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["metadata.name", "=a", "a=b=c", "a=b\\x", "a=b,,c=d"])
-def test_malformed_field_selector_is_refused(text: str) -> None:
+def test_malformed_field_selector_is_rejected(text: str) -> None:
     with pytest.raises(SelectorError, match="unable to parse field selector"):
         parse_fields(text)

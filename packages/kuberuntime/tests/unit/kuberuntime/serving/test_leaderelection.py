@@ -196,7 +196,7 @@ async def test_clean_stop_hands_the_lease_over_immediately() -> None:
     assert server.writes[-1] == ""
 
 
-async def test_isolated_leader_stops_before_another_starts() -> None:
+async def test_isolated_leader_stops_before_a_new_leader_starts() -> None:
     server, acting = LeaseServer(), dict[str, float]()
     first, second = (Candidate(name, server, acting) for name in ("first", "second"))
     tasks = [asyncio.create_task(first.run())]
@@ -282,7 +282,7 @@ async def test_leader_creates_the_lease_again_when_it_is_deleted() -> None:
     await asyncio.wait([task])
 
 
-def test_tenure_of_a_leader_ends_before_its_lease() -> None:
+def test_leadership_stops_before_the_lease_expires() -> None:
     slow = ElectionSettings(KEY, "me", lease_duration=137.0, renew_deadline=107.0, retry_period=26.0)
     assert (settings().tenure, slow.tenure) == (12.0, 122.0)
 

@@ -75,7 +75,7 @@ def test_tls_settings_are_applied_to_the_context() -> None:
     assert {name for name in names if not name.startswith("TLS_")} == {"ECDHE-ECDSA-AES128-GCM-SHA256"}
 
 
-def test_certificate_with_another_key_is_an_error() -> None:
+def test_certificate_with_a_different_key_is_an_error() -> None:
     with pytest.raises(ConfigError, match="do not match"):
         serving.server_context(SERVING.certificate + OTHER.key)
 
@@ -153,7 +153,7 @@ def write(directory: Path, certificate: bytes, key: bytes) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_renewed_pair_is_used_and_half_a_pair_is_not(tmp_path: Path) -> None:
+async def test_renewed_key_pair_is_used_only_when_complete(tmp_path: Path) -> None:
     readings, used = Readings(), list[bytes]()
 
     async def use(chain: bytes) -> None:

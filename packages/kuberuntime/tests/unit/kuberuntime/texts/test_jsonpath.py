@@ -31,7 +31,7 @@ def test_path_selects_values(path: str, expected: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("path", ["spec.replicas", ".spec[?(@.a>1)].b[", ".spec.list[len .a]"])
-def test_unsupported_syntax_is_refused(path: str) -> None:
+def test_unsupported_syntax_is_rejected(path: str) -> None:
     with pytest.raises(jsonpath.JSONPathError, match="is invalid"):
         jsonpath.path(path)
 

@@ -17,7 +17,7 @@ async def counted(cluster: NodelessCluster) -> tuple[int, bool]:
     return int(meta.status(lws).get("readyReplicas") or 0), meta.is_condition_true(lws, "Available")
 
 
-async def test_group_is_not_ready_when_its_record_is_refused(cluster: NodelessCluster) -> None:
+async def test_group_is_not_ready_when_its_record_is_rejected(cluster: NodelessCluster) -> None:
     inner = cluster.transport.request
 
     async def refuse(request: Request) -> Response:

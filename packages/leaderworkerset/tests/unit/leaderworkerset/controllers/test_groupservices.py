@@ -45,7 +45,7 @@ def unreachable(lws: JSONObject, leader: JSONObject, *existing: JSONObject) -> t
     ],
     ids=["none", "own", "headless", "selects the pods", "of a user", "of another owner"],
 )
-def test_service_of_another_owner_makes_a_group_unreachable(existing: list[JSONObject], expected: set[str]) -> None:
+def test_service_of_a_different_owner_makes_a_group_unreachable(existing: list[JSONObject], expected: set[str]) -> None:
     assert unreachable(LWS, LEADER, *existing) == (expected, 1)
 
 

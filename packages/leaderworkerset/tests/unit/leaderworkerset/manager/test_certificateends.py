@@ -17,7 +17,7 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 WORK = CertificateSubprocess(VirtualClock(), answer_here)
 
 
-async def test_metric_has_the_end_of_the_current_certificate() -> None:
+async def test_metric_has_the_expiry_of_the_current_certificate() -> None:
     """A renewed certificate replaces the metric of the previous certificate."""
     metrics = Metrics()
     ends = CertificateEnds(metrics, WORK)
@@ -30,7 +30,7 @@ async def test_metric_has_the_end_of_the_current_certificate() -> None:
         assert datetime.fromtimestamp(float(line.split()[-1]), UTC) == NOW + timedelta(days=days)
 
 
-async def test_unparsable_certificate_does_not_end_the_manager() -> None:
+async def test_unparsable_certificate_does_not_stop_the_manager() -> None:
     """OpenSSL serves such a certificate, but the error would stop the manager when the files are replaced."""
     metrics = Metrics()
     pair = certificates.issue(certificates.create_authority(NOW), ["web"], NOW)

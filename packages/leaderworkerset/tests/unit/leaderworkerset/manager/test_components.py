@@ -55,7 +55,7 @@ async def test_parts_start_in_order_drain_together_and_end_in_reverse() -> None:
     assert happened == ["a starts", "b starts", "a drains", "b drains", "b ends", "a ends"]
 
 
-def test_error_of_one_part_ends_all_without_draining() -> None:
+def test_error_in_one_component_stops_all_without_draining() -> None:
     happened: list[str] = []
     failing = Recorded("a", happened, error=ConfigError("the port is taken"))
 

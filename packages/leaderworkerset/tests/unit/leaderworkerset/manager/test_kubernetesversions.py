@@ -53,7 +53,7 @@ def test_differs_from_upstream_manager_ends_on_kubernetes_1_26() -> None:
 
 
 @pytest.mark.parametrize(("status", "body"), [(500, b"{}"), (200, b"<html>")], ids=["an error", "no JSON"])
-def test_unreadable_version_does_not_end_the_manager(status: int, body: bytes) -> None:
+def test_unreadable_version_does_not_stop_the_manager(status: int, body: bytes) -> None:
     assert [one["log_level"] for one in logged(status, body)] == ["debug"]
 
 

@@ -201,7 +201,7 @@ def test_fields_of_others_are_kept_when_drift_is_reverted() -> None:
     assert after["webhooks"][0]["failurePolicy"] == "Fail"
 
 
-def test_injection_of_another_issuer_is_removed() -> None:
+def test_injection_of_a_different_issuer_is_removed() -> None:
     """Two issuers of the same CA would overwrite each other (R-OP-22)."""
     kind, key = VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING
     live = installed(cluster())[kind, key]

@@ -139,7 +139,7 @@ def test_lease_times_follow_the_topology_when_readable(
 
 
 @pytest.mark.virtual_time
-async def test_operator_ends_when_a_file_changes(tmp_path: Path) -> None:
+async def test_operator_exits_when_a_file_changes(tmp_path: Path) -> None:
     """The option `--terminate-on-files` also applies to files that are created later (R-OP-9)."""
     file = tmp_path / "config"
 

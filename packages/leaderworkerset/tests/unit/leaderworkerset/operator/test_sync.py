@@ -166,7 +166,7 @@ def test_drift_that_another_writer_repeats_is_slowed_down() -> None:
     assert [(event.type, event.reason) for event in second.on_contention] == [("Warning", "FieldContention")]
 
 
-def test_recreated_object_owns_everything_by_its_new_uid() -> None:
+def test_owner_references_contain_the_uid_of_a_recreated_owner() -> None:
     """The owner reference contains the new UID (R-OP-31)."""
     before, after = cluster(), cluster()
     after["metadata"]["uid"] = "u-new"
@@ -273,7 +273,7 @@ def test_removed_state_deletes_the_operand_when_requested() -> None:
     assert sorted(names) == sorted(ORDER)
 
 
-def test_certificate_choice_removes_unused_objects() -> None:
+def test_internal_certificates_remove_cert_manager_objects() -> None:
     """No issuer remains. Unlike in the Go operator, each deletion causes an event (R-OP-14, R-OP-75)."""
     live = installed(cluster())
     again = plan(observed(cluster({CERTIFICATES: "internal"}), live))
@@ -387,7 +387,7 @@ def test_rejected_write_is_reported_in_the_status() -> None:
     assert "Degraded" not in found
 
 
-def test_definition_of_another_owner_is_adopted() -> None:
+def test_definition_of_a_different_owner_is_adopted() -> None:
     """No field of the existing CRD is read, and no conversion is set (R-OP-18, R-OP-82)."""
     for one in actions(plan(observed(cluster()))):
         if isinstance(one, Apply | Put) and one.resource == CUSTOM_RESOURCE_DEFINITIONS:

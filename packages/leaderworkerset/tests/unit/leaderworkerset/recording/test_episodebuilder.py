@@ -73,7 +73,7 @@ def test_first_rank_is_unknown_after_many_restarts() -> None:
     assert build(traces(*pods, record=record()), Mask()).first_rank is None
 
 
-def test_rank_that_ended_with_its_group_did_not_fail() -> None:
+def test_rank_stopped_with_its_group_has_not_failed() -> None:
     """The rank was deleted at second 4, and its container exited because of SIGTERM in the same second."""
     asked = pod(1, state=ended(143, 4))
     asked["metadata"] |= {"deletionTimestamp": "2026-11-25T08:59:34Z", "deletionGracePeriodSeconds": 30}
@@ -82,7 +82,7 @@ def test_rank_that_ended_with_its_group_did_not_fail() -> None:
     assert [one.reason for one in found.ranks[1].containers[0].ends] == ["stopped on request"]
 
 
-def test_failed_pod_is_first_when_no_end_is_known() -> None:
+def test_failed_pod_is_first_when_no_exit_time_is_known() -> None:
     pods = [pod(0), pod(1, state=ended(1, None))]
     assert build(traces(*pods, record=record()), Mask()).first_rank == 1
     found = build(traces(pod(0)), Mask())

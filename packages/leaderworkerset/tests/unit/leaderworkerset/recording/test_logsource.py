@@ -146,7 +146,7 @@ def test_deleted_pod_causes_no_request() -> None:
 
 
 @pytest.mark.parametrize("nodes", [1, 64])
-def test_slow_logs_do_not_delay_those_of_another_namespace(nodes: int) -> None:
+def test_slow_logs_do_not_delay_logs_of_other_namespaces(nodes: int) -> None:
     async def scenario() -> None:
         loop, logs = asyncio.get_running_loop(), ApiLogs(Client(Kubelet(slow="noisy")))
         noisy = [pod(f"web-{number}", namespace="noisy", node=f"node-{number % nodes}") for number in range(64)]

@@ -156,7 +156,7 @@ async def test_recreation_of_a_deleted_leader_is_an_episode(
             assert [one.number for one in await house.until(lambda found: len(found) == 2)] == [1, 2]
 
 
-async def test_overwritten_record_is_its_own_episode(
+async def test_overwritten_record_remains_a_separate_episode(
     tmp_path: Path,
 ) -> None:
     async with furnished(tmp_path) as house:

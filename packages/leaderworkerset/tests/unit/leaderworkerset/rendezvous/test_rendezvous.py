@@ -128,7 +128,7 @@ def test_invalid_dns_name_does_not_exist() -> None:
     assert result.returncode == FailureReason.NO_NAME, result.stderr
 
 
-def test_hanging_lookup_ends_at_the_deadline(tmp_path: Path) -> None:
+def test_hanging_lookup_fails_at_the_deadline(tmp_path: Path) -> None:
     """`sitecustomize`, which Python imports on start, makes lookups hang as if there were no response."""
     (tmp_path / "sitecustomize.py").write_text(
         "import socket, time\nsocket.getaddrinfo = lambda *_: time.sleep(1000)\n"

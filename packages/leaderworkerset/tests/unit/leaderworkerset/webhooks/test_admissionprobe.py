@@ -33,7 +33,7 @@ async def test_obstacle_is_named_when_webhooks_are_not_reached(answered: Respons
     assert ("dryRun", "All") in server.requests[0].query
 
 
-async def test_wait_ends_when_webhooks_are_reached() -> None:
+async def test_wait_completes_when_webhooks_are_reachable() -> None:
     server = ScriptedTransport(NOT_CALLED, NOT_CALLED, ADMITTED)
     await admissionprobe.until_reached(Client(server), "lws-system", 60.0)
     assert len(server.requests) == 3

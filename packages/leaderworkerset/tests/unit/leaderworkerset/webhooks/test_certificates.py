@@ -139,7 +139,7 @@ def test_changed_key_does_not_match() -> None:
 
 
 @pytest.mark.parametrize("field", ["p", "q", "d", "dmp1", "dmq1", "iqmp"])
-def test_damaged_key_never_ends_the_program(field: str) -> None:
+def test_damaged_key_never_terminates_the_process(field: str) -> None:
     good = rsa_authority()
     changes: list[Callable[[int], int]] = [lambda n: n - 1, lambda n: n + 2, lambda _: 0, lambda _: 1]
     for change in changes:

@@ -40,7 +40,7 @@ def group_in(response: JSONObject) -> Any:
     return name
 
 
-def test_each_admission_gives_a_leader_another_group() -> None:
+def test_each_admission_assigns_a_leader_to_a_different_group() -> None:
     """A recreated pod never joins the terminating group (R-KQ-147)."""
     answers = [ask(handlers.MUTATE_POD, LEADER, lambda: ["native"], uid) for uid in ("a", "a", "b")]
 

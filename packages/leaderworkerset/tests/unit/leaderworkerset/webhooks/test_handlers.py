@@ -199,7 +199,7 @@ def test_pod_of_a_group_is_patched_before_its_own_variables() -> None:
     assert names == ["LWS_LEADER_ADDRESS", "LWS_GROUP_SIZE", "LWS_WORKER_INDEX", "LWS_GROUP_INDEX", "X"]
 
 
-def test_pod_of_another_owner_is_allowed() -> None:
+def test_pod_of_a_different_owner_is_allowed() -> None:
     """Test environments send all pods to the webhook (R-WHC-1)."""
     assert ask(handlers.MUTATE_POD, {"metadata": {"name": "web"}, "spec": {"containers": []}})["allowed"]
 

@@ -111,7 +111,7 @@ def test_deep_managed_fields_do_not_affect_a_review(levels: int) -> None:
 
 
 @pytest.mark.parametrize("levels", [150, 5000])
-def test_object_that_is_too_deep_is_refused_with_the_uid(levels: int) -> None:
+def test_object_that_is_too_deep_is_rejected_with_the_uid(levels: int) -> None:
     found = response(review.answer(body(object={"metadata": {}, "spec": nested(levels)}), lambda asked: asked.object))
     assert found["uid"] == "u-1"
     assert found["status"]["code"] == 400

@@ -108,7 +108,7 @@ async def test_annotations_of_kubectl_may_be_as_deep(api: Api, less_stack: None)
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 9_000, 200_000])
 @pytest.mark.parametrize("media", ["json", "merge-patch+json", "json-patch+json", "apply-patch+yaml"])
-def test_deeper_object_is_refused(media: str, depth: int) -> None:
+def test_deeper_object_is_rejected(media: str, depth: int) -> None:
     body = b'{"metadata":{"name":"settings"},"data":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
 
     async def scenario(api: Api) -> None:
@@ -169,7 +169,7 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
     ids=["billion laughs", "deep", "recursive", "key"],
 )
 @pytest.mark.parametrize("media", ["application/yaml", "application/apply-patch+yaml"])
-async def test_yaml_bomb_is_refused(api: Api, media: str, text: str, problem: str) -> None:
+async def test_yaml_bomb_is_rejected(api: Api, media: str, text: str, problem: str) -> None:
     method, path = ("POST", CONFIG_MAPS) if media == "application/yaml" else ("PATCH", f"{CONFIG_MAPS}/settings")
     answer = await api.send(method, path, text.encode(), headers={"content-type": media}, fieldManager="a")
     assert answer.refusal == (400, "BadRequest", f"error converting YAML to JSON: yaml: {problem}")

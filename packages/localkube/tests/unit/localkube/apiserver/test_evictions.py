@@ -80,7 +80,7 @@ async def test_evicted_pod_has_the_condition_of_a_disruption(api: Api) -> None:
         ),
     ],
 )
-async def test_refused_eviction_states_the_reason(api: Api, status: dict[str, Any], why: str) -> None:
+async def test_rejected_eviction_states_the_reason(api: Api, status: dict[str, Any], why: str) -> None:
     await create_pod(api)
     await create_budget(api, status)
     refused = await evict(api)

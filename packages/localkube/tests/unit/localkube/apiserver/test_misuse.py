@@ -31,7 +31,7 @@ def properties(**fields: Any) -> dict[str, Any]:
     ],
     ids=str,
 )  # fmt: skip
-async def test_schemas_with_wrong_types_are_refused(api: Api, schema: Any) -> None:
+async def test_schemas_with_wrong_types_are_rejected(api: Api, schema: Any) -> None:
     answer = await api.create(CRDS, crd(schema))
     assert answer.refusal[:2] == (400, "BadRequest")
     assert "cannot be handled as a CustomResourceDefinition" in answer["message"]
@@ -41,7 +41,7 @@ async def test_schemas_with_wrong_types_are_refused(api: Api, schema: Any) -> No
     "selector", [{"matchLabels": {"a": "::"}}, {"matchExpressions": [{"key": "", "operator": "x"}]}], ids=str
 )
 @pytest.mark.parametrize("field", ["objectSelector", "namespaceSelector"])
-async def test_webhook_with_an_invalid_selector_is_refused(api: Api, field: str, selector: Any) -> None:
+async def test_webhook_with_an_invalid_selector_is_rejected(api: Api, field: str, selector: Any) -> None:
     answer = await api.create(HOOKS, {"metadata": {"name": "one"}, "webhooks": [WEBHOOKS[0] | {field: selector}]})
     assert answer.refusal[:2] == (422, "Invalid")
     assert f"webhooks[0].{field}" in answer["message"]

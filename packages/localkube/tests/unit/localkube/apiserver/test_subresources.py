@@ -20,7 +20,7 @@ from tests.unit.localkube.apiserver.harness import PODS, Api, pod
     ],
     ids=["of the whole pod", "with a restart"],
 )
-async def test_unsupported_resize_is_refused_with_its_field(
+async def test_unsupported_resize_is_rejected_with_its_field(
     api: Api, spec: dict[str, object], field: str, why: str
 ) -> None:
     """packages/localkube/tests/conformance/test_resizes.py compares other errors with kube-apiserver."""
@@ -61,5 +61,5 @@ async def test_unsupported_resize_is_refused_with_its_field(
     ],
     ids=["resource", "group", "subresource", "no namespace", "cluster-scoped", "method", "proxy", "path", "version"],
 )
-async def test_unserved_path_is_refused(api: Api, method: str, path: str, refusal: tuple[int, str, str]) -> None:
+async def test_unserved_path_is_rejected(api: Api, method: str, path: str, refusal: tuple[int, str, str]) -> None:
     assert (await api.send(method, path)).refusal == refusal

@@ -74,7 +74,7 @@ async def test_killed_container_restarts_and_a_pod_without_is_named() -> None:
                 await begin(client, "kill", f"default/{name}")
 
 
-async def test_unsupported_fault_is_refused_without_effect() -> None:
+async def test_unsupported_fault_is_rejected_without_effect() -> None:
     async with temporary("modelled pods") as cluster:
         client = cluster.client()
         await client.create(PODS, pod("a"))

@@ -65,7 +65,7 @@ async def ask(keeper: FaultManager, method: str, path: str = "", body: object = 
     return response.status, json.loads(response.body)
 
 
-def test_each_fault_ends_at_its_own_deadline() -> None:
+def test_each_fault_expires_at_its_own_deadline() -> None:
     async def scenario(keeper: FaultManager, effect: Noting) -> None:
         await keeper.begin(stop("slow", 30))
         await keeper.begin(stop("fast", 10))
@@ -120,7 +120,7 @@ def test_requests_begin_list_and_undo_faults() -> None:
     keeping(scenario)
 
 
-def test_refused_fault_states_the_reason() -> None:
+def test_rejected_fault_states_the_reason() -> None:
     async def scenario(keeper: FaultManager, _: Noting) -> None:
         status, refused = await ask(keeper, "POST", body={"kind": "stop", "seconds": 1, "targets": ["default/nobody"]})
         assert (status, refused["message"]) == (400, "pod default/nobody does not exist")

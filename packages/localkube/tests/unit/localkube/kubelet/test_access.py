@@ -190,7 +190,7 @@ async def test_missing_pod_is_unreachable(tmp_path: Path) -> None:
             await it.kubelet.dial({**pod(), "metadata": {"name": "web-0", "uid": "no"}}, 80)
 
 
-async def test_broken_pod_worker_refuses_requests(tmp_path: Path) -> None:
+async def test_broken_pod_worker_rejects_requests(tmp_path: Path) -> None:
     """The pod is retried after ten seconds. None of its containers runs before."""
     starts = iter(range(3))
 

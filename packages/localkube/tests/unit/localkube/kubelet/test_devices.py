@@ -67,7 +67,7 @@ async def test_init_container_releases_its_devices(tmp_path: Path) -> None:
         assert deviceallocations.recorded(await it.ready()) == {"init": ["GPU-0", "GPU-1"], "main": ["GPU-0", "GPU-1"]}
 
 
-async def test_pod_waits_while_a_process_of_another_pod_lives(tmp_path: Path) -> None:
+async def test_pod_waits_while_a_process_of_a_different_pod_lives(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path)) as it:
         await it.create(pod(with_gpus(2)))
         first = await it.ready()
@@ -87,7 +87,7 @@ async def test_pod_waits_while_a_process_of_another_pod_lives(tmp_path: Path) ->
         assert seen(it) == {"main": "GPU-0"}
 
 
-async def test_ended_pod_releases_its_devices(tmp_path: Path) -> None:
+async def test_terminated_pod_releases_its_devices(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path, 1, script=lambda _: Program(exits=(1, Exit(0))))) as it:
         for name in ("web-0", "web-1"):
             await it.create(pod(with_gpus(1), name=name, restartPolicy="Never"))

@@ -113,7 +113,7 @@ async def test_published_unready_pods_can_be_resolved(tmp_path: Path) -> None:
         assert "10.88.0.3" not in (tmp_path / "hosts" / "default" / "hosts").read_text()
 
 
-async def test_refused_start_counts_as_a_crash(tmp_path: Path) -> None:
+async def test_rejected_start_counts_as_a_crash(tmp_path: Path) -> None:
     refused = Program(start_error="exec: permission denied")
     async with cluster(Machine(directory=tmp_path, script=lambda _: refused)) as it:
         await it.create(pod())
@@ -126,7 +126,7 @@ async def test_refused_start_counts_as_a_crash(tmp_path: Path) -> None:
         )
 
 
-async def test_refused_sandbox_is_reported_and_retried(tmp_path: Path) -> None:
+async def test_rejected_sandbox_is_reported_and_retried(tmp_path: Path) -> None:
     async with cluster(Machine(directory=tmp_path)) as it:
         created = await it.create(pod(initContainers=[container("init")]))
         await it.until(lambda found: "running" in status_of(found, "init")["state"])

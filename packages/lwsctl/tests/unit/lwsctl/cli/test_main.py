@@ -70,7 +70,7 @@ main()
 
 @pytest.mark.parametrize("interrupts", ["handled", "ignored"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_command_cleans_up_when_a_signal_ends_it(number: signal.Signals, interrupts: str) -> None:
+def test_command_cleans_up_when_a_signal_stops_it(number: signal.Signals, interrupts: str) -> None:
     """A script in the background ignores SIGINT."""
     words = [sys.executable, "-c", UNDOING, interrupts]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:

@@ -106,5 +106,5 @@ def test_pod_name_gets_the_path_of_its_rank(pod: Response, more: str) -> None:
     assert not_found("api-0-1", named("api"), there([]), pod).endswith(f"(existing: api){more}")
 
 
-def test_name_of_another_kind_gets_the_command_that_lists_it() -> None:
+def test_name_of_a_different_kind_gets_the_command_that_lists_it() -> None:
     assert not_found("nodes", named("api"), there([])).endswith("(existing: api); use `lws nodes` to list nodes")

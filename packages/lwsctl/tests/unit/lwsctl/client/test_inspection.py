@@ -66,6 +66,6 @@ def test_command_returns_its_code_and_output() -> None:
     ]
 
 
-def test_command_without_an_end_raises_an_error() -> None:
+def test_command_without_an_exit_status_raises_an_error() -> None:
     with pytest.raises(ConnectionFailedError, match="web-0: the connection was closed before the command exited"):
         executed([(channels.STDOUT, b"half")])

@@ -139,7 +139,7 @@ async def test_user_without_permissions_is_logged_out() -> None:
     assert await visitors.find([*cookie, *cookie]) is None
 
 
-async def test_session_ends_after_eight_hours() -> None:
+async def test_session_expires_after_eight_hours() -> None:
     clock = FakeClock()
     visitors = visitors_of(Tokens(), clock)
     cookie = [f"lws-dashboard={await visitors.enter('token-of-ann')}"]
@@ -158,7 +158,7 @@ async def test_many_logins_of_one_user_lock_nobody_out() -> None:
     assert await visitors.find([f"lws-dashboard={first}"]) is not None
 
 
-async def test_many_users_end_the_oldest_session_of_the_busiest() -> None:
+async def test_session_limit_closes_the_oldest_of_the_busiest_user() -> None:
     tokens = Tokens()
     tokens.users |= {f"token-{number}": f"user-{number}" for number in range(MOST_SESSIONS)}
     visitors = visitors_of(tokens, FakeClock())
@@ -169,7 +169,7 @@ async def test_many_users_end_the_oldest_session_of_the_busiest() -> None:
     assert await visitors.find([f"lws-dashboard={second}"]) is not None
 
 
-async def test_logout_ends_the_session() -> None:
+async def test_logout_closes_the_session() -> None:
     async with open_house(tokens=Tokens()) as house, browser(house, "token-of-ann") as session:
         assert 'href="/login"' in await house.text(session)
         assert 'action="/logout"' in await house.text(session, "login")

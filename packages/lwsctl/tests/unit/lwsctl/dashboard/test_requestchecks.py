@@ -38,18 +38,18 @@ def test_browser_with_the_cookie_is_admitted(host: str, sites: list[str]) -> Non
         [HOST, HOST],
     ],
 )
-def test_foreign_host_name_is_refused(hosts: list[str]) -> None:
+def test_foreign_host_name_is_rejected(hosts: list[str]) -> None:
     """With DNS rebinding, a page of evil.example requests its own host name, which now resolves to 127.0.0.1."""
     assert gate().refusal(replace(GOOD, hosts=hosts)) is Rejection.HOST
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "", f"https://{HOST}", "http://127.0.0.1:9999"])
-def test_foreign_origin_is_refused_with_a_valid_cookie(origin: str) -> None:
+def test_foreign_origin_is_rejected_with_a_valid_cookie(origin: str) -> None:
     assert gate(allows_actions=True).refusal(replace(ACTION, origins=[origin])) is Rejection.ORIGIN
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "", "x"])
-def test_page_of_another_local_port_is_refused(site: str) -> None:
+def test_page_of_a_different_local_port_is_rejected(site: str) -> None:
     assert gate().refusal(replace(GOOD, sites=[site])) is Rejection.ORIGIN
 
 
@@ -66,7 +66,7 @@ def test_page_of_another_local_port_is_refused(site: str) -> None:
         [f"{COOKIE}=cookie", f"{COOKIE}=cookie"],
     ],
 )
-def test_request_without_the_cookie_is_refused(cookies: list[str]) -> None:
+def test_request_without_the_cookie_is_rejected(cookies: list[str]) -> None:
     assert gate().refusal(replace(GOOD, cookies=cookies)) is Rejection.STRANGER
 
 
@@ -86,15 +86,15 @@ def test_link_needs_no_cookie_and_the_correct_host() -> None:
 
 
 @pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "get"])
-def test_other_methods_are_refused(method: str) -> None:
+def test_other_methods_are_rejected(method: str) -> None:
     assert gate().refusal(replace(GOOD, method=method)) is Rejection.METHOD
 
 
-def test_long_addresses_are_refused() -> None:
+def test_long_addresses_are_rejected() -> None:
     assert gate().refusal(replace(GOOD, path="/p/" + "x" * 5000)) is Rejection.ADDRESS
 
 
-def test_actions_are_refused_unless_enabled() -> None:
+def test_actions_are_rejected_unless_enabled() -> None:
     assert gate().refusal(ACTION) is Rejection.READ_ONLY
     assert gate(allows_actions=True).refusal(ACTION) is None
 

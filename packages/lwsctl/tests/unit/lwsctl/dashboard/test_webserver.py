@@ -458,7 +458,7 @@ async def test_action_runs_after_its_dry_run_is_confirmed() -> None:
         assert len(house.runner.calls) == 3
 
 
-async def test_actions_are_not_offered_and_refused_when_disabled() -> None:
+async def test_actions_are_not_offered_and_rejected_when_disabled() -> None:
     async with open_house() as house, house.browser() as session:
         assert "data-verb" not in await house.text(session, "sets/default/web", status=404)
         own = {"Origin": f"http://127.0.0.1:{house.dashboard.port}", ACTION_HEADER: house.dashboard.secrets.action}

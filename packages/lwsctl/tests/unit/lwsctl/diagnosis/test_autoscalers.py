@@ -149,7 +149,7 @@ def test_long_pull_shows_its_duration_and_the_last_one() -> None:
     assert told(situation, 1800).verdict is Verdict.STUCK
 
 
-def test_pull_that_ended_is_no_cause() -> None:
+def test_completed_pull_is_not_a_cause() -> None:
     events = [
         normal("Pulling", 'Pulling image "a:1"', seconds=500),
         normal("Pulled", 'Successfully pulled image "a:1" in 2s (2s including waiting).', seconds=480),

@@ -26,7 +26,7 @@ def told(situation: Observed) -> Diagnosis:
     return diagnose(situation, Selection("web"))
 
 
-def test_refused_devices_are_named_after_the_pod_was_replaced() -> None:
+def test_rejected_devices_are_named_after_the_pod_was_replaced() -> None:
     found = told(refused_by_kubelet("UnexpectedAdmissionError", DEVICES))
     assert (found.code, found.verdict) == ("LWS-E110", "progressing")
     text = "the kubelet of node node-7 rejected pod web-0 (UnexpectedAdmissionError): it requests 8 nvidia.com/gpu, but only 6 are available on the node"
@@ -158,7 +158,7 @@ def test_provisioning_request_of_kueue_is_progress_while_pending(state: str, ver
         ("Disrupted", "Deleting the pod to accommodate the terminationTime of the node", "karpenter"),
     ],
 )
-def test_end_by_an_autoscaler_is_named_with_the_recreation(reason: str, message: str, component: str) -> None:
+def test_termination_by_an_autoscaler_is_reported_as_the_cause(reason: str, message: str, component: str) -> None:
     removed: JSONObject = normal(reason, message, component=component, name="web-0-1")
     removed["involvedObject"]["uid"] = "former"
     found = told(recreated([pod(made=5)], objects={CORE_EVENTS: [removed]}))

@@ -181,7 +181,7 @@ def test_terminating_statefulset_is_not_a_controller_problem() -> None:
         ([pod(made=5), pod(0, 1, made=5)], "2 ranks are starting: Pending"),
     ],
 )
-def test_rank_that_ends_is_not_called_starting(pods: list[JSONObject], sentence: str) -> None:
+def test_terminating_rank_is_not_reported_as_starting(pods: list[JSONObject], sentence: str) -> None:
     found = told(observed(pods, of=lws(1, len(pods))))
     assert (found.code, found.sentence) == ("LWS-E091", sentence)
 

@@ -34,7 +34,7 @@ def test_old_crash_does_not_explain_an_unready_rank() -> None:
     assert told(situation).code != "LWS-E071"
 
 
-def test_run_that_ended_with_its_node_is_not_a_crash() -> None:
+def test_run_stopped_with_its_node_is_not_a_crash() -> None:
     """A kubelet that recreates containers after its own restart does not count restarts."""
     situation = running(container(last=ended(137, 30, "ClusterRestarted"), restarts=0, running={"startedAt": ago(20)}))
     assert told(situation).code != "LWS-E071"
@@ -195,7 +195,7 @@ REFUSED_PROBES = {
 
 
 @pytest.mark.parametrize(("message", "said"), REFUSED_PROBES.items())
-def test_refused_probe_port_is_compared_with_declared_ports(message: str, said: str) -> None:
+def test_rejected_probe_port_is_compared_with_declared_ports(message: str, said: str) -> None:
     situation = running(
         container(running={"startedAt": ago(100)}),
         events=[("Unhealthy", f"Readiness probe failed: {message}")],
@@ -267,7 +267,7 @@ def test_kill_is_likely_while_the_kubelet_writes_no_events(
     assert told(observed([leader, ready(0, 1)], {CORE_EVENTS: events})).code == cause
 
 
-def test_refused_liveness_probe_is_compared_with_the_ports() -> None:
+def test_rejected_liveness_probe_is_compared_with_the_ports() -> None:
     message = "Liveness probe failed: http://10.88.1.10:8080/: Connection refused"
     events = [("Unhealthy", f"{message}; the pod listens on no port"), ("Killing", KILLED)]
     spec = {"containers": [{"name": "main", "ports": [{"containerPort": 8000}]}]}
@@ -391,7 +391,7 @@ def test_explain_names_a_drain_when_a_pod_was_evicted(due: float) -> None:
     assert "web-0-1 was evicted, for example by a node drain; the group starts on other nodes" in found.evidence
 
 
-def test_record_of_another_rank_does_not_explain_a_rank() -> None:
+def test_record_of_a_different_rank_does_not_explain_a_rank() -> None:
     situation = recreated([pod(made=1), pod(0, 1, made=1)], failure="main: exit code 3")
     assert told(situation, "web/0/1").subject == told(situation, "web/0").subject
     assert told(replace(situation, rank=0)).code == "LWS-E081"

@@ -33,7 +33,7 @@ def test_unready_pod_is_listed_before_the_most_restarted_one() -> None:
     assert "pod web-0 restarted all its containers in place 5 times (and 1 more pod)" in told
 
 
-def test_container_that_its_pod_ended_has_not_failed() -> None:
+def test_container_stopped_with_its_pod_has_not_failed() -> None:
     pod = noted(f"2={ago(12)}")
     assert list(terminations.of_pod(pod, NOW)) == []
     assert list(outcome.failed_ends(pod)) == []

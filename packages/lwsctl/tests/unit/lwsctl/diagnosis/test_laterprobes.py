@@ -54,7 +54,7 @@ def test_probe_that_is_due_is_not_a_cause() -> None:
     assert told(observed([waiting(seconds=901, readinessProbe=LATER), ready(0, 1)])).code == "LWS-E082"
 
 
-def test_failing_probe_of_another_rank_is_the_cause() -> None:
+def test_failing_probe_of_a_different_rank_is_the_cause() -> None:
     failing = event("Pod", "web-0-1", "Unhealthy", "Readiness probe failed: connection refused")
     pods = [waiting(readinessProbe=LATER), waiting(1, readinessProbe={"httpGet": {"port": 1}})]
     assert told(observed(pods, {CORE_EVENTS: [failing]})).code == "LWS-E073"

@@ -58,7 +58,7 @@ def test_webhook_of_a_running_manager_is_not_reached() -> None:
     assert (told.code, told.steps[0]) == ("LWS-E008", "lws doctor")
 
 
-def test_webhook_of_another_product_is_not_the_managers() -> None:
+def test_webhook_of_a_different_product_is_not_the_managers() -> None:
     """Kueue's pod webhook has the same name."""
     told = refused("kueue-webhook-service", deployment(0))
     assert told.code == "LWS-E008"

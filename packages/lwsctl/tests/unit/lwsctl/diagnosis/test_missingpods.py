@@ -45,7 +45,7 @@ def test_rollout_names_the_ranks_that_it_waits_for() -> None:
     assert cause(observed([ready(), going], of=of)).evidence == ("web-1: Terminating: ending",)
 
 
-def test_refused_pods_have_their_own_cause() -> None:
+def test_rejected_pods_have_their_own_cause() -> None:
     message = 'create Pod web-1-1 in StatefulSet web-1 failed error: pods "web-1-1" is forbidden: no luck today'
     refusal = event("StatefulSet", "web-1", "FailedCreate", message)
     situation = missing_workers()

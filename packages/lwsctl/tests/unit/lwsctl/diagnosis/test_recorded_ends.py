@@ -55,7 +55,7 @@ def failed_pod(status: JSONObject, **metadata: str) -> JSONObject:
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize(("reason", "message", "code", "step"), [row for row in MESSAGES if row[0] == RUN])
-def test_refused_start_keeps_its_cause_after_a_recreation(
+def test_rejected_start_keeps_its_cause_after_a_recreation(
     reason: str, message: str, code: str, step: str, phase: str
 ) -> None:
     assert reason == RUN
@@ -166,7 +166,7 @@ def test_slow_end_names_grace_period_and_end() -> None:
 
 
 @pytest.mark.parametrize(("late", "is_stuck"), [(20, False), (31, True)])
-def test_loaded_node_may_end_a_pod_later(late: float, is_stuck: bool) -> None:
+def test_overloaded_node_can_terminate_a_pod_later(late: float, is_stuck: bool) -> None:
     ending = placed(metadata={"deletionTimestamp": ago(late), "deletionGracePeriodSeconds": 2})
     assert (told(observed([ending, ready(0, 1)])).code == "LWS-E053") is is_stuck
 

@@ -60,7 +60,7 @@ def test_roles_are_counted_over_slices_and_revisions() -> None:
     assert leaderworkersets([shown, part("x", 1)])[-1].name == "split-0-new-x"
 
 
-def test_parts_of_another_owner_are_omitted() -> None:
+def test_parts_of_a_different_owner_are_omitted() -> None:
     foreign = part("prefill", 2)
     foreign.object["metadata"]["ownerReferences"][0]["uid"] = "another"
     assert seen(foreign).parts == ()

@@ -16,7 +16,7 @@ from lwsctl.observation.conditionwatch import LONGEST_PAUSE, Supplement, followi
 pytestmark = pytest.mark.virtual_time
 
 
-async def test_forbidden_watch_ends_with_its_error() -> None:
+async def test_forbidden_watch_fails_with_its_error() -> None:
     server = SmallServer()
     server.refuse = lambda _: failure(403, "Forbidden", "cannot watch pods")
     with pytest.raises(ExceptionGroup) as raised:
@@ -39,7 +39,7 @@ async def test_forbidden_supplementary_watch_is_omitted() -> None:
 
 
 @pytest.mark.parametrize("status", [None, 401, 403], ids=["known", "unauthorized", "forbidden"])
-async def test_wait_begins_when_needed_objects_are_known_or_refused(status: int | None) -> None:
+async def test_wait_begins_when_needed_objects_are_known_or_rejected(status: int | None) -> None:
     records = SmallServer()
     records.put("web-0-recreations")
     if status is not None:

@@ -273,7 +273,7 @@ async def test_a_log_is_requested_again_when_its_container_runs() -> None:
     assert await ended(kubelet, informers) == (1, [])
 
 
-async def test_a_log_read_to_its_end_is_not_lost_when_it_is_removed() -> None:
+async def test_completely_read_log_is_available_after_its_removal() -> None:
     informers = Informers(Store(pod()))
     kubelet = Kubelet([([1], "ends"), ([], "lost")])
     kubelet.before_end = lambda: None if kubelet.scripts else informers.put(pod(running=False))

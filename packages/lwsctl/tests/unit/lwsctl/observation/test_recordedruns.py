@@ -53,7 +53,7 @@ def test_recorded_run_is_judged_from_its_episode(failure: str) -> None:
     [episode(1, (ERROR,), code=3), episode(1, (ERROR,), pod="web-0"), episode(1)],
     ids=["another exit code", "another pod", "no log"],
 )
-def test_episode_of_another_run_is_not_evidence(other: Episode) -> None:
+def test_episode_of_a_different_run_is_not_evidence(other: Episode) -> None:
     plain = told(recreated([], failure="main: exit code 1, Error"))
     assert with_episodes(plain, [other]) == plain
 

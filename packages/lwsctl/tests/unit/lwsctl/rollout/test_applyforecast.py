@@ -252,7 +252,7 @@ def test_manifest_is_merged_over_the_snapshot() -> None:
     assert meta.spec(snapshots.overlay(None, OLD)) == meta.spec(OLD)
 
 
-def test_list_of_another_length_is_taken_from_the_manifest() -> None:
+def test_list_of_a_different_length_is_taken_from_the_manifest() -> None:
     both = [{"name": "main", "image": "app:1"}, {"name": "side", "image": "app:1"}]
     manifest = builders.leaderworkerset_object(template={"workerTemplate": {"spec": {"containers": both}}})
     template = meta.spec(snapshots.overlay(OLD, manifest))["leaderWorkerTemplate"]

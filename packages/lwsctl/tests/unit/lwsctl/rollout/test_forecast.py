@@ -126,7 +126,7 @@ def test_forecast_of_no_groups_is_empty() -> None:
     partition=st.integers(0, 14),
     rolls=st.booleans(),
 )
-def test_every_rollout_ends_within_its_bounds(
+def test_every_rollout_completes_within_its_bounds(
     replicas: int, before: int, unavailable: int, surge: int, partition: int, *, rolls: bool
 ) -> None:
     surge = min(surge, replicas)

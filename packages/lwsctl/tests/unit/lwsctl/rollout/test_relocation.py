@@ -174,7 +174,7 @@ SIZES = st.lists(st.integers(1, 4), min_size=2, max_size=4)
 @given(
     sizes=SIZES, used=st.lists(st.integers(0, 4), min_size=4, max_size=4), cpu=st.integers(1, 3), selects=st.booleans()
 )
-def test_group_that_the_scheduler_places_is_never_refused(
+def test_group_that_the_scheduler_places_is_never_rejected(
     sizes: list[int], used: list[int], cpu: int, *, selects: bool
 ) -> None:
     """The embedded scheduler, which is compared with kube-scheduler, evaluates all pods of the group."""

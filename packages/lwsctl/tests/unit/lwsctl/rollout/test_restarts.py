@@ -54,7 +54,7 @@ def test_unready_groups_restart_at_no_cost() -> None:
     assert pods(turn) == ["web-1", "web-0"]
 
 
-def test_restart_ends_when_all_groups_are_back() -> None:
+def test_restart_completes_when_all_groups_are_ready() -> None:
     assert restarts.turn(groups(uids="XY"), {0: "a", 1: "b"}, 1) == restarts.RestartStep((), ())
 
 

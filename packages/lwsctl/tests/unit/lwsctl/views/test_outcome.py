@@ -67,6 +67,6 @@ def test_end_without_a_container_id_is_identified_by_its_time() -> None:
     assert failures.verdict([view(rank(0, {"name": "main", "lastState": end}))]) is not None
 
 
-def test_rank_that_ended_with_its_group_did_not_fail() -> None:
+def test_rank_stopped_with_its_group_has_not_failed() -> None:
     deleted = rank(0, {"name": "main", "state": ended(143)}, deletionTimestamp="2026-01-01T00:00:00Z")
     assert Failures(limit=0).verdict([view(deleted)]) is None

@@ -122,7 +122,7 @@ def test_same_rank_explains_the_others_in_every_view(sick: JSONObject, said: str
     ("counted", "said"),
     [(1, ""), (0, "the status of web is outdated: according to its pods, 1 group is ready")],
 )
-def test_status_with_another_ready_count_is_behind_its_pods(counted: int, said: str) -> None:
+def test_status_with_a_different_ready_count_is_behind_its_pods(counted: int, said: str) -> None:
     pods = [builders.ready(), builders.ready(0, 1), placed(1), placed(1, 1)]
     assert behind(observed(pods, of=lws(2, 2, status={"readyReplicas": counted})).view) == said
 
@@ -136,7 +136,7 @@ def test_status_with_another_ready_count_is_behind_its_pods(counted: int, said: 
         (12, "the status of big is outdated: according to its pods, the revisions have 27 and 473 groups"),
     ],
 )
-def test_status_with_another_updated_count_is_behind_its_pods(up_to_date: int, said: str) -> None:
+def test_status_with_a_different_updated_count_is_behind_its_pods(up_to_date: int, said: str) -> None:
     leader = Rank(group=0, index=0, pod="big-0", state="Running", is_ready=True)
     groups = tuple(Group(index=at, ranks=(leader,), revision="new" if at < 27 else "old") for at in range(500))
     rolling = {"status": {"conditions": [{"type": "UpdateInProgress", "status": "True"}]}}

@@ -46,7 +46,7 @@ def test_unreadable_scalar_error_states_the_reason(kind: type[Scalar], value: An
     assert message in str(caught.value)
 
 
-def test_non_scalar_values_are_refused() -> None:
+def test_non_scalar_values_are_rejected() -> None:
     with pytest.raises(TypeError, match="object is not a scalar of JSON"):
         scalars.encode(object())
 

@@ -175,7 +175,7 @@ def test_set_conditions_follow_the_ends_of_groups(ends: tuple[GroupEnd | None, .
     assert [group.end for group in facts] == [*ends]
 
 
-def test_unknown_end_is_ignored() -> None:
+def test_unknown_exit_is_ignored() -> None:
     strange = LEADER | {"metadata": LEADER["metadata"] | {"annotations": {labels.GROUP_ENDED: "whatever"}}}
     assert groupname.end_of(strange) is None
     assert not groupname.is_over(strange)

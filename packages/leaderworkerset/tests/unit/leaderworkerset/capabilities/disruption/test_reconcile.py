@@ -93,7 +93,7 @@ def test_open_budget_records_an_event_when_a_group_must_leave() -> None:
     assert [event.reason for event in wanted.on_success] == ["GroupMayBeEvicted"]
 
 
-def test_open_budget_is_closed_when_another_group_must_leave() -> None:
+def test_open_budget_is_closed_when_a_second_group_must_move() -> None:
     obj = lws()
     budgets = [stored(obj, "0", least=0), stored(obj, "1")]
     assert told(plan(obj, [leader("0"), leader("1")], budgets, wanted=["1"])) == ["set web-0 2"]

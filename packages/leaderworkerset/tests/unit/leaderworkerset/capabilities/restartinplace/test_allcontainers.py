@@ -65,7 +65,7 @@ def test_restart_in_place_is_a_failure_without_the_annotation() -> None:
 
 
 @pytest.mark.parametrize("note", ["1", f"1={at(-500)}"], ids=["was ready", "is not ready"])
-def test_noted_restart_stays_excused_without_the_annotation(note: str) -> None:
+def test_recorded_restart_is_expected_without_the_annotation(note: str) -> None:
     """Otherwise, all groups with such pods would be recreated when the annotation is removed."""
     without = builders.leaderworkerset_object()
     assert not recreates(reconcile(group(restarted(note=note), obj=without)))

@@ -43,7 +43,7 @@ def test_workers_of_a_deleted_set_end_by_their_own_annotation() -> None:
 
 
 @pytest.mark.parametrize("text", ["Default", "parallel", ""])
-def test_workers_end_after_their_leader_by_default(text: str) -> None:
+def test_workers_terminate_after_their_leader_by_default(text: str) -> None:
     """Each value except Parallel selects the default, also for a group that was created with Parallel (N-PT-1)."""
     lws = builders.leaderworkerset_object(metadata={"annotations": {labels.POD_TERMINATION_POLICY: text}})
     assert reconcile(group(lws, LEADER, changed(WORKERS, **PARALLEL))) == Plan()

@@ -65,7 +65,7 @@ def test_readable_annotation_is_accepted_silently(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [labels.RECOVER, labels.GROUP_RESTART_BUDGET_EXHAUSTED, labels.PREFIX + "restart-backof"]
 )
-def test_annotation_of_another_object_has_no_effect(name: str) -> None:
+def test_annotation_of_a_different_object_has_no_effect(name: str) -> None:
     assert told(name, "true") == [f"metadata.annotations.{name}: has no effect on a LeaderWorkerSet"]
 
 

@@ -174,7 +174,7 @@ class TestWire:
         for obj in (reordered, renamed):
             assert plan_for(obj, *both(SET, 4, 4)).error is None
 
-    def test_set_of_another_controller_is_adopted_without_a_write(self) -> None:
+    def test_set_of_a_different_controller_is_adopted_without_a_write(self) -> None:
         """The revision bytes are equal, so no object is outdated (R-DS-24)."""
         parts = both(SET, 4, 4)
         assert {meta.labels(one)["disaggregatedset.x-k8s.io/revision"] for one in parts} == {

@@ -168,7 +168,7 @@ def test_step_never_adds_old_groups() -> None:
     assert replace(state[0], old=0) == state[0]
 
 
-def test_role_below_its_floor_waits_while_another_drains() -> None:
+def test_role_below_its_floor_waits_while_a_second_role_drains() -> None:
     """There is no capacity for the batch, so one group of only the second role is removed (R-DS-61)."""
     state = (RoleState(1, 1, 4, 4, 0, 0), RoleState(3, 2, 1, 2, 1, 0))
     assert next_step(state) == PlannerStep((1, 1), (4, 1))

@@ -140,7 +140,7 @@ class TestSizes:
         """Another version of the CRD may have accepted the value."""
         assert decided({name: value for name, value in SET.items() if name != "spec"}) == []
 
-    def test_leaderworkerset_of_another_owner_counts_as_absent(self) -> None:
+    def test_leaderworkerset_of_a_different_owner_counts_as_absent(self) -> None:
         """The creation fails, and no object is adopted (R-DS-71, R-DS-72)."""
         foreign = lws(SET, "prefill", 4, owner=disaggregatedset_object(name="other"))
         assert decided(SET, foreign, lws(SET, "decode", 4)) == ["create LeaderWorkerSet split-0-A-prefill 4"]

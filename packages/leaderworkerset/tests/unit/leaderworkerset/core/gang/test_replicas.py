@@ -231,7 +231,7 @@ def test_immutable_drift_of_a_pod_group_is_an_error() -> None:
     )
 
 
-def test_pod_group_of_another_owner_is_reported_and_retried() -> None:
+def test_pod_group_of_a_different_owner_is_reported_and_retried() -> None:
     """A PodGroup with another owner is reported, and the reconcile is retried (N-K8S-14)."""
     (made,) = created(plan_for())
 
@@ -315,7 +315,7 @@ def test_workers_of_an_earlier_leader_do_not_count() -> None:
     assert not any(isinstance(one, Delete) for one in plan.actions)
 
 
-def test_earlier_workers_do_not_end_the_leader_of_their_name() -> None:
+def test_earlier_workers_do_not_delete_the_leader_of_their_name() -> None:
     leader, earlier = opened(LEADER), builders.leader_pod(OBJ, uid="earlier")
     workers = builders.worker_statefulset(earlier)
     worker = linked(builders.worker_pod(earlier, uid="w"), "theirs")

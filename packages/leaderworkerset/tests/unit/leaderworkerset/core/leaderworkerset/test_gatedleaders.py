@@ -207,7 +207,7 @@ def ends(letters: str) -> dict[str, str]:
     return {meta.name(builders.hash_leader(LWS, letter)): "2026-03-01T12:00:00Z" for letter in letters}
 
 
-def test_exhausted_group_keeps_its_place() -> None:
+def test_exhausted_group_is_not_replaced() -> None:
     """Under both policies, an exhausted group's replacement is not admitted, and has no group to wait for.
 
     See N-RB-15, N-GATE-7.

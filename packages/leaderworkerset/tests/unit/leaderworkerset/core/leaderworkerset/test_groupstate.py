@@ -103,7 +103,7 @@ def test_statefulset_is_ready_when_all_pods_have_one_revision(
     assert groupstate.is_statefulset_ready({"spec": spec, "status": status}) is expected
 
 
-def test_statefulset_of_another_owner_is_ignored() -> None:
+def test_statefulset_of_a_different_owner_is_ignored() -> None:
     """`meet-1` exists, and `meet` is scaled to two groups.
 
     The workers of its group 1 are not created (docs/adr/0030).

@@ -56,7 +56,7 @@ def test_service_without_another_owner_is_no_conflict(service: JSONObject | None
     assert services.observe(service, LWS).conflict == ""
 
 
-def test_service_of_another_owner_is_named() -> None:
+def test_service_of_a_different_owner_is_named() -> None:
     """The name of a Service with another owner is reported (N-HASH-24)."""
     assert services.observe(owned_by("LeaderWorkerSet", "other"), LWS).conflict == (
         "headless service web has controller owner LeaderWorkerSet other; expected LeaderWorkerSet web:"

@@ -340,7 +340,7 @@ def test_conditions_have_reasons_and_messages() -> None:
     ]
 
 
-def test_group_with_another_leader_name_counts_by_its_label() -> None:
+def test_group_with_a_different_leader_name_counts_by_its_label() -> None:
     """A group whose leader has an unexpected name is counted by its label (R-STAT-5)."""
     odd = GroupFacts(
         "other-0",

@@ -121,7 +121,7 @@ def test_leader_without_a_host_name_creates_no_objects(field: str) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
-def test_terminated_leader_ends_its_group(phase: str) -> None:
+def test_terminated_leader_stops_its_group(phase: str) -> None:
     """A ReplicaSet replaced the leader under any policy, but does not delete it or its workers (N-HASH-6)."""
     kept = builders.hash_object(template={"restartPolicy": "None"})
 
@@ -131,7 +131,7 @@ def test_terminated_leader_ends_its_group(phase: str) -> None:
     assert (delete.key.name, delete.propagation) == (meta.name(LEADER), "Foreground")
 
 
-def test_failed_worker_ends_its_group() -> None:
+def test_failed_worker_terminates_its_group() -> None:
     """The worker's owner belongs to its leader (R-POD-4, R-POD-8)."""
     worker = builders.worker_pod(LEADER, restarts=1)
     owned = worker["metadata"] | {

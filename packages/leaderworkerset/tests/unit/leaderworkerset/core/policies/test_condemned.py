@@ -40,7 +40,7 @@ def test_differs_from_upstream_group_that_waits_is_not_ready(state: RecreationSt
     assert not is_condemned()
 
 
-def test_group_is_condemned_by_a_failed_pod_before_its_record() -> None:
+def test_group_has_failed_when_a_pod_fails_before_its_record() -> None:
     assert is_condemned(RESTARTED)
     assert is_condemned(WORKER | {"metadata": WORKER["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
     assert not is_condemned(WORKER)
@@ -48,7 +48,7 @@ def test_group_is_condemned_by_a_failed_pod_before_its_record() -> None:
     assert not is_condemned(RESTARTED | {"metadata": foreign})
 
 
-def test_leader_that_is_being_deleted_condemns_no_group() -> None:
+def test_terminating_leader_does_not_fail_the_group() -> None:
     """As in the Go controller, the group is ready until its pod becomes unready."""
     going = LEADER["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     assert not is_condemned(LEADER | {"metadata": going})
@@ -63,11 +63,11 @@ def test_leader_that_is_being_deleted_condemns_no_group() -> None:
     ],
     ids=["no restart policy", "unreadable", "deleted"],
 )
-def test_set_that_recreates_nothing_condemns_no_group(lws: dict[str, Any]) -> None:
+def test_set_without_recreation_does_not_fail_groups(lws: dict[str, Any]) -> None:
     assert not is_condemned(RESTARTED, known=record(RecreationState.WAITING), lws=lws)
 
 
-def test_excused_restart_condemns_no_group() -> None:
+def test_expected_restart_does_not_fail_the_group() -> None:
     tolerant = builders.leaderworkerset_object(
         metadata={"annotations": {"leaderworkerset.sigs.k8s.io/in-place-restarts": "60s"}}
     )

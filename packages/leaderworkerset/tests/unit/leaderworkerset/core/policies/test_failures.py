@@ -123,7 +123,7 @@ def test_worker_of_an_earlier_leader_is_ignored(worker: dict[str, Any], sets: tu
     assert first_failed(lws(), members(worker, sets=sets)) is None
 
 
-def test_worker_of_another_revision_counts_during_an_update() -> None:
+def test_worker_of_a_different_revision_counts_during_an_update() -> None:
     """The pods of such a group receive the new revision in sequence (R-POD-5, docs/adr/0024)."""
     marked = builders.leader_pod(OBJECT, annotations={labels.IN_PLACE_REVISION: "new"})
     gone = builders.worker_pod(builders.leader_pod(OBJECT, key="new"))

@@ -71,7 +71,7 @@ def test_incarnation_differs_per_admission_and_is_recognized() -> None:
 
 
 @pytest.mark.parametrize("annotated", ["", "web-h", "other", "other-h.bcdfg", "web-h.AAAAA"])
-def test_annotation_of_another_workload_is_not_accepted(annotated: str) -> None:
+def test_annotation_of_a_different_workload_is_not_accepted(annotated: str) -> None:
     """The annotation of another Workload is rejected (N-K8S-12)."""
     assert workloadnames.accepted(annotated, "web-h") == "web-h"
 

@@ -74,7 +74,7 @@ def test_malformed_annotation_counts_as_absent(text: str) -> None:
     assert found["metadata"]["annotations"] == {"mine": "stays"}
 
 
-def test_metrics_of_the_old_annotation_format_are_refused() -> None:
+def test_metrics_of_the_old_annotation_format_are_rejected() -> None:
     async def scenario(api: Api) -> None:
         old = [{"type": "Resource", "resource": {"name": "memory", "targetAverageUtilization": 80}}]
         given = autoscaler("v1")

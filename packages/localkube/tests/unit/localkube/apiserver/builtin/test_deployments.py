@@ -75,7 +75,7 @@ ROLLING = "spec.strategy.rollingUpdate"
         ({"strategy": {"rollingUpdate": {"maxSurge": -1}}}, f"{ROLLING}.maxSurge: Invalid value: -1"),
     ],
 )
-def test_invalid_deployment_is_refused(api: Make, fields: Any, fragment: str) -> None:
+def test_invalid_deployment_is_rejected(api: Make, fields: Any, fragment: str) -> None:
     assert [error for error in api("deployments.apps").errors(workload(**fields)) if fragment in error]
 
 

@@ -173,7 +173,7 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(
     ("plural", "given", "text"), ERRORS, ids=[f"{plural} {text[:40]}" for plural, _, text in ERRORS]
 )
-def test_invalid_objects_are_refused(api: Make, plural: str, given: dict[str, Any], text: str) -> None:
+def test_invalid_objects_are_rejected(api: Make, plural: str, given: dict[str, Any], text: str) -> None:
     assert text in api(plural).errors(given)
 
 
@@ -192,7 +192,7 @@ CHANGES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("plural", "given", "change", "text"), CHANGES)
-def test_forbidden_changes_are_refused(
+def test_forbidden_changes_are_rejected(
     api: Make, plural: str, given: dict[str, Any], change: dict[str, Any], text: str
 ) -> None:
     assert text in api(plural).update_faults(api(plural).create(given), change)

@@ -53,7 +53,7 @@ def test_few_fields_of_a_running_pod_may_change(api: Make, change: dict[str, Any
     assert [error[: len(text)] for error in errors] == ([text] if text else [])
 
 
-def test_single_pod_ip_wins_over_the_list(api: Make) -> None:
+def test_pod_ip_overrides_the_list_of_pod_ips(api: Make) -> None:
     pods = api("pods")
     stored = pods.create(spec())
     status = {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.2"}]}

@@ -143,12 +143,12 @@ ERRORS: list[tuple[Object, str]] = [
 
 
 @pytest.mark.parametrize(("given", "text"), ERRORS, ids=[text[:70] for _, text in ERRORS])
-def test_invalid_definition_is_refused(given: Object, text: str) -> None:
+def test_invalid_definition_is_rejected(given: Object, text: str) -> None:
     errors = DEFINITIONS.validate("create", DEFINITIONS.prepare("create", given, None), None)
     assert any(str(error).startswith(text) for error in errors), list(map(str, errors))
 
 
-def test_immutable_fields_of_a_definition_are_refused() -> None:
+def test_immutable_fields_of_a_definition_are_rejected() -> None:
     stored = DEFINITIONS.prepare("create", definition(), None)
     changed = DEFINITIONS.prepare("update", definition(scope="Cluster"), stored)
     assert 'spec.scope: Invalid value: "Cluster": field is immutable' in map(

@@ -55,7 +55,7 @@ def test_patterns_match_as_in_re2(pattern: str, found: list[str], not_found: lis
         r"\Z", r"\q", "\\", "[[:odd:]]", "[b-a]", "(" * 5000, "((a{100}){100}){100}",
     ],
 )  # fmt: skip
-def test_syntax_that_re2_lacks_is_refused(pattern: str) -> None:
+def test_syntax_that_re2_lacks_is_rejected(pattern: str) -> None:
     with pytest.raises(PatternError):
         keywords.compile_pattern(pattern)
 
@@ -67,7 +67,7 @@ def test_backtracking_patterns_are_fast(pattern: str) -> None:
     assert time.thread_time() - started < 5
 
 
-def test_match_that_would_block_the_server_is_refused() -> None:
+def test_match_that_would_block_the_server_is_rejected() -> None:
     text = "".join("ab"[number * number % 7 % 2] for number in range(300_000))
     with pytest.raises(PatternError, match="too long to match against a pattern: 300000 characters"):
         keywords.compile_pattern("a[ab]{1000}c").matches(text)

@@ -82,32 +82,32 @@ async def test_requests_are_answered(door: Door) -> None:
     ],
     ids=["no token", "wrong token", "rebound name", "page"],
 )
-async def test_other_users_and_web_pages_are_refused(door: Door, headers: dict[str, str], code: int) -> None:
+async def test_other_users_and_web_pages_are_rejected(door: Door, headers: dict[str, str], code: int) -> None:
     for method, path in (("GET", CONFIG_MAPS), ("POST", CONFIG_MAPS), ("GET", "/healthz"), ("GET", "/version")):
         status, body = await door.send(method, path, headers=headers, data=b"{}")
         assert (status, body["kind"], body["status"]) == (code, "Status", "Failure")
     assert (await door.send("GET", CONFIG_MAPS))[1]["items"] == []
 
 
-async def test_preflight_request_of_a_page_is_refused(door: Door) -> None:
+async def test_preflight_request_of_a_page_is_rejected(door: Door) -> None:
     headers = {"origin": "https://page.example", "access-control-request-method": "POST", "authorization": ""}
     assert (await door.send("OPTIONS", CONFIG_MAPS, headers=headers))[0] == 403
 
 
-async def test_form_post_is_refused_even_with_the_token(door: Door) -> None:
+async def test_form_post_is_rejected_even_with_the_token(door: Door) -> None:
     status, body = await door.send("POST", CONFIG_MAPS, data={"metadata": "x"})
     assert (status, body["reason"]) == (415, "UnsupportedMediaType")
     text = {"content-type": "text/plain"}
     assert (await door.send("POST", CONFIG_MAPS, data=b"{}", headers=text))[0] == 415
 
 
-async def test_body_over_the_limit_is_refused(door: Door) -> None:
+async def test_body_over_the_limit_is_rejected(door: Door) -> None:
     large = io.BytesIO(json.dumps(config_map("a", k="x" * BODY_LIMIT)).encode())
     status, body = await door.send("POST", CONFIG_MAPS, data=large, headers={"content-type": "application/json"})
     assert (status, body["reason"]) == (413, "RequestEntityTooLarge")
 
 
-async def test_watch_is_streamed_and_ends_with_the_server(door: Door) -> None:
+async def test_watch_is_streamed_and_closes_with_the_server(door: Door) -> None:
     url = f"http://127.0.0.1:{door.port}{CONFIG_MAPS}?watch=true"
     async with door.session.get(url, headers={"authorization": f"Bearer {TOKEN}"}) as watch:
         await door.send("POST", CONFIG_MAPS, json=config_map("a"))

@@ -179,7 +179,7 @@ def test_command_uses_channels_and_reports_its_exit_code() -> None:
     run(scenario)
 
 
-def test_disconnected_client_ends_the_command() -> None:
+def test_disconnected_client_stops_the_command() -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         async with connect(door, EXEC, V4):
             pass
@@ -282,7 +282,7 @@ def test_spdy_without_websocket_error_explains_what_to_use(subresource: str, var
     ],
     ids=["container", "no command", "protocol", "no ports", "port", "not a stream"],
 )
-def test_invalid_upgrade_is_refused_before_the_handshake(path: str, protocols: tuple[str, ...]) -> None:
+def test_invalid_upgrade_is_rejected_before_the_handshake(path: str, protocols: tuple[str, ...]) -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
             async with connect(door, path, protocols):

@@ -44,7 +44,7 @@ def test_header_blocks_survive_a_round_trip(blocks: list[dict[str, str]]) -> Non
 
 @settings(deadline=None)
 @given(st.binary())
-def test_random_header_block_is_parsed_or_refused(block: bytes) -> None:
+def test_random_header_block_is_parsed_or_rejected(block: bytes) -> None:
     try:
         headers = parse_headers(block)
     except ProtocolError:
@@ -66,12 +66,12 @@ def test_random_header_block_is_parsed_or_refused(block: bytes) -> None:
     ],
     ids=["no pair", "short value", "long name", "many", "longer", "upper case", "twice", "empty"],
 )
-def test_malformed_header_block_is_refused(block: bytes, text: str) -> None:
+def test_malformed_header_block_is_rejected(block: bytes, text: str) -> None:
     with pytest.raises(ProtocolError, match=text):
         parse_headers(block)
 
 
-def test_uncompressed_header_block_is_refused() -> None:
+def test_uncompressed_header_block_is_rejected() -> None:
     with pytest.raises(ProtocolError, match="cannot decompress"):
         FrameReader().feed(bytes.fromhex("80030002 00000008 00000001 00000000"))
 
@@ -83,7 +83,7 @@ def test_small_header_block_cannot_expand_into_a_large_one() -> None:
         FrameReader().feed(line)
 
 
-def test_header_block_of_another_dictionary_is_refused() -> None:
+def test_header_block_of_a_different_dictionary_is_rejected() -> None:
     compressor = zlib.compressobj(zdict=b"another")
     block = compressor.compress(struct.pack(">I", 0)) + compressor.flush(zlib.Z_SYNC_FLUSH)
     with pytest.raises(ProtocolError, match="cannot decompress"):
@@ -169,7 +169,7 @@ def test_frames_of_unknown_types_are_skipped() -> None:
         ("00000001 00ffffff", f"a data frame with 16777215 bytes exceeds the limit of {LONGEST['data']} bytes"),
     ],
 )
-def test_malformed_frame_is_refused(line: str, text: str) -> None:
+def test_malformed_frame_is_rejected(line: str, text: str) -> None:
     reader = FrameReader()
     with pytest.raises(ProtocolError, match=text):
         reader.feed(bytes.fromhex(line))
@@ -263,7 +263,7 @@ def test_data_after_the_end_resets_the_stream() -> None:
     assert peer.hear() == [rst_stream(1, Status.STREAM_ALREADY_CLOSED)]
 
 
-def test_data_of_an_unopened_stream_is_refused() -> None:
+def test_data_of_an_unopened_stream_is_rejected() -> None:
     peer = Peer(data_frame(7, b"?"))
     assert (peer.events, peer.hear()) == ([], [rst_stream(7, Status.INVALID_STREAM)])
 
@@ -276,7 +276,7 @@ def test_stream_ids_must_be_odd_and_increase(second: int) -> None:
         Peer(syn_stream(3), syn_stream(second))
 
 
-def test_streams_beyond_the_limit_are_refused_until_others_end() -> None:
+def test_streams_beyond_the_limit_are_rejected_until_others_end() -> None:
     peer = Peer(*(syn_stream(2 * index + 1) for index in range(STREAM_LIMIT + 1)))
     assert len(peer.events) == STREAM_LIMIT
     assert peer.hear() == [rst_stream(2 * STREAM_LIMIT + 1, Status.REFUSED_STREAM)]

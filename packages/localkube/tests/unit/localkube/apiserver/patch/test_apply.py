@@ -93,7 +93,7 @@ def test_malformed_last_applied_annotation_is_ignored() -> None:
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("kubectl"))
 
 
-def test_duplicate_key_is_refused_with_its_path() -> None:
+def test_duplicate_key_is_rejected_with_its_path() -> None:
     env = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
     with pytest.raises(StatusError) as caught:
         apply(SETS, None, template({"name": "main", "env": env}), writer("one"))

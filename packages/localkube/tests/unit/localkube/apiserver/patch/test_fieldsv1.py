@@ -17,7 +17,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
     ],
     ids=lambda element: element[:12],
 )  # fmt: skip
-def test_malformed_path_elements_are_refused(element: str) -> None:
+def test_malformed_path_elements_are_rejected(element: str) -> None:
     with pytest.raises(FieldSetError):
         fieldset.parse({element: {}})
 

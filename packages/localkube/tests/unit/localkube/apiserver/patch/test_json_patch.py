@@ -89,7 +89,7 @@ def test_operations_change_the_document(operation: dict[str, Any], expected: dic
         ([{"op": "remove", "path": "/a"}] * 10_001, 413, "maximum operations in a JSON patch is 10000"),
     ],
 )
-def test_inapplicable_operations_are_refused(operations: Any, code: int, text: str) -> None:
+def test_inapplicable_operations_are_rejected(operations: Any, code: int, text: str) -> None:
     with pytest.raises(StatusError) as caught:
         json_patch.apply({"a": [1, 2]}, operations)
     assert caught.value.code == code

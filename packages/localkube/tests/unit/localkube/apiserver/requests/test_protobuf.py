@@ -83,6 +83,6 @@ def test_explicit_zero_is_kept() -> None:
         (whole("v1", "ConfigMap", field(1, b"") + field(4, b"x")), "invalid encoding"),
     ],
 )
-def test_malformed_bytes_are_refused(content: bytes, why: str) -> None:
+def test_malformed_bytes_are_rejected(content: bytes, why: str) -> None:
     with pytest.raises(protobuf.UnreadableError, match=why):
         protobuf.decode(content)

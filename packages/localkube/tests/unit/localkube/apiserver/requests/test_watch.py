@@ -23,7 +23,7 @@ def refuse(obj: JSONObject, _value: bytes | None) -> bytes:
     raise ValueError(obj["metadata"]["name"])
 
 
-async def test_failing_feed_is_ended_and_others_continue() -> None:
+async def test_failing_feed_is_closed_and_others_continue() -> None:
     hub = WatchBroadcaster()
     assert CONFIG_MAPS is not None
     _, broken = hub.attach(CONFIG_MAPS, Selection(), Encoder("broken", {}, refuse))

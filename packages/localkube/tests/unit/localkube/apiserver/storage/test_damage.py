@@ -168,7 +168,7 @@ def test_flipped_bit_next_to_a_log_is_detected_or_harmless(
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_log_with_a_flipped_bit_is_refused_or_an_earlier_state(
+def test_log_with_a_flipped_bit_is_rejected_or_an_earlier_state(
     seed: int, killed: tuple[Path, list[Contents]], tmp_path: Path
 ) -> None:
     original, states = killed
@@ -293,7 +293,7 @@ def refused_to_nobody(path: Path) -> str:
     return done.stdout
 
 
-def test_unreadable_file_is_refused(stopped: tuple[Path, Contents], public: Path) -> None:
+def test_unreadable_file_is_rejected(stopped: tuple[Path, Contents], public: Path) -> None:
     path = copied(stopped[0], public)
     (path.parent / "state.db.lock").touch()
     (path.parent / "state.db.lock").chmod(0o666)
@@ -304,7 +304,7 @@ def test_unreadable_file_is_refused(stopped: tuple[Path, Contents], public: Path
     )
 
 
-def test_read_only_file_is_refused_at_the_start(stopped: tuple[Path, Contents], public: Path) -> None:
+def test_read_only_file_is_rejected_at_the_start(stopped: tuple[Path, Contents], public: Path) -> None:
     path = copied(stopped[0], public)
     (path.parent / "state.db.lock").touch()
     (path.parent / "state.db.lock").chmod(0o666)
@@ -314,14 +314,14 @@ def test_read_only_file_is_refused_at_the_start(stopped: tuple[Path, Contents], 
     assert files(path.parent) == before
 
 
-def test_read_only_directory_is_refused(stopped: tuple[Path, Contents], public: Path) -> None:
+def test_read_only_directory_is_rejected(stopped: tuple[Path, Contents], public: Path) -> None:
     path = copied(stopped[0], public)
     (path.parent / "state.db.lock").unlink(missing_ok=True)
     path.chmod(0o444)
     assert "state.db.lock: Permission denied. Use a writable directory" in refused_to_nobody(path)
 
 
-def test_file_locked_by_another_program_is_refused_soon(stopped: tuple[Path, Contents], tmp_path: Path) -> None:
+def test_file_locked_by_another_program_is_rejected_soon(stopped: tuple[Path, Contents], tmp_path: Path) -> None:
     path = copied(stopped[0], tmp_path / "state")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("PRAGMA locking_mode = EXCLUSIVE")

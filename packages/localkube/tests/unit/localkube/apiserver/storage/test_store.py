@@ -217,7 +217,7 @@ def test_file_and_log_shrink_after_a_burst(tmp_path: Path) -> None:
     assert path.stat().st_size < 8_000_000
 
 
-def test_second_process_is_refused_with_the_first_one_named(tmp_path: Path) -> None:
+def test_second_process_is_rejected_with_the_first_one_named(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
     first = Store(path)
     with pytest.raises(StoreError, match=r"cluster\.db: in use by process \d+. Stop it, or use a different file"):
@@ -243,7 +243,7 @@ def test_damaged_file_is_named_and_unchanged(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_file_of_another_program_is_refused(tmp_path: Path) -> None:
+def test_file_of_a_different_program_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "cluster.db"
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE theirs (x)")
@@ -298,7 +298,7 @@ def test_full_disk_fails_writes_and_keeps_the_old_data(tmp_path: Path) -> None:
     run(scenario, Store(path))
 
 
-def test_full_disk_refuses_new_objects_and_permits_deletions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_rejects_new_objects_and_permits_deletions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reserve is released after the first failed write, and is reallocated after disk space is available."""
     path = tmp_path / "cluster.db"
     room = os.statvfs(tmp_path)
@@ -346,7 +346,7 @@ def test_locked_file_fails_writes_temporarily(tmp_path: Path) -> None:
     run(scenario, Store(path))
 
 
-async def test_too_large_object_is_refused_and_others_are_kept() -> None:
+async def test_too_large_object_is_rejected_and_others_are_kept() -> None:
     with closing(Store()) as store:
         first = store.create(A, obj("a", "1"))
         with pytest.raises(TooLargeError, match="etcdserver: request is too large"):

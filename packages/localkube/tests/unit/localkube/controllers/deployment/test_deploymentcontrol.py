@@ -57,7 +57,7 @@ def test_failed_set_creation_causes_a_condition_and_an_event() -> None:
     assert failed["message"] == f'Failed to create new replica set "{meta.name(create.object)}": {{error}}'
 
 
-def test_hash_collision_creates_another_name() -> None:
+def test_hash_collision_creates_a_different_name() -> None:
     plain, other = Model(build_deployment()), Model(build_deployment(), collisions=1)
     plain.step()
     other.step()

@@ -33,7 +33,7 @@ def test_taints_are_parsed(text: str, expected: JSONObject) -> None:
         ("a=b{j}:NoSchedule", "'j' is not allowed"),
     ],
 )
-def test_malformed_taints_are_refused(text: str, error: str) -> None:
+def test_malformed_taints_are_rejected(text: str, error: str) -> None:
     with pytest.raises(ValueError, match=r"^Invalid value: ") as caught:
         parse_taint(text)
     assert error in str(caught.value)
@@ -62,7 +62,7 @@ def test_capacity_may_be_given_in_several_words() -> None:
         (["cpu=1", "cpu=2"], "cpu is specified two times"),
     ],
 )
-def test_malformed_capacity_is_refused(words: list[str], error: str) -> None:
+def test_malformed_capacity_is_rejected(words: list[str], error: str) -> None:
     with pytest.raises(ValueError, match=r"^Invalid value: ") as caught:
         parse_capacity(words)
     assert error in str(caught.value)

@@ -34,7 +34,7 @@ def test_settings_define_labels_taints_and_capacity() -> None:
     ],
     ids=["label", "taint"],
 )
-def test_template_that_fails_for_a_later_node_is_refused(settings: NodeSettings) -> None:
+def test_template_that_fails_for_a_later_node_is_rejected(settings: NodeSettings) -> None:
     with pytest.raises(ValueError, match="division by zero for node 2"):
         settings.check()
 

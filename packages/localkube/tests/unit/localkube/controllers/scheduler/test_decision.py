@@ -129,7 +129,7 @@ def test_requests_are_kept_when_the_node_changes() -> None:
     assert decide(cluster, read_pod(asking("second", cpu="4"))) == Placement("node-0")
 
 
-def test_conflicting_host_ports_are_refused() -> None:
+def test_conflicting_host_ports_are_rejected() -> None:
     cluster = cluster_of([build_node("node-0")], [(pod("first", containers=PORT), "node-0")])
     assert refused(decide(cluster, read_pod(pod(containers=PORT)))) == (
         "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."
@@ -188,7 +188,7 @@ def test_existing_anti_affinity_excludes_other_pods() -> None:
     assert decisions == {"node-2", "node-3"}
 
 
-def test_affinity_to_missing_pods_is_refused_until_one_runs() -> None:
+def test_affinity_to_missing_pods_is_rejected_until_one_runs() -> None:
     term = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": "rack"}
     wanted = pod(affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}})
     assert refused(decide(cluster_of(RACKS), read_pod(wanted))) == (

@@ -32,7 +32,7 @@ def test_pods_are_ordered_by_priority_then_age() -> None:
     assert drain(waiting) == ["urgent", "old", "young"]
 
 
-def test_refused_pod_is_retried_only_for_its_causes() -> None:
+def test_rejected_pod_is_retried_only_for_its_causes() -> None:
     waiting = SchedulingQueue()
     waiting.refuse(pod("a"), frozenset({Cause.RESOURCES}))
     waiting.put(pod("a"))
@@ -44,7 +44,7 @@ def test_refused_pod_is_retried_only_for_its_causes() -> None:
     assert drain(waiting) == ["a"]
 
 
-def test_refused_pod_with_fewer_requirements_is_retried() -> None:
+def test_rejected_pod_with_fewer_requirements_is_retried() -> None:
     waiting = SchedulingQueue()
     waiting.refuse(pod("a", nodeSelector={"x": "y"}), frozenset({Cause.NODE}))
     waiting.put(pod("a"))

@@ -20,7 +20,7 @@ def test_pod_names_are_split_at_the_last_dash(name: str, expected: tuple[str, in
     assert identity.parse_pod_name(name) == expected
 
 
-def test_pod_of_another_set_is_not_a_member() -> None:
+def test_pod_of_a_different_set_is_not_a_member() -> None:
     assert identity.is_member(build_statefulset(), build_pod("web-3"))
     assert not identity.is_member(build_statefulset(), build_pod("web-0-3"))
 

@@ -37,7 +37,7 @@ def test_claims_have_labels_of_template_and_selector() -> None:
     }
 
 
-def test_new_claim_has_its_owner_if_it_is_deleted_with_it() -> None:
+def test_new_claim_belongs_to_the_set_if_when_deleted_is_delete() -> None:
     [claim] = podclaims.build(build_set(deleted="Delete"), "web-0")
     assert claim["metadata"]["ownerReferences"] == [BY_SET]
 
@@ -67,7 +67,7 @@ def test_correct_claims_are_not_patched() -> None:
     assert podclaims.retention_patches(build_set(deleted="Delete"), POD, is_desired=True, claims=known) == []
 
 
-def test_claims_of_another_controller_are_not_patched() -> None:
+def test_claims_of_a_different_controller_are_not_patched() -> None:
     foreign = {"kind": "Other", "name": "x", "uid": "other", "controller": True}
     known = {"data-web-0": build_claim(foreign)}
     assert podclaims.retention_patches(build_set(deleted="Delete"), POD, is_desired=True, claims=known) == []

@@ -32,12 +32,12 @@ def test_divided_shares_each_gpu() -> None:
     assert divided(inventory("a"), 1, 2) == (("a::0", "a::1"),)
 
 
-def test_divided_refuses_more_nodes_than_gpus() -> None:
+def test_device_division_rejects_more_nodes_than_gpus() -> None:
     with pytest.raises(ValueError, match=r"1 GPU, but nodes cannot share a GPU\. The maximum number of nodes is 1"):
         divided(inventory("a"), 2, 1)
 
 
 @pytest.mark.parametrize("text", ["host:", "host:0", "host:65", "host:x", "host:٣", "rocm", "host:99999999999"])
-def test_parse_shares_refuses_malformed_text(text: str) -> None:
+def test_parse_shares_rejects_malformed_text(text: str) -> None:
     with pytest.raises(ValueError, match="must be host, or host:N"):
         parse_shares(text)

@@ -74,7 +74,7 @@ def test_allocate_needs_no_more_than_is_scheduled(of: JSONObject) -> None:
     assert len({device for own in found.values() for device in own}) == demand(of)
 
 
-def test_allocate_refuses_more_devices_than_exist() -> None:
+def test_allocate_rejects_more_devices_than_exist() -> None:
     with pytest.raises(ShortageError, match=r"container b requests nvidia\.com/gpu=2, but the node has 3 available"):
         allocate(pod(container("a", 2), container("b", 2)), ["x", "y", "z"])
 
@@ -91,5 +91,5 @@ def test_allocate_prefers_a_share_of_the_least_used_gpu() -> None:
 @pytest.mark.parametrize(
     "record", [{}, {"a": ["x"]}, {"a": ["x", "x"]}, {"a": ["x", "y"], "b": ["z"]}, {"b": ["x", "y"]}]
 )
-def test_fits_refuses_a_record_of_another_pod(record: dict[str, list[str]]) -> None:
+def test_fits_rejects_a_record_of_a_different_pod(record: dict[str, list[str]]) -> None:
     assert not fits(pod(container("a", 2)), record)

@@ -81,13 +81,13 @@ def test_host_gpus_reports_sharing_and_other_programs(tmp_path: Path, monkeypatc
     assert found.notes[2] == "GPU-0 is in use by other processes: 1, 2, 3, 4, 5 and 2 more"
 
 
-def test_host_gpus_refuses_too_many_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_gpus_rejects_too_many_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine(tmp_path, monkeypatch, *gpus(2))
     with pytest.raises(SettingsError, match="The maximum number of nodes is 2"):
         cluster.host_gpus("host", 3, None)
 
 
-def test_host_gpus_refuses_a_machine_without_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_gpus_rejects_a_machine_without_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine(tmp_path, monkeypatch)
     with pytest.raises(AcceleratorError, match=r"this machine has no NVIDIA GPU\. Check `nvidia-smi -L`"):
         cluster.host_gpus("host", 1, None)
@@ -132,7 +132,7 @@ def test_monitored_reports_only_faults_of_gpus(tmp_path: Path, monkeypatch: pyte
         assert failures() == {"GPU-1": "XID 79"}, "a failure lasts"
 
 
-def test_claimed_refuses_a_second_cluster() -> None:
+def test_device_claim_rejects_a_second_cluster() -> None:
     with hostclaims.claimed(["GPU-claimed-0", "GPU-claimed-1", "GPU-claimed-1"]):
         second = hostclaims.claimed(["GPU-claimed-1"])
         with pytest.raises(AcceleratorError, match="GPU-claimed-1 is in use by a different local cluster"):

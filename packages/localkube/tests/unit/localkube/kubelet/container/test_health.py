@@ -203,7 +203,7 @@ async def test_custom_stop_signal_is_sent(tmp_path: Path) -> None:
         assert it.runner.signals[0][1] == signal.SIGINT
 
 
-async def test_invalid_grpc_probe_is_refused_before_the_start(tmp_path: Path) -> None:
+async def test_invalid_grpc_probe_is_rejected_before_the_start(tmp_path: Path) -> None:
     async with cluster(machine(tmp_path)) as it:
         await it.create(pod(container(livenessProbe={"grpc": {"port": 80}})))
         found = await it.until(lambda found: "message" in status_of(found)["state"].get("waiting", {}))

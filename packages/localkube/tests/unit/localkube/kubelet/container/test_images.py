@@ -43,13 +43,13 @@ def test_other_directory_is_a_folder_with_its_environment(tmp_path: Path) -> Non
     assert images.find_place("a", {"a": tmp_path}).environment == tmp_path / ".venv"
 
 
-def test_missing_directory_is_refused(tmp_path: Path) -> None:
+def test_missing_directory_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(UnrunnableError, match="which is not an existing directory"):
         images.find_place("a", {"a": tmp_path / "no"})
 
 
 @pytest.mark.parametrize("name", ["vllm:1:2", "org/Server", "a b", "vllm@sha256:0", ":1"])
-def test_name_that_no_runtime_parses_is_refused(name: str) -> None:
+def test_name_that_no_runtime_parses_is_rejected(name: str) -> None:
     with pytest.raises(UnrunnableError, match="couldn't parse image name") as refused:
         images.check_name(name)
     assert refused.value.reason == "InvalidImageName"
@@ -60,7 +60,7 @@ def test_name_that_runtimes_parse_is_accepted(name: str) -> None:
     images.check_name(name)
 
 
-def test_container_without_command_is_refused_with_advice(tmp_path: Path) -> None:
+def test_container_without_command_is_rejected_with_advice(tmp_path: Path) -> None:
     with pytest.raises(UnrunnableError, match=r"--image vllm=DIR, .* --stub") as caught:
         images.check_command("vllm:v1", ["serve"], has_command=False, place=HOST)
     assert caught.value.reason == "ImageNotMapped"
@@ -85,7 +85,7 @@ def test_missing_program_is_named(program: str) -> None:
     ("script", "missing"),
     [("bash /opt/no-such.sh; ls", "/opt/no-such.sh"), ("cd /tmp && no-such-server --port 80", "no-such-server")],
 )
-def test_script_with_a_missing_program_is_refused(script: str, missing: str) -> None:
+def test_script_with_a_missing_program_is_rejected(script: str, missing: str) -> None:
     with pytest.raises(UnrunnableError, match=f'"{missing}"'):
         images.check_script("a:1", ["sh", "-c", script], HOST, SEARCHED)
 
@@ -171,7 +171,7 @@ def test_stub_answers_on_declared_and_probed_ports() -> None:
     assert images.stub(pod(main), main, "why") == ((), (8000, 9000))
 
 
-def test_stub_of_an_init_container_ends_immediately() -> None:
+def test_stub_of_an_init_container_exits_immediately() -> None:
     init = container("init", image="tool:v1")
     assert images.stub(pod(initContainers=[init]), init, "why")[0][0] == "/bin/sh"
     sidecar = container("proxy", restartPolicy="Always")

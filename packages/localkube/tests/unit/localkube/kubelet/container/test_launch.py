@@ -79,12 +79,12 @@ def test_permitted_user_is_used(security: JSONObject, host_user: int, expected: 
         ({"runAsNonRoot": True, "runAsUser": 0}, 0, "container has runAsNonRoot"),
     ],
 )
-def test_refused_user_is_an_error(security: JSONObject, host_user: int, text: str) -> None:
+def test_rejected_user_is_an_error(security: JSONObject, host_user: int, text: str) -> None:
     with pytest.raises(SpecError, match=text):
         plan(container(securityContext=security), host_user=host_user)
 
 
-def test_container_security_context_wins_over_the_pod() -> None:
+def test_container_security_context_overrides_that_of_the_pod() -> None:
     main = container(securityContext={"runAsUser": 7})
     assert plan(main, spec={"securityContext": {"runAsUser": 5, "runAsGroup": 6}}, host_user=0).user == 7
 
@@ -134,7 +134,7 @@ def test_runnable_script_is_not_replaced(script: str) -> None:
 
 
 @pytest.mark.parametrize("stub", [False, True])
-def test_device_claims_are_refused(stub: bool) -> None:
+def test_device_claims_are_rejected(stub: bool) -> None:
     with pytest.raises(SpecError, match=r"spec\.resourceClaims: not supported on a local cluster"):
         plan(container(command=["sleep"]), spec={"resourceClaims": [{"name": "gpu"}]}, stub=stub)
 
@@ -165,6 +165,6 @@ NUL_EVERYWHERE: list[JSONObject] = [
 
 
 @pytest.mark.parametrize("fields", NUL_EVERYWHERE, ids=str)
-def test_texts_with_nul_are_refused_with_their_field(fields: JSONObject) -> None:
+def test_texts_with_nul_are_rejected_with_their_field(fields: JSONObject) -> None:
     with pytest.raises(SpecError, match=r"containers\[main\]\..*NUL"):
         plan(container(**{"command": ["sleep"], **fields}), spec={"volumes": [{"name": "v", "emptyDir": {}}]})

@@ -36,7 +36,7 @@ async def test_directory_is_moved_immediately_and_deleted_later(tmp_path: Path) 
     await emptied(trash, tmp_path / "trash")
 
 
-async def test_leftovers_of_a_crash_are_deleted_at_the_start(tmp_path: Path) -> None:
+async def test_remaining_files_of_a_crash_are_deleted_at_startup(tmp_path: Path) -> None:
     (tmp_path / "left").mkdir()
     await emptied(DirectoryRemoval(tmp_path), tmp_path)
 

@@ -79,7 +79,7 @@ def test_started_sidecar_allows_the_next_container() -> None:
     assert steps(WITH_SIDECAR, set_up(WITH_SIDECAR, started)) == (Start("init"),)
 
 
-def test_ended_sidecar_restarts_next_to_the_others() -> None:
+def test_exited_sidecar_restarts_while_the_others_run() -> None:
     proxy = replace(ended(0, "proxy"), passed=True)
     assert steps(WITH_SIDECAR, set_up(WITH_SIDECAR, proxy, running("init"))) == (Start("proxy"),)
 
@@ -95,7 +95,7 @@ def test_ended_sidecar_restarts_next_to_the_others() -> None:
         ("Never", 1, False),
     ],
 )
-def test_restart_policy_decides_about_an_ended_container(policy: str, code: int, again: bool) -> None:
+def test_restart_policy_applies_to_a_terminated_container(policy: str, code: int, again: bool) -> None:
     found = pod(restartPolicy=policy)
     expected: Step = Start("main") if again else WindDown(after(30))
     assert steps(found, set_up(found, ended(code))) == (expected,)
@@ -109,7 +109,7 @@ def test_second_restart_waits_ten_seconds() -> None:
     assert steps(pod(), set_up(pod(), delayed), 11) == (Start("main"),)
 
 
-def test_clock_set_back_by_a_day_ends_all_waits() -> None:
+def test_setting_the_clock_back_by_a_day_stops_all_waits() -> None:
     """A back-off lasts at most five minutes, so a back-off until the next day indicates a clock error."""
     day = -24 * 3600
     put_off = replace(state.initial(pod(), NOW), not_before=after(10))

@@ -24,7 +24,7 @@ def test_running_container_has_its_requested_resources() -> None:
     assert status_of(built(pod()))["resources"] == {}
 
 
-def test_ended_container_has_its_requested_resources() -> None:
+def test_terminated_container_has_its_requested_resources() -> None:
     """A real kubelet reports the same status. `tests/node` compares both."""
     found = sized("1")
     status = status_of(found | {"status": podstatus.build(found, set_up(found, ended(3)), after(5), NODE)})

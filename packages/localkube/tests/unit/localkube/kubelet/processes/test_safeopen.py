@@ -36,7 +36,7 @@ def test_paths_and_links_inside_the_root_are_opened(root: Path, path: str) -> No
 
 @pytest.mark.parametrize("target", ["../secret", "/etc", "a/../../secret", ".."])
 @pytest.mark.parametrize("path", ["link", "link/x"])
-def test_links_out_of_the_root_are_refused(root: Path, target: str, path: str) -> None:
+def test_links_out_of_the_root_are_rejected(root: Path, target: str, path: str) -> None:
     (root / "link").symlink_to(target)
     with pytest.raises(PathEscapeError):
         opened_path(root, path)
@@ -48,7 +48,7 @@ def test_links_of_a_container_root_stay_inside(root: Path) -> None:
     assert opened_path(root, "link", OpenOptions(is_root=True)) == root / "a" / "b"
 
 
-def test_cyclic_links_are_refused(root: Path) -> None:
+def test_cyclic_links_are_rejected(root: Path) -> None:
     (root / "circle").symlink_to("circle")
     with pytest.raises(OSError, match="circle"):
         opened_path(root, "circle")

@@ -83,7 +83,7 @@ def test_locked_file_is_named(tmp_path: Path) -> None:
             becomes(pid, f"a file lock ({path})")
 
 
-def test_other_end_of_a_socket_is_named() -> None:
+def test_peer_of_a_socket_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with running(READ, str(port)) as pid:
@@ -110,7 +110,7 @@ def until_known(pid: int) -> WaitReason:
     return found
 
 
-def test_ended_processes_have_no_wait() -> None:
+def test_exited_processes_have_no_wait_reason() -> None:
     with running(SLEEP) as pid:
         pass
     assert waitreasons.wait_reason([pid]) is None

@@ -55,7 +55,7 @@ def test_variable_can_use_only_previous_ones() -> None:
     assert found == {"B": "$(A)", "A": "1", "C": "1$(A)"}
 
 
-def test_env_wins_over_env_from_and_can_use_it() -> None:
+def test_env_overrides_env_from_and_can_refer_to_it() -> None:
     origins: list[JSONObject] = [
         {"prefix": "S_", "configMapRef": {"name": "settings"}},
         {"secretRef": {"name": "token"}},

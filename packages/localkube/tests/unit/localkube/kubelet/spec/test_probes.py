@@ -51,7 +51,7 @@ def test_absent_and_zero_settings_have_kubernetes_defaults() -> None:
         ({"httpGet": {"port": 80}}, None),
     ],
 )
-def test_impossible_probes_are_refused(probe: JSONObject, text: str | None) -> None:
+def test_impossible_probes_are_rejected(probe: JSONObject, text: str | None) -> None:
     main = container(readinessProbe=probe)
     if text is None:
         probes.check(main)

@@ -24,7 +24,7 @@ NOT_ON_42 = [{"action": "Restart", "exitCodes": {"operator": "NotIn", "values": 
         ({"restartPolicy": "Never", "restartPolicyRules": NOT_ON_42}, 1, True),
     ],
 )
-def test_container_policy_wins_over_the_pod(own: JSONObject, code: int, again: bool) -> None:
+def test_container_policy_overrides_the_pod_policy(own: JSONObject, code: int, again: bool) -> None:
     main = container(**own)
     assert restarts.starts_again(pod(main, restartPolicy="Never"), main, code) is again
 

@@ -195,6 +195,6 @@ def test_sub_path_cannot_leave_the_volume(tmp_path: Path, fields: JSONObject, te
         mount(tmp_path, **fields)
 
 
-def test_path_with_nul_is_refused(tmp_path: Path) -> None:
+def test_path_with_nul_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"volumes\[host\]\.hostPath\.path.*NUL"):
         prepare(tmp_path, {"name": "host", "hostPath": {"path": "/tmp/\0"}})

@@ -34,7 +34,7 @@ def test_cluster_directory_is_private_and_locked(state_home: Path) -> None:
     assert place.directory == state_home / "demo"
 
 
-def test_leftovers_of_killed_runs_are_removed(state_home: Path) -> None:
+def test_directories_of_killed_runs_are_removed(state_home: Path) -> None:
     killed = clusterdirectories.ephemeral()
     with killed.held():
         (killed.directory / "state.db").write_text("data")

@@ -11,7 +11,7 @@ from lwsctl.cli.errors import CommandError
 
 
 @pytest.mark.parametrize(("name", "hint"), [("gpus", "`lws up gpus`"), (DEFAULT, "`lws up`")])
-def test_end_of_a_local_cluster_is_an_error_that_names_it(tmp_path: Path, name: str, hint: str) -> None:
+def test_stopped_local_cluster_is_an_error_with_its_name(tmp_path: Path, name: str, hint: str) -> None:
     place = ClusterDirectory(name, tmp_path)
     with pytest.raises(CommandError, match=rf"^cluster {name} has stopped; use {hint} to start it$"):
         run(Keepalive(place).run())

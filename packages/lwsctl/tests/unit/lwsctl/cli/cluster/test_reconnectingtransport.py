@@ -92,7 +92,7 @@ async def test_a_request_with_an_expired_token_is_sent_again(file: Path, request
     assert (server.served, renewals) == ([request_, request_], ["new"])
 
 
-async def test_requests_refused_together_are_all_sent_again(file: Path) -> None:
+async def test_requests_rejected_together_are_all_retried(file: Path) -> None:
     transport, renewals = lasting(Server("new"), file)
     file.write_text("new")
     answers = await asyncio.gather(*(transport.request(READ) for _ in range(5)))
@@ -117,7 +117,7 @@ async def test_a_read_is_sent_to_the_new_address_of_the_cluster(file: Path) -> N
     assert (await transport.request(READ)).status == 200
 
 
-async def test_a_refused_stream_has_the_new_token_next_time(file: Path) -> None:
+async def test_rejected_stream_is_retried_with_the_new_token(file: Path) -> None:
     transport, renewals = lasting(Server("new"), file)
     file.write_text("new")
     statuses = []

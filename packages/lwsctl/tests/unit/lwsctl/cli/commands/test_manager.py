@@ -50,7 +50,7 @@ def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
         ("leaderElection: {renewDeadline: 20s}\n", "must be greater than renewDeadline"),
     ],
 )
-def test_invalid_configuration_ends_the_manager(
+def test_invalid_configuration_stops_the_manager(
     text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The manager exits if its configuration is invalid (R-CFG-3, R-OP-51)."""
@@ -75,13 +75,13 @@ def test_deprecated_configuration_version_causes_a_warning(
     assert "\tERROR\tsetup\tproblem running manager\t" in logged
 
 
-def test_missing_configuration_file_ends_the_manager(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_configuration_file_stops_the_manager(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["manager", "-config", "/no/such/file", "--zap-encoder=json"]) == 1
     logged = capsys.readouterr().err
     assert '"msg":"unable to load the configuration","error":"/no/such/file: No such file or directory"' in logged
 
 
-def test_missing_kubeconfig_ends_the_manager(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_kubeconfig_stops_the_manager(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["manager", "--kubeconfig", "/no/such/file"]) == 1
     assert "\tERROR\tsetup\tproblem running manager\t" in capsys.readouterr().err
 

@@ -134,7 +134,7 @@ def test_last_lines_are_those_of_the_previous_run() -> None:
     assert asked == [{"container": "main", "previous": "true", "tailLines": "200"}]
 
 
-def test_run_that_ended_with_its_node_did_not_fail() -> None:
+def test_run_stopped_with_its_node_has_not_failed() -> None:
     again = failed(state={"running": {}}, lastState=ENDED, restartCount=0)
     assert quoted(view(0, again)) == ("", [])
 

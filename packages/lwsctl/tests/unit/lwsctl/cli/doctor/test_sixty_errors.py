@@ -40,7 +40,7 @@ def test_there_are_more_than_sixty_errors() -> None:
 
 
 @pytest.mark.parametrize(("path", "value", "text"), REFUSED)
-def test_an_invalid_field_is_refused(path: str, value: Any, text: str) -> None:
+def test_an_invalid_field_is_rejected(path: str, value: Any, text: str) -> None:
     assert_named(changed(path, value), path, Level.ERROR, text)
 
 

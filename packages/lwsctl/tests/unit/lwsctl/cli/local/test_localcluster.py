@@ -95,7 +95,7 @@ def test_nodes_of_divides_the_gpus_of_this_machine(tmp_path: Path, monkeypatch: 
         (ClusterOptions(gpus_per_node=2, expose_gpus=True), "--expose-gpus requires --gpus host"),
     ],
 )
-def test_nodes_of_refuses_impossible_gpus(
+def test_nodes_of_rejects_impossible_gpus(
     options: ClusterOptions, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     FakeMachine(tmp_path / "gpus.json", *gpus(8)).use(monkeypatch)
@@ -110,7 +110,7 @@ def test_nodes_of_names_the_package_for_gpus(monkeypatch: pytest.MonkeyPatch) ->
         nodes_of(ClusterOptions(gpus_per_node="host"))
 
 
-def test_gpus_of_unknown_words_are_refused_by_name() -> None:
+def test_gpus_of_unknown_words_are_rejected_by_name() -> None:
     with pytest.raises(click.BadParameter, match="'hosts' is neither a number nor auto, host or host:N"):
         Gpus(0, 1024).convert("hosts", None, None)
     assert [Gpus(0, 1024).convert(word, None, None) for word in ("4", "auto", "host:4")] == [4, AUTO, "host:4"]

@@ -47,7 +47,7 @@ def test_cluster_that_was_never_started_has_no_options(place: ClusterDirectory) 
     assert savedoptions.load(ClusterDirectory("none", place.directory / "none")) is None
 
 
-def test_unknown_options_of_another_version_are_ignored(place: ClusterDirectory) -> None:
+def test_unknown_options_of_a_different_version_are_ignored(place: ClusterDirectory) -> None:
     (place.directory / OPTIONS).write_text('{"nodes": 3, "of_the_future": [1]}')
     assert savedoptions.load(place) == ClusterOptions(nodes=3)
 

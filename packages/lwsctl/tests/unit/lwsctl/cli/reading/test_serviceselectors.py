@@ -65,7 +65,7 @@ def test_selector_that_matches_no_rank_is_named(selector: dict[str, str], words:
 
 
 @pytest.mark.parametrize(("where", "warned"), [("prod", 0), ("", 0), ("test", 1)])
-def test_pods_of_another_namespace_are_not_selected(where: str, warned: int) -> None:
+def test_pods_of_a_different_namespace_are_not_selected(where: str, warned: int) -> None:
     given = lws("prod", workerTemplate=pods(app="vllm"))
     assert len(list(unselected(documents(service(where, app="vllm"), given)))) == warned
 

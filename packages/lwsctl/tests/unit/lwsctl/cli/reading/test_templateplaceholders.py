@@ -23,7 +23,7 @@ REMEDY = "an unrendered template; render it first, for example with `helm templa
         (HEAD.replace("web", "{{ name }}"), 4, "{{ name }}"),
     ],
 )
-def test_unrendered_template_is_refused_with_its_line(text: str, line: int, action: str) -> None:
+def test_unrendered_template_is_rejected_with_its_line(text: str, line: int, action: str) -> None:
     with pytest.raises(manifests.ManifestError) as caught:
         manifests.parse(text, "chart.yaml")
     assert str(caught.value) == f"chart.yaml:{line}: {action}: {REMEDY}"

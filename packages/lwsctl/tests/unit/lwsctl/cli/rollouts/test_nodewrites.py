@@ -96,7 +96,7 @@ async def test_taint_is_removed_when_its_response_was_lost() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_second_move_is_refused_and_keeps_the_taint() -> None:
+async def test_second_move_is_rejected_and_keeps_the_taint() -> None:
     async with cluster() as (session, _):
 
         async def moved() -> list[Any]:

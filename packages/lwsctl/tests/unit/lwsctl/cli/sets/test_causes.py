@@ -86,7 +86,7 @@ def test_conclusion_refers_to_the_printed_cause(
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(("stuck_after", "end", "notes"), [(0.0, 5, 0), (30.0, 40, 2)])
-async def test_wait_ends_when_one_cause_lasts_too_long(
+async def test_wait_fails_when_one_cause_lasts_too_long(
     stuck_after: float, end: float, notes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A different cause starts a new period. The first cause is active at 5 s, the second from 10 s on."""

@@ -23,7 +23,7 @@ for name in sys.argv[2:]:
 @pytest.mark.slow
 @pytest.mark.parametrize("platform", otherplatform.ABSENT)
 @pytest.mark.parametrize("command", [name for name, entry in COMMANDS.items() if Needs.MACHINE in entry.needs])
-def test_cluster_is_refused_with_commands_that_work(platform: str, command: str) -> None:
+def test_cluster_is_rejected_with_commands_that_work(platform: str, command: str) -> None:
     words = [*otherplatform.LWS, platform, command, "-f", "my lws.yaml"]
     result = subprocess.run(words, capture_output=True, text=True, check=False)
 

@@ -170,7 +170,7 @@ def test_help_explains_ranks_for_faults_of_ranks_only(name: str) -> None:
     assert ("A rank is LWS/GROUP/RANK" in help_text) == (FAULTS[name].of in {FaultTarget.RANK, FaultTarget.RANKS})
 
 
-def test_report_names_only_failures_of_ranks_ready_before() -> None:
+def test_report_omits_ranks_that_were_unready_before_the_storm() -> None:
     found = StormReport(recovered=1.0, before=["web/0/1"])
     found.effects.see(0.5, pod(), pod(ready=False))
     assert list(report.lines(found)) == [

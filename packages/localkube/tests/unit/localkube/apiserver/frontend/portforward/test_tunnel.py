@@ -262,7 +262,7 @@ async def test_protocol_violation_is_explained_to_the_client() -> None:
     assert await running == "stream 2 was opened after stream 1. Stream IDs must be odd and increasing"
 
 
-async def test_malformed_stream_is_refused_alone() -> None:
+async def test_malformed_stream_is_rejected_alone() -> None:
     async with serving(shout) as client:
         wrong = await client.open("stdout", "0")
         assert await client.heard(wrong) == rst_stream(wrong, Status.REFUSED_STREAM)
@@ -298,7 +298,7 @@ async def test_data_before_the_second_stream_is_kept() -> None:
         ("data", [rst_stream(1, Status.CANCEL)]),
     ],
 )
-async def test_unpaired_stream_ends_after_30_seconds(kind: str, told: list[Frame]) -> None:
+async def test_unpaired_stream_is_closed_after_30_seconds(kind: str, told: list[Frame]) -> None:
     async def dial(port: int) -> Streams:
         raise NodeError("nobody asks")
 
@@ -325,7 +325,7 @@ async def test_unpaired_stream_ends_after_30_seconds(kind: str, told: list[Frame
     ],
     ids=["type", "no port", "large port", "name", "empty", "the same again", "another port"],
 )
-async def test_stream_without_a_pair_is_refused_and_the_pair_continues(kind: str, port: str, request_id: str) -> None:
+async def test_stream_without_a_pair_is_rejected_and_the_pair_continues(kind: str, port: str, request_id: str) -> None:
     async with serving(shout) as client:
         error = await client.open("error", "0")
         assert await client.heard(error) == syn_reply(error)

@@ -91,7 +91,7 @@ async def test_events_of_one_commit_share_their_bytes(api: Api) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_watch_ends_after_its_timeout_with_bookmarks() -> None:
+async def test_watch_closes_after_its_timeout_with_bookmarks() -> None:
     server = ApiServer(Store(), served(), StoppedClock())
     await server.start()
     api = Api(server, StoppedClock())
@@ -105,7 +105,7 @@ async def test_watch_ends_after_its_timeout_with_bookmarks() -> None:
     await server.close()
 
 
-async def test_watches_end_with_the_server(api: Api) -> None:
+async def test_watches_close_with_the_server(api: Api) -> None:
     async with api.watch(CONFIG_MAPS) as watch:
         ending = asyncio.ensure_future(watch.next())
         await asyncio.sleep(0)
@@ -115,7 +115,7 @@ async def test_watches_end_with_the_server(api: Api) -> None:
         assert await late.next() is None
 
 
-async def test_slow_watcher_is_ended_with_expired() -> None:
+async def test_slow_watcher_is_closed_with_expired() -> None:
     watcher = Watcher()
     watcher.push(b"x" * BUFFER)
     watcher.push(b"y")

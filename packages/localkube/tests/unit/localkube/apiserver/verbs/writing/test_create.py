@@ -3,7 +3,7 @@
 from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, PODS, Api, config_map, pod, run
 
 
-def test_pods_beyond_the_limit_are_refused_like_a_quota() -> None:
+def test_pods_beyond_the_limit_are_rejected_like_a_quota() -> None:
     async def scenario(api: Api) -> None:
         codes = [answer.code for answer in [await api.create(PODS, pod(name)) for name in ("a", "b", "c")]]
         answer = await api.create(PODS, pod("c"))

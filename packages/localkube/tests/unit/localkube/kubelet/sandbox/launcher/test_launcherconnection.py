@@ -41,7 +41,7 @@ def test_messages_do_not_depend_on_chunk_boundaries(messages: list[dict[str, obj
     assert decoded == messages
 
 
-def test_oversized_frame_is_refused() -> None:
+def test_oversized_frame_is_rejected() -> None:
     with pytest.raises(ValueError, match="exceeds the limit of"):
         Decoder().feed((LONGEST + 1).to_bytes(4, "big"))
     with pytest.raises(ValueError, match="exceeds the limit of"):
@@ -65,7 +65,7 @@ def test_descriptors_arrive_with_their_message(ends: tuple[LauncherConnection, L
         os.close(fd)
 
 
-def test_closed_end_is_detected(ends: tuple[LauncherConnection, LauncherConnection]) -> None:
+def test_closed_connection_is_detected(ends: tuple[LauncherConnection, LauncherConnection]) -> None:
     one, other = ends
     one.close()
     with pytest.raises(ConnectionClosedError):

@@ -25,7 +25,7 @@ def test_docstring_examples_pass(module: ModuleType) -> None:
     assert not result.failed
 
 
-def test_malformed_pidfd_info_is_refused() -> None:
+def test_malformed_pidfd_info_is_rejected() -> None:
     with pytest.raises(ValueError, match="not a pidfd"):
         syscalls.parse_pid("pos:\t0\n")
 

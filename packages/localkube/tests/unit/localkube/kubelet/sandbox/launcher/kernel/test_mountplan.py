@@ -85,7 +85,7 @@ def test_links_do_not_leave_an_image() -> None:
     assert resolve(HOST, "/image", "/out/hosts") == "/etc/hosts"
 
 
-def test_cyclic_links_are_refused() -> None:
+def test_cyclic_links_are_rejected() -> None:
     with pytest.raises(ValueError, match="/loop: too many symbolic links"):
         resolve(HOST, "/", "/loop")
 

@@ -128,7 +128,7 @@ def test_acknowledgement_has_the_error(code: int, expected: int) -> None:
     assert parse_acknowledgement(acknowledgement(8, 0) + acknowledgement(9, code), 9) == expected
 
 
-def test_acknowledgement_of_another_request_is_ignored() -> None:
+def test_acknowledgement_of_a_different_request_is_ignored() -> None:
     assert parse_acknowledgement(acknowledgement(8, 0), 9) is None
     assert parse_acknowledgement(b"", 9) is None
 
