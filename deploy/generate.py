@@ -59,7 +59,7 @@ from leaderworkerset.install import rbac, rendering
 from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, NAMESPACE, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.operatornames import OPERATOR
-from leaderworkerset.kinds.managedkinds import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed_kinds
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatorprocess import registry
@@ -152,11 +152,11 @@ def definitions() -> dict[str, str]:
     """Return both variants of the CRD of every kind."""
     document = json.loads(RECORDED.read_text(encoding="utf-8"))
     flavours = {"crds": MANAGED.definitions(), "crds/full": MANAGED.described_definitions(document)}
-    only = kustomization(resources=[f"{resource.plural}.yaml" for resource in MANAGED.defined])
+    only = kustomization(resources=[f"{resource.plural}.yaml" for resource in MANAGED.custom_resources])
     texts = {
         f"{folder}/{resource.plural}.yaml": render([obj])
         for folder, objects in flavours.items()
-        for resource, obj in zip(MANAGED.defined, objects, strict=True)
+        for resource, obj in zip(MANAGED.custom_resources, objects, strict=True)
     }
     return texts | {f"{folder}/kustomization.yaml": only for folder in flavours}
 
@@ -205,7 +205,7 @@ def gang() -> dict[str, str]:
     """Return the component that allows the manager to write gang scheduler objects."""
     plain, own = (
         next(obj["rules"] for _, obj in build_all(declared, InstallSettings()) if meta.name(obj) == MANAGER_ROLE)
-        for declared in (MANAGED, managed("auto"))
+        for declared in (MANAGED, managed_kinds("auto"))
     )
     return _with_rules("gang", [rule for rule in own if rule not in plain])
 
@@ -311,12 +311,12 @@ def chart() -> dict[str, str]:
     """Return the Helm chart."""
     texts = {
         f"{resource.plural}.yaml": render([obj])
-        for resource, obj in zip(MANAGED.defined, MANAGED.definitions(), strict=True)
+        for resource, obj in zip(MANAGED.custom_resources, MANAGED.definitions(), strict=True)
     }
     served = helmchart.Served(
         MANAGED,
-        managed("auto"),
-        managed("built-in"),
+        managed_kinds("auto"),
+        managed_kinds("built-in"),
         RECORDING_RULES,
         DISRUPTION_RULES,
         MAINTENANCE_RULES,

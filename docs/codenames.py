@@ -28,11 +28,11 @@ PREDEFINED: Final = {"HOME", "PATH", "COMP_WORDS"}
 EVENT_CALLS: Final = {
     "EventKind": 1,
     "Event": 1,
-    "_tell": 1,
+    "_build_event": 1,
     "_event": 1,
     "SchedulingFailure": 0,
     "_FailedError": 0,
-    "_reported": 2,
+    "_with_rejection_report": 2,
 }
 """The functions that build events, and the position of their `reason` argument."""
 

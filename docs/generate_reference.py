@@ -115,7 +115,7 @@ def kinds() -> dict[str, dict[str, Any]]:
     """Return the described schema of each kind, by page name."""
     own = descriptions.OWN_ONLY
     return {
-        "leaderworkerset-v1": schema_of(descriptions.described(leaderworkerset_crd(), own)),
+        "leaderworkerset-v1": schema_of(descriptions.with_descriptions(leaderworkerset_crd(), own)),
         "disaggregatedset-v1": schema_of(disaggregatedset_crd.describe_disaggregatedset(own)),
         "disaggregatedsetrolescaler-v1": schema_of(disaggregatedset_crd.describe_role_scaler(own)),
         "leaderworkersetoperator-v1": schema_of(operator_crd()),
@@ -377,7 +377,11 @@ def exit_codes() -> Iterator[tuple[str, str, str]]:
         yield "`lws explain`", str(exit_code), f"The verdict is {' or '.join(verdicts)}."
     yield "`lws manager`, `lws operator`", "0, 1, 2", "Stopped, a fatal error, invalid flags."
     for reason in FailureReason:
-        yield "`leaderworkerset.rendezvous`", str(reason.value), f"{reason.words[0].upper()}{reason.words[1:]}."
+        yield (
+            "`leaderworkerset.rendezvous`",
+            str(reason.value),
+            f"{reason.description[0].upper()}{reason.description[1:]}.",
+        )
 
 
 PAGES: Final = {

@@ -174,7 +174,7 @@ def test_failed_rendezvous_has_a_reason_and_exit_code(groups: LocalCluster, fail
     asked = [*failure.environment.split(), *FORMS[form], *failure.arguments.split(), "--timeout", "1"]
     result = groups.ended("exec", f"{failure.group}/0/1", "--", "env", *asked)
     reason = (failure.shell or failure.reason) if form == "shell" else failure.reason
-    words = failure.words.replace(failure.reason.words, reason.words)
+    words = failure.words.replace(failure.reason.description, reason.description)
     said = result.stderr.splitlines()
     assert f"rendezvous: {words} (exit code {reason.value}). {reason.advice}" in said
     assert result.returncode == reason.value

@@ -137,7 +137,7 @@ def test_direct_use_is_detected(source: str, uses: list[str]) -> None:
 
 def test_seed_repeats_jitter_and_identities() -> None:
     def draw() -> tuple[float, str, str]:
-        with randomness.seeded(Random(3)):
+        with randomness.use_random_source(Random(3)):
             return randomness.jitter(), randomness.uid(), Identities().uid()
 
     assert draw() == draw()

@@ -5,4 +5,4 @@ from leaderworkerset.webhooks import certificateworker
 
 async def answer_here(question: bytes) -> bytes:
     """Answer a question about certificates in this process."""
-    return certificateworker.answer(question)
+    return certificateworker.respond(question)

@@ -31,7 +31,7 @@ from localkube.apiserver.storage.store import Store
 from lwsctl.dashboard.livemodel import LiveModel
 from lwsctl.dashboard.loginsessions import LoginRejectedError
 from lwsctl.dashboard.pages.header import ClusterIdentity
-from lwsctl.dashboard.webserver import Dashboard, opened, shared
+from lwsctl.dashboard.webserver import Dashboard, serve_local, serve_shared
 from lwsctl.diagnosis.observed import Commands
 
 NAMESPACE: Final = "default"
@@ -309,7 +309,7 @@ async def serving(transport: OddTransport, runner: CommandLog | None = None) -> 
     """Serve a dashboard in the same way as the command."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
-    async with opened(model, runner, 0) as dashboard:
+    async with serve_local(model, runner, 0) as dashboard:
         yield ServedDashboard(client, model, dashboard, runner, transport)
 
 
@@ -318,7 +318,7 @@ async def sharing(transport: OddTransport, tokens: Tokens) -> AsyncIterator[Serv
     """Serve a shared dashboard in the same way as the command with --listen."""
     client = Client(transport)
     model = LiveModel(client, "", Commands())
-    async with shared(model, tokens, Address("127.0.0.1", 0), ClusterIdentity(cluster="west-1")) as dashboard:
+    async with serve_shared(model, tokens, Address("127.0.0.1", 0), ClusterIdentity(cluster="west-1")) as dashboard:
         yield ServedDashboard(client, model, dashboard, None, transport)
 
 

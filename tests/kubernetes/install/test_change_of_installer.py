@@ -43,7 +43,7 @@ TOUR = (
 
 WEBHOOKS = (f"mutatingwebhookconfiguration/{MUTATING_NAME}", f"validatingwebhookconfiguration/{VALIDATING_NAME}")
 KEPT = (
-    *(f"crd/{kind.group_resource}" for kind in MANAGED.defined),
+    *(f"crd/{kind.group_resource}" for kind in MANAGED.custom_resources),
     *(f"deployment/{MANAGER}", f"service/{SERVICE_NAME}", f"secret/{SECRET_NAME}"),
     *WEBHOOKS,
 )

@@ -47,7 +47,7 @@ def released(fresh: Administrator, tmp_path: Path) -> Iterator[Administrator]:
     fresh.kubectl("wait", "--for=condition=established", f"crd/{DEFINITION}")
     yield fresh
     fresh.helm("uninstall", "lws", *IN)
-    definitions = (f"crd/{kind.group_resource}" for kind in MANAGED.defined)
+    definitions = (f"crd/{kind.group_resource}" for kind in MANAGED.custom_resources)
     fresh.kubectl("delete", "--ignore-not-found", "namespace/lws-system", *definitions)
 
 

@@ -19,7 +19,7 @@ from leaderworkerset.install import installsettings
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.operatornames import IMAGE_VARIABLE, OPERATOR
-from leaderworkerset.kinds.managedkinds import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed_kinds
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config import configuration
 from leaderworkerset.manager.config.configuration import GroupRestarts
@@ -36,7 +36,7 @@ def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str
 def built(chosen: InstallSettings) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the installed objects. CRD files do not have the labels that `lws uninstall` uses."""
     objects = by_name(obj for _, obj in build_all(MANAGED, chosen))
-    for resource in MANAGED.defined:
+    for resource in MANAGED.custom_resources:
         del objects["CustomResourceDefinition", resource.group_resource]["metadata"]["labels"]
     return objects
 
@@ -75,7 +75,7 @@ def test_overlay_sets_namespace_image_and_replicas(settled: Administrator, tmp_p
 
 @pytest.mark.parametrize(
     ("component", "kinds"),
-    [("gang", managed("auto")), ("pod-policies", managed(configured={names.POD_ADMISSION: True}))],
+    [("gang", managed_kinds("auto")), ("pod-policies", managed_kinds(configured={names.POD_ADMISSION: True}))],
     ids=["gang", "pod-policies"],
 )
 def test_component_adds_permissions(settled: Administrator, tmp_path: Path, component: str, kinds: Registry) -> None:
@@ -168,7 +168,7 @@ def test_base_can_be_applied_and_adopted(fresh: Administrator) -> None:
     fresh.kubectl("apply", "--server-side", "-k", str(KUSTOMIZE))
     lines = fresh.lws("install").splitlines()
     assert {line.split()[0] for line in lines if not line.endswith("unchanged")} == {
-        f"customresourcedefinition/{resource.group_resource}" for resource in MANAGED.defined
+        f"customresourcedefinition/{resource.group_resource}" for resource in MANAGED.custom_resources
     }
 
 

@@ -8,7 +8,7 @@ from tests.kubernetes.kubectl.conftest import SECONDS, Place
 from tests.kubernetes.kubectl.objects import config_map, lws, pod, statefulset
 
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.views.formats import OutputFormat, filled
+from lwsctl.cli.views.formats import OutputFormat, render_objects
 
 
 def test_get_prints_tables_and_documents(place: Place) -> None:
@@ -187,7 +187,7 @@ def test_output_templates_of_lws_and_kubectl_agree(place: Place) -> None:
             capture_output=True, text=True, check=False, env=place.environment, timeout=SECONDS,
         )  # fmt: skip
         try:
-            own = filled(form.convert(template, None, None), [stored], is_one=True)
+            own = render_objects(form.convert(template, None, None), [stored], is_one=True)
         except (CommandError, click.BadParameter):
             own = "refused"
         theirs = result.stdout if result.returncode == 0 else "refused"

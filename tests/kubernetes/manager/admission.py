@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.core.policies import identity
-from leaderworkerset.kinds.managedkinds import managed
+from leaderworkerset.kinds.managedkinds import managed_kinds
 from leaderworkerset.manager.config import configuration
 from leaderworkerset.manager.config.configurationfile import opted_in
 
@@ -21,7 +21,7 @@ from leaderworkerset.manager.config.configurationfile import opted_in
 async def start_with(world: InstalledCluster, name: str, **settings: Any) -> Replica:
     """Start a manager with the permissions that its settings require."""
     document = {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND, **settings}
-    kinds = managed(configured=opted_in(configuration.decode(document)))
+    kinds = managed_kinds(configured=opted_in(configuration.decode(document)))
     await installation.install(world.client, world.balancer.port, kinds)
     return await world.start(name, **settings)
 

@@ -20,7 +20,7 @@ from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACE
 from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.install.objects import build_namespace
-from leaderworkerset.kinds.managedkinds import managed
+from leaderworkerset.kinds.managedkinds import managed_kinds
 from leaderworkerset.manager.config.configurationfile import opted_in
 from leaderworkerset.webhooks import certificates, configurations
 from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME
@@ -78,7 +78,7 @@ async def _install(client: Client, cluster: ClusterBackend, replica: Replica) ->
     await installation.install(
         client,
         replica.webhooks,
-        managed(chosen.gang_provider, configured=opted_in(chosen)),
+        managed_kinds(chosen.gang_provider, configured=opted_in(chosen)),
         "internal" if internal.enable else "cert-manager",
         {
             SERVICE_NAME: internal.webhook_service_name,
@@ -100,7 +100,7 @@ async def _prepare_embedded(client: Client, cluster: ClusterBackend, replica: Re
     replica.configuration |= {"internalCertManagement": {"enable": False}, "webhook": {"certDir": str(directory)}}
     authority = certificates.create_authority(datetime.now(UTC))
     installation.write_certificate(directory, authority, LOOPBACK)
-    kinds = managed(replica.chosen().gang_provider)
+    kinds = managed_kinds(replica.chosen().gang_provider)
     at = configurations.at_url(f"https://{LOOPBACK}:{replica.webhooks}", authority.certificate)
     for resource, obj in (
         (NAMESPACES, build_namespace(NAMESPACE)),

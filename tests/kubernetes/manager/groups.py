@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from testkit.clusters.kubernetes import restarted
+from testkit.clusters.kubernetes import restart_patch
 from tests.integration.clusters import objects
 from tests.kubernetes.manager.replicas import until
 from tests.scenario import Scenario
@@ -97,7 +97,7 @@ class CheckedNamespace(Scenario):
 
     async def fail(self, pod: str) -> None:
         """Make kwok report that the first container of a pod failed and restarted."""
-        await self.client.patch(PODS, self.key(pod), restarted(await self.get(PODS, pod), 1), kind="merge")
+        await self.client.patch(PODS, self.key(pod), restart_patch(await self.get(PODS, pod), 1), kind="merge")
 
     async def _own_revisions(self) -> list[str]:
         selector = f"{labels.NAME},!controller.kubernetes.io/hash"

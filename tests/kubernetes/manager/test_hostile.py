@@ -27,7 +27,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import NAMESPACES, ROLE_BINDINGS
 from leaderworkerset.core.gang import native
 from leaderworkerset.core.gang.gate import BUILT_IN
-from leaderworkerset.kinds.managedkinds import managed
+from leaderworkerset.kinds.managedkinds import managed_kinds
 from lwsctl.diagnosis.observed import RESOURCE_QUOTAS
 
 PAGE: Final = (ROOT / "docs/how-to/share-a-cluster.md").read_text()
@@ -52,7 +52,7 @@ FLOOR: Final = 30.0
 
 async def attack(world: InstalledCluster, provider: str) -> None:
     """Repeatedly update the second tenant's LeaderWorkerSet. Fail if the manager process exits."""
-    await installation.install(world.client, world.balancer.port, managed(provider))
+    await installation.install(world.client, world.balancer.port, managed_kinds(provider))
     gangs = {"gangSchedulingManagement": {"schedulerProvider": provider}} if provider else {}
     replica = await world.start("a", leaderElection=SHIPPED, **gangs)
     await world.await_master(replica)

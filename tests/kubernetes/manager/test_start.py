@@ -14,7 +14,7 @@ from tests.kubernetes.manager.world import InstalledCluster
 
 from kuberuntime.objects.resources import SECRETS
 from leaderworkerset.core.gang.gangs import AUTO
-from leaderworkerset.kinds.managedkinds import managed
+from leaderworkerset.kinds.managedkinds import managed_kinds
 from leaderworkerset.webhooks import certificates
 
 pytestmark = pytest.mark.slow
@@ -53,7 +53,7 @@ async def test_webhooks_wait_until_gang_schedulers_are_known(world: InstalledClu
     Pods that are admitted at this time would not have a group.
     """
     async with Balancer() as away:
-        await installation.install(world.client, world.balancer.port, managed(AUTO))
+        await installation.install(world.client, world.balancer.port, managed_kinds(AUTO))
         authority = certificates.create_authority(datetime.now(UTC))
         installation.write_certificate(world.directory / "certs", authority)
         replica = await world.prepare(

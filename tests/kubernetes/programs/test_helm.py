@@ -22,7 +22,7 @@ from leaderworkerset.api import labels, metadata
 from leaderworkerset.core.policies.recreation import RestartSettings
 from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.kinds.managedkinds import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed_kinds
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import goflags, managerflags
 from leaderworkerset.manager.config import configuration, configurationfile
@@ -211,7 +211,7 @@ def test_group_restarts_set_the_configuration_and_roll_the_pods() -> None:
     text = found[key]["data"]["controller_manager_config.yaml"]
     read = configuration.parse(text.encode())
     configurationfile.check(read)
-    assert read.restarts == RestartSettings(backs_off=False, max_restarts=3)
+    assert read.restarts == RestartSettings(has_backoff=False, max_restarts=3)
     assert read.release_after == timedelta(minutes=5)
     assert {one for one in found if found[one] != plain[one]} == {key}
     assert hashed(chosen) != hashed("groupRestarts.backoff=true")
@@ -252,7 +252,7 @@ def test_every_tested_setting_can_be_rendered(row: factors.Row, tmp_path: Path) 
     assert rendered["internalCertManagement"]["enable"] is not external
     provider = wanted.get("gangSchedulingManagement", {}).get("schedulerProvider", "")
     settings = EXTERNAL if external else INTERNAL
-    (role,) = (one for key, one in built(settings, managed(provider)).items() if key[1] == "lws-manager-role")
+    (role,) = (one for key, one in built(settings, managed_kinds(provider)).items() if key[1] == "lws-manager-role")
     assert granted(role) <= granted(found["ClusterRole", "lws-manager-role"])
 
 

@@ -145,9 +145,24 @@ STATES: Final[Mapping[str, tuple[JSONObject, str, str, str]]] = {
     "a new operator": (cluster(), "Progressing", "InProgress", "Current"),
     "managers that run": (operated(SyncOutcome()), "Healthy", "Current", "Current"),
     "managers that start": (operated(SyncOutcome(), available=1), "Progressing", "InProgress", "Current"),
-    "managers that are replaced": (operated(SyncOutcome(rolls=True)), "Progressing", "InProgress", "Current"),
-    "what could not be applied": (operated(SyncOutcome(error="no", complete=False)), "Degraded", "Failed", "Current"),
-    "what is missing": (operated(SyncOutcome(missing="cert-manager", complete=False)), "Degraded", "Failed", "Current"),
+    "managers that are replaced": (
+        operated(SyncOutcome(changes_deployment=True)),
+        "Progressing",
+        "InProgress",
+        "Current",
+    ),
+    "what could not be applied": (
+        operated(SyncOutcome(error="no", is_complete=False)),
+        "Degraded",
+        "Failed",
+        "Current",
+    ),
+    "what is missing": (
+        operated(SyncOutcome(missing="cert-manager", is_complete=False)),
+        "Degraded",
+        "Failed",
+        "Current",
+    ),
     "what is not managed": (
         operated(SyncOutcome(), available=0, managementState="Removed"),
         "Suspended",
@@ -175,7 +190,7 @@ def expressions() -> dict[str, JSONObject]:
 
 
 def test_every_defined_kind_has_health_checks() -> None:
-    assert set(health.HEALTH) == {*MANAGED.defined, OPERATORS}
+    assert set(health.HEALTH) == {*MANAGED.custom_resources, OPERATORS}
     assert {kind_of(obj) for obj, *_ in STATES.values()} == {resource.kind for resource in health.HEALTH}
 
 
@@ -256,7 +271,7 @@ def test_k9s_keys_run_existing_commands() -> None:
 
 def test_k9s_columns_equal_the_definitions() -> None:
     views = k9s.views(MANAGED.definitions())["views"]
-    assert set(views) == {f"{one.api_version}/{one.plural}" for one in MANAGED.defined}
+    assert set(views) == {f"{one.api_version}/{one.plural}" for one in MANAGED.custom_resources}
     assert "READY:.status.readyReplicas" in views["leaderworkerset.x-k8s.io/v1/leaderworkersets"]["columns"]
     assert views[f"{DISAGGREGATED_SETS.api_version}/{DISAGGREGATED_SETS.plural}"]["columns"][:2] == [
         "NAMESPACE",

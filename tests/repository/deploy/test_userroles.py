@@ -14,8 +14,8 @@ def allowed(name: str) -> set[tuple[str, str]]:
 
 
 def test_every_kind_has_two_roles() -> None:
-    assert len(ROLES) == 2 * len(MANAGED.defined)
-    for resource in MANAGED.defined:
+    assert len(ROLES) == 2 * len(MANAGED.custom_resources)
+    for resource in MANAGED.custom_resources:
         for role in ("editor", "viewer"):
             (groups,) = {
                 tuple(rule["apiGroups"]) for rule in ROLES[f"lws-{resource.kind.lower()}-{role}-role"]["rules"]

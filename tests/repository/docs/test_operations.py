@@ -228,7 +228,7 @@ def test_recommended_memory_covers_a_projection() -> None:
 
 def test_backup_page_names_all_kinds() -> None:
     table = {what for what, _ in rows(BACKUP, "# Backup and restore")}
-    kinds = {resource.kind for resource in MANAGED.defined}
+    kinds = {resource.kind for resource in MANAGED.custom_resources}
     (row,) = [what for what in table if "DisaggregatedSet," in what]
     assert set(row.split(", ")) == kinds
     (configuration_map,) = installed(CONFIG_MAPS)

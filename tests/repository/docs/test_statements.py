@@ -15,7 +15,7 @@ from testkit import repository
 from leaderworkerset.api.conditions import CONDITIONS
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.kinds.managedkinds import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed_kinds
 from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
 from localkube.apiserver.builtin import registry
 from localkube.apiserver.frontend.http import BODY_LIMIT, BODY_SECONDS
@@ -108,7 +108,7 @@ def test_every_benchmark_is_documented_and_run_by_make() -> None:
 
 def test_documented_controllers_of_metrics_exist() -> None:
     cell = next(row[1] for row in rows("docs/reference/manager.md", "## Metrics") if "reconcile_total" in row[0])
-    running = {spec.name for kind in managed("built-in").kinds for spec in kind.controllers}
+    running = {spec.name for kind in managed_kinds("built-in").kinds for spec in kind.controllers}
     assert running | {"built-in"} == set(re.findall(r"`([\w-]+)`", cell))
 
 

@@ -312,10 +312,10 @@ def naming_events(events: Iterable[Event], error: str) -> Iterator[Event]:
     return (replace(event, note=event.note.replace("{error}", error)) for event in events)
 
 
-def naming(value: JSON, error: str) -> JSON:
+def insert_error(value: JSON, error: str) -> JSON:
     """Return the value with `{error}` replaced in its strings."""
     if isinstance(value, dict):
-        return {name: naming(inner, error) for name, inner in value.items()}
+        return {name: insert_error(inner, error) for name, inner in value.items()}
     if isinstance(value, list):
-        return [naming(inner, error) for inner in value]
+        return [insert_error(inner, error) for inner in value]
     return value.replace("{error}", error) if isinstance(value, str) else value

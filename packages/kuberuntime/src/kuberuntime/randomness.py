@@ -30,7 +30,7 @@ def uid() -> str:
 
 
 @contextmanager
-def seeded(random: Random) -> Iterator[None]:
+def use_random_source(random: Random) -> Iterator[None]:
     """Use this source in the context and in the tasks that are started in it."""
     token = _SOURCE.set(random)
     try:

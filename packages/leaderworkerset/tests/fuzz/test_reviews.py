@@ -27,7 +27,7 @@ def test_every_review_gets_an_answer(path: str) -> None:
             body = reviews.review(random, path)
             started = time.thread_time()
             try:
-                answered = msgspec.json.decode(review.answer(body, MANAGED.decisions[path]))
+                answered = msgspec.json.decode(review.respond_to_review(body, MANAGED.decisions[path]))
             except Exception as error:
                 raise AssertionError(f"seed {seed} (again: SEEDS={seed}-{seed + 1}): {path} {body!r}") from error
             assert time.thread_time() - started < LONGEST, (seed, body)

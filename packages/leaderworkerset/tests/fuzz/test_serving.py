@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 import pytest
-from testkit.fakes import answer
+from testkit.fakes import respond
 from testkit.transports import RequestTransport
 from tests.fuzz import junk, wire
 from tests.fuzz.seeds import seeds
@@ -55,13 +55,13 @@ class Reviewer(RequestTransport):
         spec = msgspec.json.decode(request.body)["spec"]
         match spec.get("token"):
             case None:
-                return answer(201, {"status": {"allowed": True}})
+                return respond(201, {"status": {"allowed": True}})
             case "lost":
                 raise ConnectionFailedError("nobody answers")
             case "odd":
-                return answer(201, {"status": {"authenticated": True, "user": None}})
+                return respond(201, {"status": {"authenticated": True, "user": None}})
             case token:
-                return answer(201, {"status": {"authenticated": token == TOKEN, "user": {"username": "u"}}})
+                return respond(201, {"status": {"authenticated": token == TOKEN, "user": {"username": "u"}}})
 
 
 @dataclass

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from testkit.apiserver import controlled, serving
+from testkit.apiserver import serve_api, start_controllers
 from testkit.instantkubelet import InstantKubelet
 from testkit.transports import ForwardingTransport
 from tests.controlplane import build
@@ -32,7 +32,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES, SERVICE_ACCOUNTS
 from leaderworkerset.api import crd
 from leaderworkerset.capabilities import names
-from leaderworkerset.kinds.managedkinds import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed_kinds
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import lwsmanager
 from leaderworkerset.manager.policyremoval import PolicyRemoval
@@ -88,7 +88,7 @@ async def embedded(directory: Path) -> AsyncIterator[ParityCluster]:
     labels = (LabelTemplate("rack", "rack-{i}"), LabelTemplate(ZONE, "zone-{i%4}"))
     nodes = NodeSettings(count=NODE_COUNT, labels=labels, capacity={"google.com/tpu": "1000"})
     settings = ControllerSettings(volumes=directory, nodes=nodes)
-    async with serving(clock) as server, controlled(server, settings, clock), asyncio.TaskGroup() as group:
+    async with serve_api(clock) as server, start_controllers(server, settings, clock), asyncio.TaskGroup() as group:
         client = Client(InProcessTransport(server, "tester"))
         kubelet = group.create_task(InstantKubelet(Client(InProcessTransport(server, "system:node"))).run())
         async with lwsmanager.webhooks(client, clock):
@@ -110,7 +110,7 @@ async def kubernetes(running: Plane, *, by_policy: bool = False) -> AsyncIterato
 
     With `by_policy`, our manager lets kube-apiserver admit pods by a policy, which stays until the end.
     """
-    kinds = managed(configured={names.POD_ADMISSION: True}) if by_policy else MANAGED
+    kinds = managed_kinds(configured={names.POD_ADMISSION: True}) if by_policy else MANAGED
     client = Client(HTTPTransport(_access(running), user_agent="tester"))
     agent = Agent(HTTPTransport(_access(running), user_agent=USER_AGENT))
     try:

@@ -235,7 +235,7 @@ class SimulatedCluster(Scenario):
         return FaultyTransport(inner, actor, schedule, self.random(f"{actor}'s faults"), self.trace)
 
     def _spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        with randomness.seeded(self.random(name)):
+        with randomness.use_random_source(self.random(name)):
             self._tasks[name] = self._group.create_task(work, name=name)
 
     async def _run_controllers(self, ready: asyncio.Event) -> None:

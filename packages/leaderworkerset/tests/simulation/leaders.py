@@ -18,7 +18,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.backoff.backoffsettings import DEFAULTS
 from leaderworkerset.core.policies.recreation import RestartSettings
-from leaderworkerset.kinds.managedkinds import managed
+from leaderworkerset.kinds.managedkinds import managed_kinds
 from localkube.apiserver.storage.store import Change
 from localkube.kubelet.processes.simulatedrunner import Script, run_forever
 
@@ -49,7 +49,7 @@ def settings(
     seed: int = 1, manager: Schedule = SLOW, script: Script = run_forever, restarts: RestartSettings = DEFAULTS
 ) -> Settings:
     """Return a cluster with one manager and a network with delays."""
-    kinds = managed(configured={names.BACKOFF: restarts})
+    kinds = managed_kinds(configured={names.BACKOFF: restarts})
     return Settings(seed=seed, managers=(manager,), others=SLOW, script=script, kinds=kinds)
 
 

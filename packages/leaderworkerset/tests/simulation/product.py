@@ -33,7 +33,9 @@ LEASE: Final = ObjectKey("default", "lws")
 def webhooks(kinds: Registry = MANAGED) -> InProcessWebhooks:
     """Return the webhooks of the product."""
     decisions = kinds.decisions
-    return InProcessWebhooks(WEBHOOK_HOST, decisions, lambda path, body: review.answer(body, decisions[path]))
+    return InProcessWebhooks(
+        WEBHOOK_HOST, decisions, lambda path, body: review.respond_to_review(body, decisions[path])
+    )
 
 
 def _installation(kinds: Registry) -> list[tuple[Resource, JSONObject]]:

@@ -119,12 +119,12 @@ def test_completed_group_is_never_recreated(seed: int) -> None:
 
 def deletes_without_a_mark() -> Any:
     """Delete the leader of a complete group as if the group had failed."""
-    return patch.object(runtocompletion, "mark", lambda leader, end: retention.mark(leader, {}))
+    return patch.object(runtocompletion, "mark_finished", lambda leader, end: retention.metadata_patch(leader, {}))
 
 
 def forgets_its_mark() -> Any:
     """Treat a complete group as running after its leader is marked."""
-    return patch.object(runtocompletion, "mark", lambda leader, end: retention.release_pod(leader))
+    return patch.object(runtocompletion, "mark_finished", lambda leader, end: retention.release_pod(leader))
 
 
 @pytest.mark.parametrize("bug", [deletes_without_a_mark, forgets_its_mark])

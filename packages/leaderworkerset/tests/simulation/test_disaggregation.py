@@ -141,7 +141,7 @@ def test_sets_are_reconciled_before_other_kinds_are_defined() -> None:
     Rules R-DS-28, R-DS-107.
     """
     only = Registry(tuple(kind for kind in MANAGED.kinds if kind.resource in (LEADERWORKERSETS, PODS)))
-    assert only.defined == (LEADERWORKERSETS,)
+    assert only.custom_resources == (LEADERWORKERSETS,)
 
     async def scenario(world: SimulatedCluster) -> None:
         with pytest.raises(NotFoundError):

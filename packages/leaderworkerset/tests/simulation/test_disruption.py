@@ -23,7 +23,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.disruption.disruptionsettings import STARTING, DisruptionSettings
 from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
-from leaderworkerset.kinds.managedkinds import managed
+from leaderworkerset.kinds.managedkinds import managed_kinds
 from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.processes.runner import Exit
 
@@ -114,7 +114,7 @@ def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, 
             managers=(faulty,),
             others=SLOW,
             nodes=NodeSettings(count=4),
-            kinds=managed(configured={names.DISRUPTION: settings}),
+            kinds=managed_kinds(configured={names.DISRUPTION: settings}),
         ),
     )
     return found
@@ -148,7 +148,7 @@ def test_drain_ends_without_a_watch_of_nodes(identity: str) -> None:
             managers=(SLOW,),
             others=SLOW,
             nodes=NodeSettings(count=4),
-            kinds=managed(configured={names.DISRUPTION: TAKING_TURNS}),
+            kinds=managed_kinds(configured={names.DISRUPTION: TAKING_TURNS}),
         ),
     )
     assert (found.broken, found.granted > 0) == ([], True)
@@ -195,7 +195,7 @@ def hunted(identity: str, seed: int = 1) -> Evictions:
             managers=(SLOW,),
             others=SLOW,
             nodes=NodeSettings(count=4),
-            kinds=managed(configured={names.DISRUPTION: WATCHING}),
+            kinds=managed_kinds(configured={names.DISRUPTION: WATCHING}),
             seed=seed,
         ),
     )
@@ -251,6 +251,6 @@ def test_kubectl_drain_ends_when_group_names_return(seed: int, identity: str) ->
             managers=(SLOW,),
             others=SLOW,
             nodes=NodeSettings(count=3),
-            kinds=managed(configured={names.DISRUPTION: WATCHING, names.MOVES: MaintenanceSettings()}),
+            kinds=managed_kinds(configured={names.DISRUPTION: WATCHING, names.MOVES: MaintenanceSettings()}),
         ),
     )

@@ -17,7 +17,7 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.gang.gate import BUILT_IN, is_gated
-from leaderworkerset.kinds.managedkinds import managed
+from leaderworkerset.kinds.managedkinds import managed_kinds
 from localkube.apiserver.storage.store import Change
 from localkube.controllers.nodes.nodes import NodeSettings
 
@@ -27,7 +27,7 @@ def settings(nodes: int, schedule: Schedule = SLOW, cpu: str = "2") -> Settings:
     return Settings(
         managers=(schedule,),
         others=SLOW,
-        kinds=managed(BUILT_IN.name),
+        kinds=managed_kinds(BUILT_IN.name),
         nodes=NodeSettings(count=nodes, capacity={"cpu": cpu}),
     )
 

@@ -20,7 +20,7 @@ from leaderworkerset.core.gang.coscheduling import POD_GROUP
 from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME
-from leaderworkerset.kinds.managedkinds import managed
+from leaderworkerset.kinds.managedkinds import managed_kinds
 from localkube.apiserver.storage.store import Change
 from localkube.kubelet.processes.runner import ContainerSpec
 from localkube.kubelet.processes.simulatedrunner import Program, run_forever
@@ -36,7 +36,7 @@ def settings(provider: Provider, seed: int = 1) -> Settings:
         seed=seed,
         managers=(SLOW,),
         others=SLOW,
-        kinds=managed(provider.name),
+        kinds=managed_kinds(provider.name),
         definitions=(DEFINITIONS[provider.name],),
     )
 

@@ -62,7 +62,7 @@ def run(pods: list[JSONObject], *indexes: int, size: int = 3) -> bool:
 async def kueue(world: SimulatedCluster, quota: int) -> AsyncIterator[Kueue]:
     """Run Kueue for the duration of the `with` block, and check its invariants at the end."""
     decisions = {spec.path: spec.decide for spec in WEBHOOKS}
-    world.webhooks.serve(decisions, lambda path, body: review.answer(body, decisions[path]))
+    world.webhooks.serve(decisions, lambda path, body: review.respond_to_review(body, decisions[path]))
     for resource, obj in build_configurations(configurations.at_url(f"https://{WEBHOOK_HOST}", b"")):
         await world.client.apply(resource, obj, manager="kueue")
     one = Kueue(world.client, NAMESPACE, quota)

@@ -27,7 +27,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
-from leaderworkerset.kinds.managedkinds import managed
+from leaderworkerset.kinds.managedkinds import managed_kinds
 
 REPLICAS = 4
 SIZE = 2
@@ -114,7 +114,7 @@ def settings(seed: int, manager: Schedule) -> Settings:
         seed=seed,
         managers=(manager,),
         others=Schedule(latency=(0.001, 0.02)),
-        kinds=managed(configured={names.MOVES: MaintenanceSettings()}),
+        kinds=managed_kinds(configured={names.MOVES: MaintenanceSettings()}),
     )
 
 

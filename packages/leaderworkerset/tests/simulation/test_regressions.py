@@ -150,8 +150,8 @@ def crash_at_once(spec: ContainerSpec) -> Program:
         ({}, DEFAULTS, 2, 4),
         ({labels.MAX_GROUP_RESTARTS: "2"}, DEFAULTS, 2, 2),
         ({}, RestartSettings(max_restarts=3), 3, 3),
-        ({}, RestartSettings(backs_off=False), 15, 90),
-        ({labels.RESTART_BACKOFF: "on"}, RestartSettings(backs_off=False), 2, 4),
+        ({}, RestartSettings(has_backoff=False), 15, 90),
+        ({labels.RESTART_BACKOFF: "on"}, RestartSettings(has_backoff=False), 2, 4),
     ],
     ids=["default", "budget", "budget of the manager", "off", "on by annotation"],
 )

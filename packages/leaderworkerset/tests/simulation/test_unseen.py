@@ -104,7 +104,7 @@ def test_worker_deleted_while_no_manager_runs_recreates_group(
 
 
 @pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
-def test_worker_deleted_while_the_set_is_rejected_recreates_group(
+def test_worker_deleted_while_a_set_is_rejected_recreates_group(
     absence: Callable[[SimulatedCluster], Awaitable[None]],
 ) -> None:
     """The worker is deleted while no manager is running. At first, the next manager cannot read the set."""

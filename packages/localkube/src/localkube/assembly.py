@@ -56,7 +56,7 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
     Invalid nodes raise a `SettingsError` first. Then the directory and its files are made private. If this fails, a
     `StateDirectoryError` is raised.
     """
-    nodes = settings.nodes.parsed()
+    nodes = settings.nodes.parse()
     make_private(settings.directory)
     own = clusteridentity.load_or_create(settings.directory / "identity.json", clock.now())
     api = ApiServer(

@@ -106,7 +106,7 @@ class RunningCluster:
             yield
 
     @asynccontextmanager
-    async def managed(self, manager: Callable[[], AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
+    async def run_manager(self, manager: Callable[[], AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
         """Run the manager of a product until the context exits.
 
         Each call of `manager` returns a new run, for example after a fault.

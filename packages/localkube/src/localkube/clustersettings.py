@@ -37,9 +37,9 @@ class Nodes:
 
     def check(self) -> None:
         """Raise a `SettingsError` that names the first invalid setting."""
-        self.parsed()
+        self.parse()
 
-    def parsed(self) -> "NodeSettings":
+    def parse(self) -> "NodeSettings":
         """Return the settings as parsed values."""
         from msgspec.structs import replace
 
@@ -47,14 +47,14 @@ class Nodes:
         from localkube.controllers.nodes.nodes import NodeSettings
         from localkube.wellknown import GPU
 
-        nodes = NodeSettings(count=self.count, also=tuple(group.parsed() for group in self.also))
-        with _setting("labels"):
+        nodes = NodeSettings(count=self.count, also=tuple(group.parse() for group in self.also))
+        with _name_setting_in_errors("labels"):
             nodes = replace(nodes, labels=tuple(map(parse_label, self.labels)))
             nodes.check()
-        with _setting("taints"):
+        with _name_setting_in_errors("taints"):
             nodes = replace(nodes, taints=tuple(map(parse_taint, self.taints)))
             nodes.check()
-        with _setting("capacity"):
+        with _name_setting_in_errors("capacity"):
             nodes = replace(nodes, capacity=parse_capacity(self.capacity))
         if not (self.gpus or self.devices.by_node):
             return nodes
@@ -67,7 +67,7 @@ class Nodes:
 
 
 @contextmanager
-def _setting(setting: str) -> Iterator[None]:
+def _name_setting_in_errors(setting: str) -> Iterator[None]:
     """Convert a `ValueError` in the context to a `SettingsError` that names the setting."""
     try:
         yield

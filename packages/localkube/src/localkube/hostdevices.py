@@ -7,12 +7,12 @@ from dataclasses import dataclass
 class Devices:
     """The real devices of each node, and notes for the user. `cluster.host_gpus` detects them.
 
-    If devices are `exposed`, containers that do not request devices see all devices of their node.
+    If devices are `are_exposed`, containers that do not request devices see all devices of their node.
     """
 
     by_node: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
-    exposed: bool = False
+    are_exposed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ FAULTS: Final = "system:faults"
 GRACE_AT_END: Final = timedelta(seconds=3)
 """The time between SIGTERM and SIGKILL when the cluster stops. It is shorter for pods with a shorter grace period."""
 
-NO_PODS: Final = Capabilities(namespaces=False, network="shared")
+NO_PODS: Final = Capabilities(has_namespaces=False, network="shared")
 """The capabilities of a cluster that does not run pods."""
 
 
@@ -44,7 +44,7 @@ async def working(
     When it yields, no pod of an earlier run has the status of that run, so that waiting for readiness works.
     """
     async with (
-        _claimed(cluster.settings),
+        _claim_devices(cluster.settings),
         _runner(cluster.settings, processes) if kubelet else nullcontext() as granted,
         TaskGroup() as tasks,
     ):
@@ -61,7 +61,7 @@ async def working(
 
 
 @asynccontextmanager
-async def _claimed(settings: Settings) -> AsyncIterator[None]:
+async def _claim_devices(settings: Settings) -> AsyncIterator[None]:
     """Claim the real devices of the nodes, if they have any."""
     devices = [device for own in settings.nodes.devices.by_node for device in own]
     if not devices:
@@ -70,7 +70,7 @@ async def _claimed(settings: Settings) -> AsyncIterator[None]:
     from localkube.kubelet.accelerators import hostclaims
     from localkube.kubelet.accelerators.accelerator import uuid_of
 
-    with hostclaims.claimed(map(uuid_of, devices)):
+    with hostclaims.claim(map(uuid_of, devices)):
         yield
 
 
@@ -79,14 +79,14 @@ async def _runner(
     settings: Settings, processes: ProcessRunner | None
 ) -> AsyncIterator[tuple[ProcessRunner, Capabilities]]:
     runner = processes or SandboxRunner(network=settings.network, state_directory=settings.directory)
-    capabilities = await _started(runner)
+    capabilities = await _start_runner(runner)
     try:
         yield runner, capabilities
     finally:
         await runner.stop()
 
 
-async def _started(runner: ProcessRunner) -> Capabilities:
+async def _start_runner(runner: ProcessRunner) -> Capabilities:
     """Start the runner, and concurrently import the kubelet and the controllers."""
     starting = asyncio.create_task(runner.start())
     try:
@@ -128,7 +128,7 @@ async def _run_kubelet(
     async with TaskGroup() as tasks:
         pods = LocalPods(faults, runner, kubelet.running)
         keeper = faultmanager.build_manager(pods, cluster.clock, cluster.parts, tasks)
-        cluster.api.attach_faults(keeper.answer)
+        cluster.api.attach_faults(keeper.serve)
         tasks.create_task(keeper.run())
         tasks.create_task(events.run())
         if kubelet.devices.is_real:
@@ -149,7 +149,7 @@ def _kubelet_settings(cluster: Cluster, capabilities: Capabilities) -> "KubeletS
     return KubeletSettings(
         node_names=frozenset(names),
         devices=dict(zip(names, settings.nodes.devices.by_node, strict=False)),
-        devices_exposed=settings.nodes.devices.exposed,
+        devices_exposed=settings.nodes.devices.are_exposed,
         allocatable={name: capacity_of(cluster.nodes.sort(index)) for index, name in enumerate(names)},
         capabilities=capabilities,
         state_directory=settings.directory,

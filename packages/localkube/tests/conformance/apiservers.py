@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from testkit.apiserver import serving
+from testkit.apiserver import serve_api
 from tests.controlplane.process import Plane
 
 from kuberuntime.access.access import TLS, Access
@@ -44,7 +44,7 @@ def transport_to(plane: Plane) -> HTTPTransport:
 @asynccontextmanager
 async def embedded() -> AsyncIterator[Transport]:
     """Run an embedded API server in this process."""
-    async with serving(SystemClock()) as server:
+    async with serve_api(SystemClock()) as server:
         yield InProcessTransport(server, ADMINISTRATOR)
 
 

@@ -143,7 +143,7 @@ def test_metadata_is_applied(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_malformed_applies_are_rejected(same: CheckSame) -> None:
+def test_malformed_applies_are_refused(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         path = session.path(CONFIG_MAPS, "one")
         whole = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one"}, "data": {"a": "1"}}

@@ -87,7 +87,7 @@ INVALID: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", [*VALID, *INVALID])
-def test_autoscaler_is_defaulted_or_rejected(same: CheckSame, name: str) -> None:
+def test_autoscaler_is_defaulted_or_refused(same: CheckSame, name: str) -> None:
     async def sequence(session: Session) -> None:
         await session.create(HORIZONTAL_POD_AUTOSCALERS, autoscaler(**(VALID | INVALID)[name]))
 
@@ -140,7 +140,7 @@ def test_v1_autoscaler_is_served_as_v2(same: CheckSame, given: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("given", [{"targetCPUUtilizationPercentage": 0}, {"maxReplicas": 0}], ids=["target", "most"])
-def test_v1_autoscaler_is_rejected_with_field_paths_of_v2(same: CheckSame, given: dict[str, Any]) -> None:
+def test_v1_autoscaler_is_refused_with_field_paths_of_v2(same: CheckSame, given: dict[str, Any]) -> None:
     async def sequence(session: Session) -> None:
         await session.create(HORIZONTAL_POD_AUTOSCALERS_V1, autoscaler(**given))
 

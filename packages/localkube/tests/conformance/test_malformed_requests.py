@@ -40,7 +40,7 @@ MEDIA: Final = (
 )
 
 
-def test_malformed_bodies_are_rejected_alike(same: CheckSame) -> None:
+def test_malformed_bodies_are_refused_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for index, body in enumerate(BODIES):
             await outcome(session, "POST", session.path(CONFIG_MAPS), body.replace(b"one", b"one-%d" % index))
@@ -88,7 +88,7 @@ QUERIES: Final = (
 )  # fmt: skip
 
 
-def test_malformed_options_of_lists_are_rejected_alike(same: CheckSame) -> None:
+def test_malformed_options_of_lists_are_refused_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(CONFIG_MAPS, named("one"))
         for option, text in QUERIES:
@@ -100,7 +100,7 @@ def test_malformed_options_of_lists_are_rejected_alike(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_malformed_options_of_watches_are_rejected_alike(same: CheckSame) -> None:
+def test_malformed_options_of_watches_are_refused_alike(same: CheckSame) -> None:
     refused = (
         ("labelSelector", "="), ("fieldSelector", "="), ("resourceVersion", "odd"), ("resourceVersion", "-1"), ("resourceVersionMatch", "odd"),
         ("resourceVersionMatch", "Exact"), ("sendInitialEvents", "true"), ("timeoutSeconds", "odd"), ("limit", "odd"), ("allowWatchBookmarks", "odd"),
@@ -114,7 +114,7 @@ def test_malformed_options_of_watches_are_rejected_alike(same: CheckSame) -> Non
     same(sequence)
 
 
-def test_malformed_options_of_writes_are_rejected_alike(same: CheckSame) -> None:
+def test_malformed_options_of_writes_are_refused_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         options = (
             *(("fieldManager", text) for text in ("a" * 129, "\x00", "a\nb", "\u00e9", "")),
@@ -160,7 +160,7 @@ PATCHES: Final[dict[str, tuple[JSON, ...]]] = {
 
 
 @pytest.mark.parametrize("media", PATCHES)
-def test_malformed_patches_are_rejected_alike(same: CheckSame, media: str) -> None:
+def test_malformed_patches_are_refused_alike(same: CheckSame, media: str) -> None:
     async def sequence(session: Session) -> None:
         await session.create(CONFIG_MAPS, named("one", data={"a": "1"}))
         path = session.path(CONFIG_MAPS, "one")
@@ -174,7 +174,7 @@ def test_malformed_patches_are_rejected_alike(same: CheckSame, media: str) -> No
     same(sequence)
 
 
-def test_missing_subresources_and_logs_are_rejected_alike(same: CheckSame) -> None:
+def test_missing_subresources_and_logs_are_refused_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.create(PODS, pod("one"))
         for name in ("one", "absent"):

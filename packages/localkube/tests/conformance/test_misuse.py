@@ -132,7 +132,7 @@ BINDINGS: Final[tuple[JSONObject, ...]] = (
 )  # fmt: skip
 
 
-def test_malformed_bindings_are_rejected_alike(same: CheckSame) -> None:
+def test_malformed_bindings_are_refused_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for index, change in enumerate(BINDINGS):
             name = f"one-{index}"
@@ -154,7 +154,7 @@ EVICTIONS: Final[tuple[JSONObject, ...]] = (
 )  # fmt: skip
 
 
-def test_malformed_evictions_are_rejected_alike(same: CheckSame) -> None:
+def test_malformed_evictions_are_refused_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for index, change in enumerate(EVICTIONS):
             name = f"one-{index}"
@@ -180,7 +180,7 @@ SCALES: Final[tuple[JSONObject, ...]] = (
 
 
 @pytest.mark.parametrize("resource", [STATEFULSETS, LEADERWORKERSETS], ids=["StatefulSet", "LeaderWorkerSet"])
-def test_malformed_scales_are_rejected_alike(same: CheckSame, resource: Resource) -> None:
+def test_malformed_scales_are_refused_alike(same: CheckSame, resource: Resource) -> None:
     async def sequence(session: Session) -> None:
         await session.create(resource, (lws if resource == LEADERWORKERSETS else statefulset)("one"))
         path = session.path(resource, "one", "scale")
@@ -210,7 +210,7 @@ PROPERTIES: Final[tuple[JSON, ...]] = (
 )  # fmt: skip
 
 
-def test_malformed_schemas_are_rejected_alike(same: CheckSame) -> None:
+def test_malformed_schemas_are_refused_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for index, schema in enumerate(PROPERTIES):
             plural = f"things{index}"
@@ -249,7 +249,7 @@ ENTRIES: Final[tuple[JSON, ...]] = (
 )  # fmt: skip
 
 
-def test_malformed_managed_fields_are_stored_or_rejected_alike(same: CheckSame) -> None:
+def test_malformed_managed_fields_are_stored_or_refused_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         objects = (bent(named("one", data={"a": "1"}), "metadata.managedFields", entries) for entries in ENTRIES)
         await create_each(session, CONFIG_MAPS, objects)
@@ -267,7 +267,7 @@ METADATA: Final[tuple[tuple[str, JSON], ...]] = (
 
 
 @pytest.mark.parametrize("resource", [CONFIG_MAPS, LEADERWORKERSETS], ids=["ConfigMap", "LeaderWorkerSet"])
-def test_malformed_metadata_is_rejected_alike(same: CheckSame, resource: Resource) -> None:
+def test_malformed_metadata_is_refused_alike(same: CheckSame, resource: Resource) -> None:
     async def sequence(session: Session) -> None:
         for index, (field, value) in enumerate(METADATA):
             base = lws(f"one-{index}") if resource == LEADERWORKERSETS else named(f"one-{index}")
@@ -277,7 +277,7 @@ def test_malformed_metadata_is_rejected_alike(same: CheckSame, resource: Resourc
     same(sequence)
 
 
-def test_nodes_with_unusual_quantities_are_rejected_alike(same: CheckSame) -> None:
+def test_nodes_with_unusual_quantities_are_refused_alike(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         for index, text in enumerate(("odd", "1e400", "-1", "1.5", "9" * 40, 5, 1.5, True, [])):
             obj = named(f"{session.namespace}-{index}", status={"capacity": {"cpu": text}})

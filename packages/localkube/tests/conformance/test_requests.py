@@ -21,7 +21,7 @@ PATHS = (
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
-def test_unknown_paths_are_rejected(same: CheckSame, method: str, path: str) -> None:
+def test_unknown_paths_are_refused(same: CheckSame, method: str, path: str) -> None:
     async def sequence(session: Session) -> None:
         media = "application/merge-patch+json" if method == "PATCH" else "application/json"
         await session.send(method, path, None if method in {"GET", "DELETE"} else {}, media=media)
@@ -105,7 +105,7 @@ def test_kinds_are_discovered(same: CheckSame, path: str) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 @pytest.mark.parametrize("resource", [LEADERWORKERSETS, STATEFULSETS], ids=["LeaderWorkerSet", "StatefulSet"])
-def test_objects_above_the_etcd_limit_are_rejected(same: CheckSame, resource: Resource) -> None:
+def test_objects_above_the_etcd_limit_are_refused(same: CheckSame, resource: Resource) -> None:
     """For 2 MiB or more, the etcd client rejects requests with a different message and the same code."""
 
     async def sequence(session: Session) -> None:

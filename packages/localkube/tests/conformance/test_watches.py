@@ -50,7 +50,7 @@ def test_pods_and_custom_resources_are_watched(same: CheckSame) -> None:
     same(sequence)
 
 
-def test_malformed_watches_are_rejected(same: CheckSame) -> None:
+def test_malformed_watches_are_refused(same: CheckSame) -> None:
     async def sequence(session: Session) -> None:
         await session.watch(CONFIG_MAPS, 1, resourceVersionMatch="Exact")
         await session.watch(CONFIG_MAPS, 1, sendInitialEvents="true")

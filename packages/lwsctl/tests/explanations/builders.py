@@ -13,7 +13,7 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.disaggregatedset import set_view
 from lwsctl.model.leaderworkerset import view
 from lwsctl.observation.setdiagnoses import bare
-from lwsctl.views.events.warningevents import Evidence, explained
+from lwsctl.views.events.warningevents import Evidence, explain_views
 
 NOW: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 NAMESPACE: Final = "prod"
@@ -142,7 +142,7 @@ def observed(
     """Return the observation in the form that `lws get` reads, with the reasons in events and records."""
     found = dict(objects or {})
     evidence = Evidence(events=found.get(CORE_EVENTS, ()), records=found.get(CONTROLLER_REVISIONS, ()))
-    (shown,) = explained([view(lws() if of is None else of, pods)], evidence, NOW)
+    (shown,) = explain_views([view(lws() if of is None else of, pods)], evidence, NOW)
     return Observed(view=shown, now=NOW, objects=found, running=running, leader_deployment=leader_deployment)
 
 

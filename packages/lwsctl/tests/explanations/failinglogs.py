@@ -81,7 +81,7 @@ def programs() -> Iterator[FailingLog]:
         name, before, code, cause, step = title.split(" | ")
         marked = [line for row in rows for line in _links(row)]
         by_mark = {row[0]: row[2:].strip() for row in marked if row[:1] in (">", "=", "?")}
-        error = ErrorLine(by_mark.get(">") or by_mark["?"], certain=">" in by_mark, last=by_mark.get("=", ""))
+        error = ErrorLine(by_mark.get(">") or by_mark["?"], is_certain=">" in by_mark, last=by_mark.get("=", ""))
         lines = (*_before(before), *(row[2:] for row in marked))
         yield FailingLog(name, lines, int(code), error, cause, step)
 

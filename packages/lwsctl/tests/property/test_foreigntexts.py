@@ -23,7 +23,7 @@ import lwsctl
 from kuberuntime.objects import errorchains, errorlines, podstate, untrustedtext
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts import jsonpath, masking
-from kuberuntime.texts.masking import Mask, masked
+from kuberuntime.texts.masking import Mask, mask_message
 from leaderworkerset.api import progressannotations
 from leaderworkerset.api.eventvalue import convert
 from leaderworkerset.api.recreationrecord import RECORDED
@@ -85,9 +85,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "clean": untrustedtext.clean,
     "mask": lambda text: Mask().text(text),
     "mask with known values": lambda text: Mask(["jwtid=jwtid", "secret"]).text(text),
-    "masked message": masked.__wrapped__,
+    "masked message": mask_message.__wrapped__,
     "quote": ranks.quote,
-    "error line": lambda text: errorlines.telling(text.split("\n")),
+    "error line": lambda text: errorlines.first_error(text.split("\n")),
     "rank": lambda text: rank_of(pod(text)),
     "death": lambda text: podstate.describe_termination({"exitCode": 1, "message": text}),
     "failure": lambda text: failure.describe(pod(text)),
@@ -97,7 +97,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "hang": progressannotations.hang_of,
     "lines of a log": lambda text: errorlines.excerpt([text[at : at + 200] for at in range(0, len(text), 200)], 5),
     "hang with further fields": lambda text: progressannotations.hang_of(f'{{"x":{text[: progressannotations.LONGEST_HANG - 10]}'),
-    "fields of a message": lambda text: fieldlocations.located(f"spec[0].{text}", {"spec": [{}]}, lambda _: 1),
+    "fields of a message": lambda text: fieldlocations.with_line_numbers(f"spec[0].{text}", {"spec": [{}]}, lambda _: 1),
     "template actions of an object": lambda text: templateplaceholders.in_object({"a": text, "b": f"{{{{{text}"}),
     "record": RECORDED.fullmatch,
     "JSONPath": jsonpath.parse,

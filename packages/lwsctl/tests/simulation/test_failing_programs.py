@@ -81,7 +81,7 @@ def fault(program: FailingLog, diagnosis: Diagnosis) -> str:
         return text
     if diagnosis.verdict in NEEDS_USER and diagnosis.code != program.cause:
         return text
-    if program.error.certain and error not in f"{diagnosis.sentence} {diagnosis.evidence}":
+    if program.error.is_certain and error not in f"{diagnosis.sentence} {diagnosis.evidence}":
         return text
     return "" if any("logs web/0/0" in step for step in diagnosis.steps) else f"{text}: {diagnosis.steps}"
 
@@ -151,7 +151,7 @@ def test_cards_and_surveys_name_the_error_of_the_record(name: str) -> None:
             await world.create(groups(replicas=1, size=2))
             await first_failure(world)
             model = LiveModel(world.client, NAMESPACE, Commands(), world.clock)
-            async with live(model), model.looking():
+            async with live(model), model.update_diagnoses():
                 for _ in range(SECONDS):
                     await asyncio.sleep(1)
                     (item,) = model.snapshot.ordered

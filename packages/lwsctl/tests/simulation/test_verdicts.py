@@ -100,13 +100,13 @@ def test_dashboard_is_calm_while_programs_fail() -> None:
             await world.create(named(groups(replicas=2, size=2), name))
         await first_failure(world)
         model = LiveModel(world.client, NAMESPACE, Commands(), world.clock)
-        async with live(model), model.looking():
+        async with live(model), model.update_diagnoses():
             end = world.clock.monotonic() + 240
             while world.clock.monotonic() < end:
                 items = model.snapshot.ordered
                 told = {item.name: f"{item.diagnosis.verdict} {item.diagnosis.code}" for item in items}
                 shown.append((world.clock.monotonic(), tuple(told), told))
-                await model.changed()
+                await model.wait_for_change()
 
     def script(spec: ContainerSpec) -> Program:
         after = {"web": 2.0, "slow": 5.0}.get(spec.env.get("LWS_LEADER_ADDRESS", "").partition("-")[0])

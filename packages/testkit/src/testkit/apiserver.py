@@ -21,7 +21,7 @@ START: Final = 60.0
 
 
 @asynccontextmanager
-async def serving(
+async def serve_api(
     clock: Clock, store: Store | None = None, *, random: Random | None = None, max_pods: int | None = None
 ) -> AsyncIterator[ApiServer]:
     """Serve the built-in kinds within the `with` block, from the given store or an in-memory store."""
@@ -33,14 +33,17 @@ async def serving(
         await server.close()
 
 
-def unchanged(transport: Transport) -> Transport:
+def same_transport(transport: Transport) -> Transport:
     """Return the transport itself."""
     return transport
 
 
 @asynccontextmanager
-async def controlled(
-    server: ApiServer, settings: ControllerSettings, clock: Clock, through: Callable[[Transport], Transport] = unchanged
+async def start_controllers(
+    server: ApiServer,
+    settings: ControllerSettings,
+    clock: Clock,
+    through: Callable[[Transport], Transport] = same_transport,
 ) -> AsyncIterator[None]:
     """Run the controllers for the duration of the `with` block, which starts when they are ready.
 

@@ -13,12 +13,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 
 
-def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:
+def respond(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:
     return Response(status, headers or {}, body if isinstance(body, bytes) else msgspec.json.encode(body))
 
 
 def failure(code: int, reason: str, message: str = "", **details: Any) -> Response:
-    return answer(code, {"kind": "Status", "code": code, "reason": reason, "message": message, "details": details})
+    return respond(code, {"kind": "Status", "code": code, "reason": reason, "message": message, "details": details})
 
 
 class ScriptedTransport:
@@ -62,11 +62,11 @@ class SmallServer:
         self.requests: list[Request] = []
         self.version = 0
         self.oldest = 0
-        self.down = False
+        self.is_down = False
         self.refuse: Callable[[Request], Response | None] = lambda _: None
         self.withhold = False
         """Whether new streams send no data, as behind a proxy that has lost its server."""
-        self.ends_watches = False
+        self.closes_watches = False
         """Whether streams are closed immediately, before the first change."""
         self._streaming_lists = streaming_lists
         self._bookmarks = bookmarks
@@ -115,7 +115,7 @@ class SmallServer:
     async def request(self, request: Request) -> Response:
         self.requests.append(request)
         await asyncio.sleep(0.001)
-        if self.down:
+        if self.is_down:
             raise ConnectionFailedError("cannot reach the small server")
         refusal = self.refuse(request)
         return refusal or self._serve(request)
@@ -124,7 +124,7 @@ class SmallServer:
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         self.requests.append(request)
         await asyncio.sleep(0.001)
-        if self.down:
+        if self.is_down:
             raise ConnectionFailedError("cannot reach the small server")
         query = dict(request.query)
         initial = "sendInitialEvents" in query
@@ -162,13 +162,13 @@ class SmallServer:
                 obj = msgspec.json.decode(request.body)
                 if meta.name(obj) in self.objects:
                     return failure(409, "AlreadyExists", f'pods "{meta.name(obj)}" already exists')
-                return answer(201, self.put(meta.name(obj), **obj))
+                return respond(201, self.put(meta.name(obj), **obj))
             case "PATCH":
-                return answer(200, self._apply(name, msgspec.json.decode(request.body)))
+                return respond(200, self._apply(name, msgspec.json.decode(request.body)))
             case "DELETE" if name in self.objects:
                 gone = self.objects[name]
                 self.remove(name)
-                return answer(200, {"kind": "Status", "details": {"uid": meta.uid(gone)}})
+                return respond(200, {"kind": "Status", "details": {"uid": meta.uid(gone)}})
             case _:
                 return failure(404, "NotFound", f'pods "{name}" not found')
 
@@ -187,12 +187,12 @@ class SmallServer:
         items = list(self.objects.values())[first : first + size]
         rest = len(self.objects) - first - len(items)
         head = {"resourceVersion": version} | ({"continue": f"{version}:{first + size}"} if rest > 0 else {})
-        return answer(200, {"kind": "PodList", "metadata": head, "items": items})
+        return respond(200, {"kind": "PodList", "metadata": head, "items": items})
 
     def _first(self, query: dict[str, str]) -> list[bytes | None]:
         """Return the lines of a stream before the next change, or None if the stream ends."""
         initial = "sendInitialEvents" in query
-        if self.ends_watches:
+        if self.closes_watches:
             return [*(self._initial() if initial else ()), None]
         return [*(self._initial() if initial else self._since(int(query["resourceVersion"])))]
 

@@ -160,16 +160,18 @@ def load(environment: Mapping[str, str], *, kubeconfig: str = "", context: str =
 def find(environment: Mapping[str, str], kubeconfig: str = "") -> tuple[Path, ...]:
     """Return the kubeconfig files to read."""
     if kubeconfig:
-        path = _expanded(kubeconfig)
+        path = _expand_user(kubeconfig)
         if not _exists(path):
             raise ConfigError(f"{path}: no such file. Specify the path of a kubeconfig file")
         return (path,)
     parts = [part for part in environment.get("KUBECONFIG", "").split(":") if part]
-    candidates = [_expanded(part) for part in parts] or [_expanded(environment.get("HOME", "~")) / ".kube" / "config"]
+    candidates = [_expand_user(part) for part in parts] or [
+        _expand_user(environment.get("HOME", "~")) / ".kube" / "config"
+    ]
     return tuple(path for path in dict.fromkeys(candidates) if _exists(path))
 
 
-def _expanded(path: str) -> Path:
+def _expand_user(path: str) -> Path:
     try:
         return Path(path).expanduser()
     except RuntimeError as error:  # ~user refers to an unknown user

@@ -12,7 +12,7 @@ from kuberuntime.errors import ConfigError
 
 def build_context(tls: TLS, credentials: Credentials) -> ssl.SSLContext:
     """Build a TLS context that verifies the server and presents the client certificate."""
-    context = _trusting(tls)
+    context = _build_ssl_context(tls)
     # Many cluster CAs do not have the key identifiers that Python 3.13 requires. Go does not require them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if tls.insecure:
@@ -23,7 +23,7 @@ def build_context(tls: TLS, credentials: Credentials) -> ssl.SSLContext:
     return context
 
 
-def _trusting(tls: TLS) -> ssl.SSLContext:
+def _build_ssl_context(tls: TLS) -> ssl.SSLContext:
     if tls.insecure or not tls.authority:
         return ssl.create_default_context()
     try:

@@ -15,10 +15,10 @@ def check_server(url: str, entry: str) -> SplitResult:
     advice = "must be a URL such as https://host:6443"
     parts = split(url, entry, advice)
     if parts.scheme not in {"https", "http"} or parts.query or parts.fragment:
-        raise ConfigError(f"{entry}: Invalid value: {redacted(url)!r}: {advice}")
+        raise ConfigError(f"{entry}: Invalid value: {redact(url)!r}: {advice}")
     if "@" in parts.netloc:
         raise ConfigError(
-            f"{entry}: Invalid value: {redacted(url)!r}: the URL must not contain a user and password. Use a token, a "
+            f"{entry}: Invalid value: {redact(url)!r}: the URL must not contain a user and password. Use a token, a "
             "client certificate or an exec plugin"
         )
     return parts
@@ -32,14 +32,14 @@ def split(url: str, entry: str, advice: str) -> SplitResult:
     except ValueError:  # an invalid port, or an incomplete IPv6 address
         is_usable, parts = False, SplitResult("", "", "", "", "")
     if not is_usable:
-        raise ConfigError(f"{entry}: Invalid value: {redacted(url)!r}: {advice}")
+        raise ConfigError(f"{entry}: Invalid value: {redact(url)!r}: {advice}")
     return parts
 
 
-def redacted(url: str) -> str:
+def redact(url: str) -> str:
     """Return a URL without its user and password. The URL can be invalid.
 
-    >>> redacted("http://me:secret@proxy:3128")
+    >>> redact("http://me:secret@proxy:3128")
     'http://xxxxx@proxy:3128'
     """
     return USER_INFORMATION.sub(lambda match: f"{match[1] or ''}xxxxx@", url)
@@ -78,7 +78,7 @@ def choose(server: str, configured: str, environment: Mapping[str, str]) -> str:
     if proxy:
         advice = "must be a http:// or https:// URL, such as http://proxy:3128"
         if split(proxy, f"proxy of {server}", advice).scheme not in SCHEMES:
-            raise ConfigError(f"proxy of {server}: Invalid value: {redacted(proxy)!r}: {advice}")
+            raise ConfigError(f"proxy of {server}: Invalid value: {redact(proxy)!r}: {advice}")
     return proxy
 
 

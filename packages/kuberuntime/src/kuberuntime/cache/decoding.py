@@ -100,13 +100,13 @@ class Decoder:
                 obj.setdefault(name, value)
             return self._reduce(obj)
         except Exception as error:  # noqa: BLE001 - edge: anything may be stored in an object
-            self._report(self._identity | _identified(bytes(item)), error)
+            self._report(self._identity | _decode_identity(bytes(item)), error)
             return None
 
     def _unusable_event(self, line: bytes, error: Exception) -> watch.StreamEvent:
         try:
             head = _HEAD.match(line)
-            obj = self._identity | _identified(line[head.end() :] if head else b"")
+            obj = self._identity | _decode_identity(line[head.end() :] if head else b"")
         except ValueError:
             excerpt = f"the watch sent an invalid event: {line[:EXCERPT]!r}: {error}"
             raise ConnectionFailedError(excerpt) from error
@@ -154,7 +154,7 @@ def _decode_page(body: bytes) -> _List:
         return _List(head, [*map(msgspec.Raw, children(members.get(b'"items"', b"[]")))])
 
 
-def _identified(text: bytes) -> JSONObject:
+def _decode_identity(text: bytes) -> JSONObject:
     """Return an object with the decodable members of its metadata. Raise ValueError if the object has no name.
 
     Metadata precedes all fields whose depth users control, so the rest of the object is not split.

@@ -61,7 +61,7 @@ class Informer:
         self._keep = keep
         self._indexers = tuple(indexes.values())
         self._writer = Writer(indexes)
-        decode = projection.decode if keep is None else projection.decoding(keep)
+        decode = projection.decode if keep is None else projection.build_decoder(keep)
         decoder = Decoder(self.resource, decode, self._reduce, self._ignore)
         self._watcher = Reflector(client, selection, self._take, decoder, optional=optional, served=served)
         self._synced = asyncio.Event()
@@ -129,7 +129,7 @@ class Informer:
     def _reduce(self, obj: JSONObject) -> JSONObject:
         """Reduce a newly decoded object to the required fields. Raise an error if it cannot be indexed."""
         if self._keep is not None:
-            obj = SHARED.shared(obj, self.store.get(meta.key(obj)))
+            obj = SHARED.deduplicate(obj, self.store.get(meta.key(obj)))
         else:
             obj["metadata"].pop("managedFields", None)
         for indexer in self._indexers:

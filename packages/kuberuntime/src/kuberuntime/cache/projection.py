@@ -76,7 +76,7 @@ class Values:
     names are added constantly.
 
     >>> values = Values()
-    >>> one, other = (values.shared({"status": {"conditions": [{"type": "Ready"}]}}) for _ in range(2))
+    >>> one, other = (values.deduplicate({"status": {"conditions": [{"type": "Ready"}]}}) for _ in range(2))
     >>> one["status"] is other["status"], one["status"]["conditions"] is other["status"]["conditions"]
     (False, True)
     """
@@ -95,7 +95,7 @@ class Values:
             return text if shared_text is None else shared_text
         return self._strings.get(text) or self._strings.put(text, text)
 
-    def shared(self, value: JSON, last: JSON = None, levels: int = DEPTH) -> JSON:
+    def deduplicate(self, value: JSON, last: JSON = None, levels: int = DEPTH) -> JSON:
         """Return an equal value with shared parts, strings and long keys. Parts below `levels` are not shared.
 
         Parts that are equal in `last`, an earlier version of the value, are taken from `last`.
@@ -116,18 +116,18 @@ class Values:
 
     def _rebuilt(self, value: JSON, last: JSON, levels: int) -> JSON:
         if isinstance(value, list):
-            return [self.shared(item, None, levels - 1) for item in value]
+            return [self.deduplicate(item, None, levels - 1) for item in value]
         if not isinstance(last, dict):
             return {
                 key if len(key) <= SHORT_KEY else self.share(key): (
-                    self.share(child) if isinstance(child, str) else self.shared(child, None, levels - 1)
+                    self.share(child) if isinstance(child, str) else self.deduplicate(child, None, levels - 1)
                 )
                 for key, child in value.items()
             }
         # A field does not change its type, so equal values of different types in Python (1 and true) do not differ
         # here.
         return {
-            key: previous if (previous := last.get(key)) == child else self.shared(child, previous, levels - 1)
+            key: previous if (previous := last.get(key)) == child else self.deduplicate(child, previous, levels - 1)
             for key, child in value.items()
         }
 
@@ -222,7 +222,7 @@ decode: Final[Decode] = msgspec.json.Decoder(JSONObject).decode
 """Decodes all fields of an object."""
 
 
-def decoding(keep: Keep) -> Decode:
+def build_decoder(keep: Keep) -> Decode:
     """Return a function that decodes the declared fields of an object.
 
     The projection depends on the object. Usually it is the same as for the previous object, so one pass is sufficient.

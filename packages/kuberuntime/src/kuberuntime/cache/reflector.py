@@ -78,7 +78,7 @@ class Reflector:
         self._decoder = decoder
         self._served = served
         self._name = selection.resource.group_resource
-        self._state = watch.State(optional=optional)
+        self._state = watch.State(is_optional=optional)
         self._scope: asyncio.Timeout | None = None
         self._end = 0.0
         self._interrupted = False
@@ -125,9 +125,9 @@ class Reflector:
         """Perform the request of the phase, which reads one page, or reads one stream until it is closed."""
         state = self._state
         await asyncio.sleep(state.wait(randomness.jitter()))
-        if state.absent and self._served is not None:
+        if state.is_absent and self._served is not None:
             await self._served.wait()
-        if state.phase is Phase.LISTED or (state.phase is Phase.EMPTY and state.streaming):
+        if state.phase is Phase.LISTED or (state.phase is Phase.EMPTY and state.is_streaming):
             await self._stream(state)
         else:
             request = requests.list_page(self._selection, limit=state.limit, token=state.token)
@@ -138,16 +138,16 @@ class Reflector:
         initial = state.phase is Phase.EMPTY
         request = requests.watch(self._selection, version=state.version, timeout=TIMEOUT, initial=initial)
         async with self._client.open(request) as response:
-            opened = self._received()
+            opened = self._record_data()
             self._was_open = True
             self._feed(watch.StreamOpened())
             async with aclosing(lines.split(response.chunks)) as batches:
                 async for batch in batches:
-                    self._received()
+                    self._record_data()
                     self._feed(*map(self._decoder.event, batch))
                     if self._state.phase not in STREAMING:
                         return
-        lasted = self._received() - opened
+        lasted = self._record_data() - opened
         self._feed(watch.StreamEnded(lasted))
         if self._state.phase is Phase.EMPTY and self._state.empty:
             report = log.warning if self._state.empty == watch.EMPTY_STREAMS else log.debug
@@ -157,7 +157,7 @@ class Reflector:
                 times=self._state.empty,
             )
 
-    def _received(self) -> float:
+    def _record_data(self) -> float:
         """Record that the API server sent data, extend the time limit by `SILENCE`, and return the time."""
         now = self.last_received = _now()
         end = min(now + SILENCE, self._end)
@@ -178,7 +178,7 @@ class Reflector:
             self._feed(watch.StreamEnded(TIMEOUT))
             return
         self._feed(watch.StreamSilent())
-        report = log.warning if self._state.silent and not before.silent else log.debug
+        report = log.warning if self._state.is_stalled and not before.is_stalled else log.debug
         report("watch did not send events in time, reconnecting", resource=self._name, seconds=SILENCE)
 
     def _feed(self, *inputs: watch.Input) -> None:
@@ -194,10 +194,10 @@ class Reflector:
     def _warn(self, error: KubeError) -> None:
         fallback = (
             self._state.phase is Phase.EMPTY
-            and self._state.streaming
+            and self._state.is_streaming
             and isinstance(error, BadRequestError | InvalidError)
         )
-        is_expected = isinstance(error, ExpiredError) or (self._state.optional and isinstance(error, NotFoundError))
+        is_expected = isinstance(error, ExpiredError) or (self._state.is_optional and isinstance(error, NotFoundError))
         report = log.debug if fallback or is_expected or self._client.has_reported(error) else log.warning
         report("watch interrupted", resource=self._name, error=str(error))
 

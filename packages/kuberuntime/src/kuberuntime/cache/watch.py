@@ -73,26 +73,26 @@ ABSENT_FAILURES: Final = 5
 class State(Struct, frozen=True):
     """The state of the machine between two inputs.
 
-    `failures` counts consecutive failures, which determine the delay before the next request. `streaming` is False
+    `failures` counts consecutive failures, which determine the delay before the next request. `is_streaming` is False
     after the server rejected a streaming list. `limit` is the page size, or 0 (no pages) after a page token expired.
-    If an `optional` kind is not served, it is `absent` and has no objects. `empty` counts consecutive streams that
-    closed immediately without an event. `spoken` is set when the open stream has sent a change or a bookmark, and
-    `speaks` when any stream has. A watch is `silent` if a stream closed without an expected event, until the server
+    If an `is_optional` kind is not served, it is `is_absent` and has no objects. `empty` counts consecutive streams that
+    closed immediately without an event. `has_received_event` is set when the open stream has sent a change or a bookmark, and
+    `sends_events` when any stream has. A watch is `is_stalled` if a stream closed without an expected event, until the server
     responds again.
     """
 
     phase: Phase = Phase.EMPTY
     version: ResourceVersion = NO_VERSION
     token: str = ""
-    streaming: bool = True
+    is_streaming: bool = True
     limit: int = PAGE
     failures: int = 0
-    optional: bool = False
-    absent: bool = False
+    is_optional: bool = False
+    is_absent: bool = False
     empty: int = 0
-    spoken: bool = False
-    speaks: bool = False
-    silent: bool = False
+    has_received_event: bool = False
+    sends_events: bool = False
+    is_stalled: bool = False
 
     def wait(self, jitter: float) -> float:
         """Return the seconds to wait before the request of this phase. `jitter` is between 0 and 1."""
@@ -187,25 +187,25 @@ Transition: TypeAlias = tuple[State, tuple[Output, ...]]
 
 def step(state: State, happened: Input) -> Transition:
     """Return the next state, and the outputs for the cache."""
-    if state.silent and not isinstance(happened, StreamOpened | StreamSilent | Relist):
-        state = replace(state, silent=False)
+    if state.is_stalled and not isinstance(happened, StreamOpened | StreamSilent | Relist):
+        state = replace(state, is_stalled=False)
     match happened:
         case Relist() | StreamSilent() | StreamEnded():
             return _over(state, happened), ()
         case Page():
             return _page(state, happened)
         case StreamOpened():
-            return _opened(state)
+            return _handle_open_stream(state)
         case StreamEvent():
             return _event(state, happened)
         case RequestFailed():
-            return _refused(state, happened.error)
+            return _handle_error(state, happened.error)
 
 
 def are_silent(states: Iterable[State]) -> bool:
     """Return whether all watches that have previously sent changes or bookmarks are silent."""
-    speaking = [state for state in states if state.speaks]
-    return bool(speaking) and all(state.silent for state in speaking)
+    speaking = [state for state in states if state.sends_events]
+    return bool(speaking) and all(state.is_stalled for state in speaking)
 
 
 def _over(state: State, happened: Relist | StreamSilent | StreamEnded) -> State:
@@ -213,47 +213,53 @@ def _over(state: State, happened: Relist | StreamSilent | StreamEnded) -> State:
         case Relist():
             return _restart(state, failures=state.failures)
         case StreamSilent():
-            return _silent(state)
+            return _handle_missing_event(state)
         case StreamEnded():
-            return _ended(state, happened)
+            return _handle_closed_stream(state, happened)
 
 
 def _restart(state: State, *, failures: int) -> State:
     return replace(
-        state, phase=Phase.EMPTY, version=NO_VERSION, token="", failures=failures, absent=False, spoken=False
+        state,
+        phase=Phase.EMPTY,
+        version=NO_VERSION,
+        token="",
+        failures=failures,
+        is_absent=False,
+        has_received_event=False,
     )
 
 
-def _silent(state: State) -> State:
+def _handle_missing_event(state: State) -> State:
     """Request a new list if the server was expected to send data. Otherwise, open a new watch.
 
     A server sends bookmarks for a kind only after the first change since the server started. Before that, silence is
     normal. Later, silence means that the connection is broken or that a proxy withholds data, so events may be lost.
     """
-    if state.phase is Phase.WATCHING and not state.spoken:
+    if state.phase is Phase.WATCHING and not state.has_received_event:
         return replace(state, phase=Phase.LISTED)
-    return replace(_restart(state, failures=state.failures), silent=True)
+    return replace(_restart(state, failures=state.failures), is_stalled=True)
 
 
 def _page(state: State, page: Page) -> Transition:
     first: tuple[Output, ...] = (ListStarted(),) if state.phase is Phase.EMPTY else ()
     # One failure is retained until events arrive, so that versions that expire immediately do not cause a hot loop.
-    listing = replace(state, token=page.token, failures=min(state.failures, 1), absent=False)
+    listing = replace(state, token=page.token, failures=min(state.failures, 1), is_absent=False)
     if page.token:
         return replace(listing, phase=Phase.PAGING), (*first, ListPage(page.items))
     next_state = replace(listing, phase=Phase.LISTED, version=page.resource_version)
     return next_state, (*first, ListPage(page.items), ListCompleted(page.resource_version))
 
 
-def _opened(state: State) -> Transition:
+def _handle_open_stream(state: State) -> Transition:
     if state.phase is Phase.EMPTY:
-        return replace(state, phase=Phase.INITIAL, absent=False, spoken=False), (ListStarted(),)
-    return replace(state, phase=Phase.WATCHING, spoken=False), ()
+        return replace(state, phase=Phase.INITIAL, is_absent=False, has_received_event=False), (ListStarted(),)
+    return replace(state, phase=Phase.WATCHING, has_received_event=False), ()
 
 
 def _event(state: State, event: StreamEvent) -> Transition:
     if event.type == "ERROR":
-        return _refused(state, from_status(event.object))
+        return _handle_error(state, from_status(event.object))
     if state.phase is Phase.INITIAL:
         return _initial_event(state, event)
     return _change(state, event)
@@ -274,7 +280,7 @@ def _initial_event(state: State, event: StreamEvent) -> Transition:
 
 def _change(state: State, event: StreamEvent) -> Transition:
     version = meta.resource_version(event.object)
-    next_state = replace(state, version=version, failures=0, empty=0, spoken=True, speaks=True)
+    next_state = replace(state, version=version, failures=0, empty=0, has_received_event=True, sends_events=True)
     match event.type:
         case "ADDED" | "MODIFIED":
             return next_state, (ObjectApplied(event.object),)
@@ -288,7 +294,7 @@ def _change(state: State, event: StreamEvent) -> Transition:
             return state, ()  # an event type of a later Kubernetes version
 
 
-def _ended(state: State, end: StreamEnded) -> State:
+def _handle_closed_stream(state: State, end: StreamEnded) -> State:
     failures = 0 if end.lasted >= LASTED else state.failures + 1
     if state.phase is not Phase.WATCHING:
         return _restart(state, failures=failures)
@@ -300,18 +306,18 @@ def _ended(state: State, end: StreamEnded) -> State:
     return replace(after, phase=Phase.LISTED, failures=failures)
 
 
-def _refused(state: State, error: KubeError) -> Transition:
-    if state.optional and isinstance(error, NotFoundError):
+def _handle_error(state: State, error: KubeError) -> Transition:
+    if state.is_optional and isinstance(error, NotFoundError):
         failures = min(state.failures + 1, ABSENT_FAILURES)
-        return replace(_restart(state, failures=failures), absent=True), (ListStarted(), ListCompleted(NO_VERSION))
+        return replace(_restart(state, failures=failures), is_absent=True), (ListStarted(), ListCompleted(NO_VERSION))
     return _after_refusal(state, error), ()
 
 
 def _after_refusal(state: State, error: KubeError) -> State:
     failures = state.failures + 1
     match error, state.phase:
-        case ((BadRequestError() | InvalidError()), Phase.EMPTY) if state.streaming:
-            return replace(state, streaming=False)
+        case ((BadRequestError() | InvalidError()), Phase.EMPTY) if state.is_streaming:
+            return replace(state, is_streaming=False)
         case ExpiredError(), (Phase.PAGING | Phase.INITIAL | Phase.LISTED | Phase.WATCHING) as phase:
             limit = 0 if phase is Phase.PAGING else state.limit
             return replace(_restart(state, failures=1), limit=limit)  # the server responds, so the delay is short

@@ -206,18 +206,18 @@ class Client:
         """Send a request with a streaming response."""
         try:
             async with self._transport.stream(request) as response:
-                self._answered()
+                self._record_response()
                 if response.status >= 400:
                     body = b"".join([chunk async for chunk in response.chunks])
                     raise from_response(response.status, body)
                 yield response
         except ConnectionFailedError as error:
-            self._failed(error)
+            self._record_failure(error)
             raise
 
     def has_reported(self, error: KubeError) -> bool:
         """Return whether this error is part of an outage that is already logged."""
-        return isinstance(error, ConnectionFailedError) and self._outage is not None and self._outage.lasts
+        return isinstance(error, ConnectionFailedError) and self._outage is not None and self._outage.is_ongoing
 
     async def close(self) -> None:
         """Release the connections of the transport."""
@@ -227,28 +227,28 @@ class Client:
         try:
             response = await self._transport.request(request)
         except ConnectionFailedError as error:
-            self._failed(error)
+            self._record_failure(error)
             raise
-        self._answered()
+        self._record_response()
         return response
 
-    def _failed(self, error: ConnectionFailedError) -> None:
+    def _record_failure(self, error: ConnectionFailedError) -> None:
         if self._outage is not None:
-            self._outage.failed(error)
+            self._outage.record_failure(error)
 
-    def _answered(self) -> None:
+    def _record_response(self) -> None:
         if self._outage is not None:
-            self._outage.answered()
+            self._outage.record_response()
 
     async def _write(self, request: Request, *, dry_run: bool = False) -> JSONObject:
         query = (*self._validation, DRY_RUN) if dry_run else self._validation
-        return await self._object(request.asking(*query) if query else request)
+        return await self._object(request.with_query(*query) if query else request)
 
     async def _object(self, request: Request) -> JSONObject:
-        return _decoded(await self.send(request))
+        return _decode_object(await self.send(request))
 
 
-def _decoded(response: Response) -> JSONObject:
+def _decode_object(response: Response) -> JSONObject:
     """Return the object in a response. Raise an error if the response is not an object, for example from a proxy."""
     try:
         return msgspec.json.decode(response.body, type=JSONObject)
@@ -257,7 +257,7 @@ def _decoded(response: Response) -> JSONObject:
 
 
 def _page(selection: Selection, response: Response) -> Page:
-    answer = _decoded(response)
+    answer = _decode_object(response)
     head = answer.get("metadata") or {}
     identity = {"apiVersion": selection.resource.api_version, "kind": selection.resource.kind}
     items = [item if "kind" in item else identity | item for item in answer.get("items") or []]

@@ -78,7 +78,7 @@ class FencedTransport:
             raise NotLeadingError(f"{request.method} {request.path} was not sent: this process is no longer the leader")
         try:
             async with timeouts.within(seconds):
-                return await self._inner.request(bounded(request, seconds))
+                return await self._inner.request(with_timeout(request, seconds))
         except (ConnectionFailedError, TimeoutError) as error:
             what = f"{request.method} {request.path}"
             if self._fence.remaining() <= 0:
@@ -100,10 +100,10 @@ class FencedTransport:
         await self._inner.close()
 
 
-def bounded(request: Request, seconds: float) -> Request:
+def with_timeout(request: Request, seconds: float) -> Request:
     """Return the request with a server-side timeout.
 
-    >>> bounded(Request("DELETE", "/api/v1/pods"), 1.5).query
+    >>> with_timeout(Request("DELETE", "/api/v1/pods"), 1.5).query
     (('timeout', '1500ms'),)
     """
-    return request.asking(("timeout", f"{max(int(seconds * 1000), 1)}ms"))
+    return request.with_query(("timeout", f"{max(int(seconds * 1000), 1)}ms"))

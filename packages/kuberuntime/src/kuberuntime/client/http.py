@@ -298,7 +298,7 @@ def explain(error: Exception) -> str:
         case aiohttp.ServerDisconnectedError():
             return "it closed the connection without a response"
         case _:
-            return urls.redacted(str(error)) or type(error).__name__
+            return urls.redact(str(error)) or type(error).__name__
 
 
 def _body(request: Request) -> bytes | io.BytesIO | None:

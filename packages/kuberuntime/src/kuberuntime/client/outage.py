@@ -28,17 +28,17 @@ class Outage:
         self._since: float | None = None
 
     @property
-    def lasts(self) -> bool:
+    def is_ongoing(self) -> bool:
         """Return whether the API server did not respond to the last request."""
         return self._since is not None
 
-    def failed(self, error: ConnectionFailedError) -> None:
+    def record_failure(self, error: ConnectionFailedError) -> None:
         """Record a request without a response."""
         if self._since is None:
             self._since = asyncio.get_running_loop().time()
             self._log.warning("API server does not respond", error=str(error))
 
-    def answered(self) -> None:
+    def record_response(self) -> None:
         """Record a response."""
         if self._since is not None:
             seconds, self._since = asyncio.get_running_loop().time() - self._since, None

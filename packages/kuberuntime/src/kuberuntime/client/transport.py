@@ -22,7 +22,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     body: bytes = field(default=b"", repr=False)
 
-    def asking(self, *query: tuple[str, str]) -> "Request":
+    def with_query(self, *query: tuple[str, str]) -> "Request":
         """Return the request with additional query pairs."""
         return Request(self.method, self.path, (*self.query, *query), self.headers, self.body)
 

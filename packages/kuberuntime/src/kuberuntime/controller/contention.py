@@ -120,7 +120,9 @@ def target_of(action: Contestable) -> Target:
         case Put():
             return Target(action.resource, meta.key(action.object), (action.subresource,))
         case Patch():
-            return Target(action.resource, action.key, tuple(_text(path) for path, _ in _leaves(written(action))))
+            return Target(
+                action.resource, action.key, tuple(_format_path(path) for path, _ in _leaves(written(action)))
+            )
 
 
 def content_of(action: Contestable) -> int:
@@ -156,24 +158,24 @@ def _at(value: JSON, path: Iterable[str]) -> JSON:
     return value
 
 
-def _text(path: Iterable[str]) -> str:
+def _format_path(path: Iterable[str]) -> str:
     return ".".join(path).replace(".[", "[")
 
 
-def contested(action: Contestable, stored: JSONObject) -> str:
+def describe_conflicts(action: Contestable, stored: JSONObject) -> str:
     """Describe the written fields that now have different values, and their writers. Return "" if there are none.
 
     >>> from kuberuntime.objects.resources import PODS
     >>> other = {"manager": "kyverno", "operation": "Update", "fieldsV1": {"f:spec": {"f:a": {}}}}
     >>> stored = {"metadata": {"managedFields": [other]}, "spec": {"a": 1, "b": 2}}
-    >>> contested(Apply(resource=PODS, object={"spec": {"a": 2, "b": 2}}, manager="app"), stored)
+    >>> describe_conflicts(Apply(resource=PODS, object={"spec": {"a": 2, "b": 2}}, manager="app"), stored)
     'spec.a is written by app and by kyverno (Update)'
     """
     manager = action.manager if isinstance(action, Apply) else ""
     entries = meta.metadata(stored).get("managedFields") or []
     paths = [path for path, value in _leaves(written(action)) if _at(stored, path) != value]
     return "; ".join(
-        f"{_text(path)} is written by {manager or 'this process'} and by {_writers(entries, path, manager)}"
+        f"{_format_path(path)} is written by {manager or 'this process'} and by {_writers(entries, path, manager)}"
         for path in paths[:SHOWN]
     )
 

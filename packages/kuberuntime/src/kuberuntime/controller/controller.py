@@ -52,7 +52,7 @@ class Watch(Struct, frozen=True):
 class ControllerOptions(Struct, frozen=True, kw_only=True):
     """The number of workers, the back-off for failures, and the callbacks.
 
-    One namespace uses at most all workers except one, so that other namespaces do not wait. If `quiet` is set, an
+    One namespace uses at most all workers except one, so that other namespaces do not wait. If `is_quiet` is set, an
     executed plan is logged at level debug instead of info. `written` is called with the writes of each plan, even if
     the plan fails later. If an error prevents a plan, the actions that `failed` returns are performed. After a plan
     without actions, changes within `rest` seconds cause only one reconciliation of the key.
@@ -61,7 +61,7 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
     workers: int = 5
     backoff: Backoff = BACKOFF
     observer: Observer = SILENCE
-    quiet: bool = False
+    is_quiet: bool = False
     written: Callable[[ObjectKey, Sequence[Write]], None] = note_nothing
     failed: Callable[[ObjectKey], Actions] = report_nothing
     rest: float = 0.0
@@ -95,7 +95,7 @@ class Controller:
             share=max(options.workers - 1, 1),
         )
         self._waiting: set[ObjectKey] = set()
-        self._expectations = Expectations({watch.informer for watch in watches}, self._released)
+        self._expectations = Expectations({watch.informer for watch in watches}, self._handle_release)
 
     def enqueue(self, key: ObjectKey, *, after: float = 0.0) -> None:
         """Enqueue `key` after a delay in seconds, for a reason that is independent of watches."""
@@ -104,7 +104,7 @@ class Controller:
     async def run(self) -> None:
         """Reconcile until cancelled or stopped. Reconciliation starts when all watched informers have synced."""
         for watch in self._watches:
-            watch.informer.subscribe(partial(self._changed, watch))
+            watch.informer.subscribe(partial(self._handle_change, watch))
         for watch in self._watches:
             await watch.informer.wait_synced()
         try:
@@ -119,11 +119,11 @@ class Controller:
         self._queue.discard()
         await self._queue.wait_idle()
 
-    def _changed(self, watch: Watch, change: Change) -> None:
+    def _handle_change(self, watch: Watch, change: Change) -> None:
         for key in watch.keys(change):
             self._queue.add(key)
 
-    def _released(self, key: ObjectKey) -> None:
+    def _handle_release(self, key: ObjectKey) -> None:
         if key in self._waiting:
             self._waiting.discard(key)
             self._queue.add(key)
@@ -140,7 +140,7 @@ class Controller:
         started = time()
         writes: Sequence[Write] = ()
         try:
-            plan = await self._planned(key)
+            plan = await self._plan_or_report(key)
             writes = await self._executor.execute(plan)
         except PostponedError as postponed:
             writes = postponed.writes
@@ -154,7 +154,7 @@ class Controller:
             self._options.written(key, writes)
         if self._options.rest and not plan.actions:
             self._queue.rest(key, self._options.rest)
-        report = self._log.info if plan.actions and not self._options.quiet else self._log.debug
+        report = self._log.info if plan.actions and not self._options.is_quiet else self._log.debug
         report(
             "reconciled",
             key=str(key),
@@ -164,7 +164,7 @@ class Controller:
         )
         return plan.requeue_after
 
-    async def _planned(self, key: ObjectKey) -> Plan:
+    async def _plan_or_report(self, key: ObjectKey) -> Plan:
         """Return the plan. For an error other than an outage, return the actions that report the error."""
         try:
             return await self._plan(key)

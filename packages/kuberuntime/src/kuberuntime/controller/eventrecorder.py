@@ -60,9 +60,9 @@ class Series(msgspec.Struct, gc=False):
     last: datetime
     count: int = 1
     observed_at: float = 0.0
-    sent: bool = False
-    created: bool = False
-    queued: bool = False
+    is_sent: bool = False
+    is_created: bool = False
+    is_queued: bool = False
 
 
 class SeriesMemory:
@@ -186,9 +186,9 @@ class EventRecorder:
         """Start a batch of similar events, unless there are too many batches."""
         if len(self._gathering) < SERIES:
             self._gathering[key] = EventBatch(event)
-            asyncio.get_running_loop().call_later(FOLD, self._tell, key)
+            asyncio.get_running_loop().call_later(FOLD, self._record_batch, key)
 
-    def _tell(self, key: SeriesKey) -> None:
+    def _record_batch(self, key: SeriesKey) -> None:
         """Record the batch as one event, and start the next batch.
 
         After an empty batch, the next event is recorded immediately.
@@ -208,8 +208,8 @@ class EventRecorder:
             series.event = event
             series.count += 1
             series.last = moment
-            if not series.queued:
-                series.queued = True
+            if not series.is_queued:
+                series.is_queued = True
                 self._folding[series.stamp] = (series, event)
                 asyncio.get_running_loop().call_later(FOLD, self._unfold, series.stamp)
         series.observed_at = at
@@ -229,7 +229,7 @@ class EventRecorder:
     async def flush(self) -> None:
         """Wait until all recorded events are written or dropped. Collected repetitions are written immediately."""
         for key in list(self._gathering):
-            self._tell(key)
+            self._record_batch(key)
         for stamp in list(self._folding):
             self._unfold(stamp)
         await self._queue.join()
@@ -240,7 +240,7 @@ class EventRecorder:
             self._enqueue(*folded)
 
     def _enqueue(self, series: Series, event: Event) -> None:
-        series.queued = True
+        series.is_queued = True
         self._waiting.put(event.regarding.get("namespace", ""), series)
         try:
             self._queue.put_nowait(None)
@@ -253,7 +253,7 @@ class EventRecorder:
     @staticmethod
     def _unqueue(series: Series) -> Event | None:
         """Remove and return the event of a series that is no longer queued."""
-        event, series.event, series.queued = series.event, None, False
+        event, series.event, series.is_queued = series.event, None, False
         return event
 
     async def _write_or_drop(self, series: Series, event: Event) -> None:
@@ -276,14 +276,14 @@ class EventRecorder:
 
     async def _write(self, series: Series, event: Event) -> None:
         obj = build_event(event, series, self._reporter, self._instance)
-        if series.created:
+        if series.is_created:
             try:
                 await self._client.patch(EVENTS, meta.key(obj), {"series": obj["series"]}, kind="merge")
             except NotFoundError:  # events expire
-                series.sent = series.created = False
-        if not series.created:
+                series.is_sent = series.is_created = False
+        if not series.is_created:
             await self._create(series, event)
-            series.created = True
+            series.is_created = True
 
     async def _create(self, series: Series, event: Event) -> None:
         """Create the object. Use a new name if a different recorder created an event in the same microsecond.
@@ -291,7 +291,7 @@ class EventRecorder:
         If a retry finds an object with this name, this recorder created it, and only the response was lost.
         """
         for attempts_left in reversed(range(NAMES)):
-            is_first, series.sent = not series.sent, True
+            is_first, series.is_sent = not series.is_sent, True
             try:
                 await self._client.create(EVENTS, build_event(event, series, self._reporter, self._instance))
             except AlreadyExistsError:
@@ -299,7 +299,7 @@ class EventRecorder:
                     return
                 if not attempts_left:
                     raise
-                series.stamp, series.sent = self._unique_stamp(series.first), False
+                series.stamp, series.is_sent = self._unique_stamp(series.first), False
             else:
                 return
 

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.contention import Contention, Contestable, Target, content_of, contested, target_of
+from kuberuntime.controller.contention import Contention, Contestable, Target, content_of, describe_conflicts, target_of
 from kuberuntime.controller.executionerrors import ActionError, ExecutionError, PlanError, PostponedError, RequeueError
 from kuberuntime.controller.writes import ObjectRemoval, ObjectWrite, Write, describe
 from kuberuntime.errors import (
@@ -56,7 +56,7 @@ from kuberuntime.plan import (
     Put,
     PutStatus,
     WriteAction,
-    naming,
+    insert_error,
     naming_events,
 )
 
@@ -163,7 +163,7 @@ class Executor:
         if failures and _is_failure(failures[0]):
             is_refused = isinstance(failures[0].__cause__, ForbiddenError | InvalidError)
             due = action.on_failure + (action.on_refusal if is_refused else ())
-            report = tuple(replace(patch, patch=naming(patch.patch, str(failures[0]))) for patch in due)
+            report = tuple(replace(patch, patch=insert_error(patch.patch, str(failures[0]))) for patch in due)
             await self._attempt(report, writes, failures)
             after = action.after if action.otherwise is None else action.otherwise
         await self._attempt(after, writes, failures)
@@ -179,7 +179,7 @@ class Executor:
         started = self._clock.monotonic()
         try:
             if isinstance(action, Contestable) and action.on_contention:
-                outcome = await self._uncontested(action)
+                outcome = await self._perform_unless_contested(action)
             else:
                 outcome = await self._send(action)
         except (RequeueError, PostponedError):
@@ -229,7 +229,7 @@ class Executor:
                     raise AlreadyExistsError(error.status | {"message": message}) from error
             raise
 
-    async def _uncontested(self, action: Contestable) -> _Outcome:
+    async def _perform_unless_contested(self, action: Contestable) -> _Outcome:
         """Perform a write, or delay it if a different writer repeatedly reverts it."""
         target, content = target_of(action), content_of(action)
         wait = self._contention.wait(target, content, self._clock.monotonic())
@@ -242,7 +242,7 @@ class Executor:
     async def _is_contested(self, action: Contestable, target: Target) -> bool:
         """Return whether the stored object has different field values. If so, report the fields and their writers."""
         stored = next(iter(await self._same_name(action.resource, target.key)), None)
-        fields = contested(action, stored) if stored else ""
+        fields = describe_conflicts(action, stored) if stored else ""
         if fields:
             log.warning(
                 "a different writer reverts the write", kind=action.resource.kind, object=str(target.key), fields=fields

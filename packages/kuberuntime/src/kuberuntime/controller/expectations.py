@@ -101,16 +101,16 @@ class Expectations:
     def _check(self, informer: Informer, gate: _Gate) -> None:
         current = _number(informer.version)
         while current is not None and gate.by_version and gate.by_version[0][0] <= current:
-            self._seen(heapq.heappop(gate.by_version)[2], informer)
+            self._observe(heapq.heappop(gate.by_version)[2], informer)
         if gate.others:
             others, gate.others = gate.others, []
             for write, hold in others:
                 if is_seen(informer, write):
-                    self._seen(hold, informer)
+                    self._observe(hold, informer)
                 elif informer in hold.open:
                     gate.others.append((write, hold))
 
-    def _seen(self, hold: _Hold, informer: Informer) -> None:
+    def _observe(self, hold: _Hold, informer: Informer) -> None:
         if informer in hold.open:  # otherwise a new list has already released it
             hold.open[informer] -= 1
             if not hold.open[informer]:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import yaml
 from msgspec import Struct
 
-from kuberuntime.manifests.yamltext import SafeLoader, decoded, key_text
+from kuberuntime.manifests.yamltext import SafeLoader, decode, key_text
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -45,7 +45,7 @@ def field_lines(text: str | bytes) -> list[Mapping[Path, int]]:
     lines: dict[Path, int] = {}
     stack: list[_Open] = []
     with suppress(yaml.YAMLError, UnicodeEncodeError):
-        for event in yaml.parse(decoded(text), Loader=SafeLoader):
+        for event in yaml.parse(decode(text), Loader=SafeLoader):
             match event:
                 case yaml.DocumentStartEvent():
                     lines, stack = {}, []

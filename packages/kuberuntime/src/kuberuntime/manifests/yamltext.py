@@ -93,7 +93,7 @@ def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Docum
     >>> [document.line for document in documents("a: 1\n---\nb: 2\n")]
     [1, 3]
     """
-    characters = decoded(text)
+    characters = decode(text)
     _check_directives(characters)
     builder = _Builder(unique_keys)
     try:
@@ -142,7 +142,7 @@ def _integer(text: str) -> int | None:
     return number if -(2**63) <= number < 2**64 else None
 
 
-def decoded(text: str | bytes) -> str:
+def decode(text: str | bytes) -> str:
     """Decode UTF-8 text. Raise an error for invalid bytes."""
     if isinstance(text, str):
         return text
@@ -212,7 +212,7 @@ class _Builder:
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
         if not event.value.isascii():
             event.value.encode()  # PyYAML's Python scanner accepts halves of surrogate pairs, which are errors
-        value, size = _meaning(event, line), 1 + len(event.value)
+        value, size = _parse_scalar(event, line), 1 + len(event.value)
         self._size += size
         self._put(value, line, is_merge=event.value == MERGE and _is_plain(event))
         if event.anchor:
@@ -236,7 +236,7 @@ class _Builder:
 
     def _end(self, line: int) -> None:
         node = self._open.pop()
-        value = _merged(node) if node.merges else node.value
+        value = _apply_merge_keys(node) if node.merges else node.value
         if node.anchor:
             self._anchors[node.anchor] = _Anchored(value, self._size - node.size_before)
         self._put(value, line)
@@ -286,16 +286,16 @@ class _Builder:
             self.line, self._is_started = line, True
 
 
-def _meaning(event: yaml.ScalarEvent, line: int) -> Scalar:
+def _parse_scalar(event: yaml.ScalarEvent, line: int) -> Scalar:
     try:
         if event.tag not in {None, "!"}:
-            return _tagged(event.value, event.tag)
+            return _parse_tagged(event.value, event.tag)
         return resolve(event.value) if _is_plain(event) else event.value
     except ValueError as error:
         raise YamlError(line, str(error)) from error
 
 
-def _tagged(text: str, tag: str) -> Scalar:
+def _parse_tagged(text: str, tag: str) -> Scalar:
     if tag in STRINGS:
         return text
     if tag not in TYPES:
@@ -330,7 +330,7 @@ def _key(value: JSON, line: int) -> str:
 
 def key_text(event: yaml.ScalarEvent, line: int) -> str:
     """Return the JSON key of a scalar."""
-    return _key(_meaning(event, line), line)
+    return _key(_parse_scalar(event, line), line)
 
 
 def _sources(value: JSON, line: int) -> list[JSON]:
@@ -341,7 +341,7 @@ def _sources(value: JSON, line: int) -> list[JSON]:
     return sources
 
 
-def _merged(mapping: _Open) -> JSON:
+def _apply_merge_keys(mapping: _Open) -> JSON:
     merged: JSON = {}
     for source in (*mapping.merges, mapping.value):
         merged.update(source)

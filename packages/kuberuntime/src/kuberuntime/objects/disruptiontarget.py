@@ -25,7 +25,7 @@ def condition(reason: str, message: str, now: datetime) -> JSONObject:
     return {"type": TYPE, "status": "True", "reason": reason, "message": message, "lastTransitionTime": moment}
 
 
-def marked(pod: JSONObject, reason: str, message: str, now: datetime) -> JSONObject:
+def with_condition(pod: JSONObject, reason: str, message: str, now: datetime) -> JSONObject:
     """Return the pod with the condition, which replaces a previous DisruptionTarget condition."""
     status = meta.status(pod)
     others = [each for each in status.get("conditions") or [] if each.get("type") != TYPE]

@@ -70,7 +70,7 @@ class Range(Struct, frozen=True):
         """Return whether the range contains a duration in seconds."""
         return 1 <= seconds <= self.hours * 3600
 
-    def read(self, text: str) -> timedelta | None:
+    def parse(self, text: str) -> timedelta | None:
         """Parse a duration. Return None if it is invalid or not in the range."""
         try:
             seconds = parse(text)

@@ -139,10 +139,10 @@ class _Stream(Struct):
     is_announced: bool = False
 
 
-def part(line: str) -> Part:
+def split_prefix(line: str) -> Part:
     """Split a line into its process prefix and its remainder.
 
-    >>> part("(EngineCore_0 pid=71) ERROR 11-28 10:00:00 [core.py:700] ValueError: 7").text
+    >>> split_prefix("(EngineCore_0 pid=71) ERROR 11-28 10:00:00 [core.py:700] ValueError: 7").text
     'ValueError: 7'
     """
     prefix = PREFIX.match(line[:READ])
@@ -173,7 +173,7 @@ def follow(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[bool]) 
     failed_streams: frozenset[str] = frozenset()
     last, is_summary = None, False
     for index, (line, is_error, is_hint) in enumerate(zip(lines, errors, hints, strict=True)):
-        name, _, text = part(line)
+        name, _, text = split_prefix(line)
         stream = streams.setdefault(name, _Stream())
         kind = _read(stream, text)
         if stream.is_announced and stream.state is _State.IN_TRACEBACK:
@@ -196,11 +196,11 @@ def follow(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[bool]) 
             stream.is_announced = not is_exception
     if not own_errors:
         return None
-    first = _chosen(own_errors, failed_streams).first
+    first = _select_error(own_errors, failed_streams).first
     return Chain(first, first if last is None else last)
 
 
-def _chosen(errors: Sequence[_Error], failed_streams: frozenset[str]) -> _Error:
+def _select_error(errors: Sequence[_Error], failed_streams: frozenset[str]) -> _Error:
     """Return the last error. The rank that failed first is preferred, and errors about peers are avoided."""
     own = [error for error in errors if error.stream in failed_streams]
     error = (own or errors)[-1]

@@ -41,13 +41,13 @@ class Strength(IntEnum):
 
 
 class ErrorLine(NamedTuple):
-    """The line with the first error. If `certain` is False, it is the last line.
+    """The line with the first error. If `is_certain` is False, it is the last line.
 
     `last` is the line of the last exception, if it is a different line.
     """
 
     line: str
-    certain: bool
+    is_certain: bool
     last: str = ""
 
 
@@ -131,7 +131,7 @@ def strength(line: str) -> Strength:
     >>> strength("KeyError: 'rank'").name, strength("joining error-0.error.default, 3 out of 8").name
     ('ERROR', 'NONE')
     """
-    _, body, text = errorchains.part(clean(line[: errorchains.READ]))
+    _, body, text = errorchains.split_prefix(clean(line[: errorchains.READ]))
     head = body[:HEAD]
     if QUIET.search(head) or errorchains.is_frame(text) or not TEXT.search(text):
         return Strength.NONE
@@ -141,7 +141,7 @@ def strength(line: str) -> Strength:
     return Strength.CONSEQUENCE if CONSEQUENCE.search(plain) or WARNS.search(head) else Strength.ERROR
 
 
-def telling(lines: Sequence[str]) -> ErrorLine:
+def first_error(lines: Sequence[str]) -> ErrorLine:
     """Return the first error, the last consequence of an error, or the last line, without control characters."""
     lines = [clean(line) for line in lines]
     ranked = [strength(line) for line in lines]
@@ -149,18 +149,20 @@ def telling(lines: Sequence[str]) -> ErrorLine:
     is_hint = [level is Strength.CONSEQUENCE for level in ranked]
     if chain := errorchains.follow(lines, is_error, is_hint):
         first, last = lines[chain.first].strip(), lines[chain.last].strip()
-        is_other = errorchains.part(first).text != errorchains.part(last).text and not last.endswith(":")
-        return ErrorLine(first, certain=True, last=last if is_other else "")
+        is_other = errorchains.split_prefix(first).text != errorchains.split_prefix(last).text and not last.endswith(
+            ":"
+        )
+        return ErrorLine(first, is_certain=True, last=last if is_other else "")
     if matches := [line for line, hints in zip(lines[-NEAR:], is_hint[-NEAR:], strict=True) if hints]:
-        return ErrorLine(matches[-1].strip(), certain=True)
+        return ErrorLine(matches[-1].strip(), is_certain=True)
     texts = [line for line in lines if TEXT.search(line)] or list(lines) or [""]
-    return ErrorLine(texts[-1].strip(), certain=False)
+    return ErrorLine(texts[-1].strip(), is_certain=False)
 
 
 def excerpt(lines: Sequence[str], most: int) -> list[str]:
-    """Return the first error and about `most` last lines, so that `telling` returns the same line."""
-    error, tail = telling(lines), list(lines[-most:])
+    """Return the first error and about `most` last lines, so that `first_error` returns the same line."""
+    error, tail = first_error(lines), list(lines[-most:])
     first, last = [error.line], [error.last] if error.last else []
     candidates = (tail, [*first, *tail], [*first, *last, *tail], [*first, errorchains.CHAINED, *last])
-    whole = next((some for some in candidates if telling(some) == error), None)
-    return whole or next((some for some in candidates if telling(some)[:2] == error[:2]), first)
+    whole = next((some for some in candidates if first_error(some) == error), None)
+    return whole or next((some for some in candidates if first_error(some)[:2] == error[:2]), first)

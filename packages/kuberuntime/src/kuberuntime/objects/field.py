@@ -74,7 +74,7 @@ def all_invalid(path: str, value: JSON, details: Iterable[str]) -> list[FieldErr
     return [FieldError(Kind.INVALID, path, value, detail) for detail in details]
 
 
-def required(path: str, detail: str = "") -> FieldError:
+def required_error(path: str, detail: str = "") -> FieldError:
     """Build the error for a missing value."""
     return FieldError(Kind.REQUIRED, path, detail=detail)
 

@@ -117,14 +117,14 @@ def is_deleting(obj: Mapping[str, Any]) -> bool:
     return (obj.get("metadata") or _NONE).get("deletionTimestamp") is not None
 
 
-def created(obj: Mapping[str, Any]) -> str:
+def creation_timestamp(obj: Mapping[str, Any]) -> str:
     """Return the creation timestamp, or an empty string before the object is created."""
     return str((obj.get("metadata") or _NONE).get("creationTimestamp") or "")
 
 
 def by_age(obj: Mapping[str, Any]) -> tuple[str, str]:
     """Return a sort key, which orders objects by their creation in seconds, and then by name."""
-    return created(obj), name(obj)
+    return creation_timestamp(obj), name(obj)
 
 
 def owners(obj: Mapping[str, Any]) -> list[OwnerReference]:

@@ -6,7 +6,7 @@ Input: `metadata` of an object, with valid types. Output: all errors, in the ord
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, required
+from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
 
 ANNOTATIONS_MAX = 256 * 1024
@@ -40,14 +40,14 @@ def _name(metadata: JSONObject, name_rule: NameRule) -> Iterator[FieldError]:
         yield from all_invalid("metadata.generateName", prefix, name_rule(masked))
     name = metadata.get("name") or ""
     if not name:
-        yield required("metadata.name", "name or generateName is required")
+        yield required_error("metadata.name", "name or generateName is required")
     else:
         yield from all_invalid("metadata.name", name, name_rule(name))
 
 
 def _namespace(namespace: str) -> Iterator[FieldError]:
     if not namespace:
-        yield required("metadata.namespace")
+        yield required_error("metadata.namespace")
     else:
         yield from all_invalid("metadata.namespace", namespace, names.dns_1123_label(namespace))
 

@@ -43,13 +43,13 @@ def state(pod: JSONObject) -> str:
     if initializing is not None:
         word = initializing.word
     elif status.get("containerStatuses"):
-        word = _containers(pod, word)
+        word = _container_status(pod, word)
     if not meta.is_deleting(pod):
         return word
     return "Unknown" if status.get("reason") == NODE_LOST else "Terminating"
 
 
-def why(pod: JSONObject) -> str:
+def waiting_reason(pod: JSONObject) -> str:
     """Return the reason why the pod is waiting or failed as a sentence, or an empty string if it is ready."""
     if meta.is_condition_true(pod, "Ready"):
         return ""
@@ -137,7 +137,7 @@ def _initialization(pod: JSONObject) -> _Initialization | None:
     return None
 
 
-def _containers(pod: JSONObject, word: str) -> str:
+def _container_status(pod: JSONObject, word: str) -> str:
     """Return the status of the first waiting or terminated container. If there is none, return `word`."""
     running = False
     for status in reversed(meta.status(pod)["containerStatuses"]):
@@ -221,7 +221,7 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
 
 def last_lines(ended: JSONObject) -> list[str]:
     """Return the non-empty lines of a termination message, without colors and other control characters."""
-    text = untrustedtext.clean(untrustedtext.bounded(str(ended.get("message") or "")))
+    text = untrustedtext.clean(untrustedtext.shorten(str(ended.get("message") or "")))
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
@@ -233,12 +233,12 @@ def quotation(ended: JSONObject) -> str:
     >>> quotation({"message": "no such model\n"}), quotation({"message": "loaded shard 3\n"})
     (': no such model', ', last line: loaded shard 3')
     """
-    return quoted(last_lines(ended))
+    return quote_errors(last_lines(ended))
 
 
-def quoted(lines: Sequence[str]) -> str:
+def quote_errors(lines: Sequence[str]) -> str:
     """Return the first error in a log, and the last error if it differs, for the end of a message."""
-    line, is_certain, last = errorlines.telling(lines)
+    line, is_certain, last = errorlines.first_error(lines)
     if not is_certain:
         return line and f", last line: {line}"
     return f": {line}" + (f"; last error: {last}" if last else "")
@@ -254,7 +254,7 @@ def describe_termination(ended: JSONObject) -> str:
     >>> describe_termination({"reason": "OOMKilled", "exitCode": 137})
     'OOMKilled (exit code 137)'
     """
-    (line, is_certain, _), reason = errorlines.telling(last_lines(ended)), str(ended.get("reason") or "")
+    (line, is_certain, _), reason = errorlines.first_error(last_lines(ended)), str(ended.get("reason") or "")
     code = f"exit code {ended.get('exitCode')}"
     if line:
         return f"{'' if is_certain else 'last line: '}{line} ({f'{reason}, {code}' if reason else code})"

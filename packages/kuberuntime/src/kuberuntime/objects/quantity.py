@@ -163,7 +163,7 @@ def _parse_text(text: str) -> Quantity:
         raise QuantityError("must be a quantity such as 500m, 2, 1.5Gi or 1e3")
     whole, fraction = match["whole"], match["fraction"] or ""
     notation, multiple, power = _scale(match["suffix"] or "", match["exponent"])
-    nanos = _shifted(int(whole + fraction) * multiple, power - len(fraction))
+    nanos = _times_power_of_ten(int(whole + fraction) * multiple, power - len(fraction))
     if notation is Notation.BINARY or len(whole.lstrip("0")) + len(fraction) > SHORT_DIGITS:
         nanos = min(nanos, CAP)
     return Quantity(-nanos if match["sign"] == "-" else nanos, notation)
@@ -180,10 +180,10 @@ def _scale(suffix: str, exponent: str | None) -> tuple[Notation, int, int]:
     return Notation.DECIMAL, 1, NANO_DIGITS + DECIMAL[suffix]
 
 
-def _shifted(number: int, power: int) -> int:
+def _times_power_of_ten(number: int, power: int) -> int:
     """Return a number times a power of ten, rounded up.
 
-    >>> _shifted(15, -1), _shifted(15, 1)
+    >>> _times_power_of_ten(15, -1), _times_power_of_ten(15, 1)
     (2, 150)
     """
     factor: int = 10 ** abs(power)

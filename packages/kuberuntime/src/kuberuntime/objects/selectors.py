@@ -70,21 +70,21 @@ class Requirement(Struct, frozen=True):
 
 
 class LabelSelector(Struct, frozen=True):
-    """The requirements that must all be met. With `nothing`, the selector does not match any labels."""
+    """The requirements that must all be met. With `matches_nothing`, the selector does not match any labels."""
 
     requirements: tuple[Requirement, ...] = ()
-    nothing: bool = False
+    matches_nothing: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Return whether the labels meet all requirements."""
-        return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
+        return not self.matches_nothing and all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
 
 
 EVERYTHING = LabelSelector()
-NOTHING = LabelSelector(nothing=True)
+NOTHING = LabelSelector(matches_nothing=True)
 
 
 def format_labels(labels: Mapping[str, str]) -> str:
@@ -193,12 +193,12 @@ class FieldTerm(Struct, frozen=True):
     """One requirement for one field, which must or must not equal `value`."""
 
     path: str
-    equal: bool
+    is_equality: bool
     value: str
 
     def matches(self, text: str) -> bool:
         """Return whether the field value meets the requirement. A missing field is equivalent to an empty string."""
-        return (text == self.value) is self.equal
+        return (text == self.value) is self.is_equality
 
 
 _ESCAPED = re.compile(r"\\(.)")
@@ -209,7 +209,7 @@ def parse_fields(text: str) -> tuple[FieldTerm, ...]:
     r"""Parse `a=b,c!=d` with the escapes `\\`, `\,` and `\=` in values. An empty string selects all objects.
 
     >>> parse_fields("status.phase!=Running")
-    (FieldTerm(path='status.phase', equal=False, value='Running'),)
+    (FieldTerm(path='status.phase', is_equality=False, value='Running'),)
     """
     terms = []
     position = 0

@@ -48,10 +48,10 @@ def visible_lines(text: str) -> str:
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
-def bounded(text: str, most: int = LONGEST) -> str:
+def shorten(text: str, most: int = LONGEST) -> str:
     r"""Shorten text with more than `most` characters to its start, its end, and the number of omitted characters.
 
-    >>> bounded("0123456789", 6)
+    >>> shorten("0123456789", 6)
     '012\n… 4 characters omitted …\n789'
     """
     half = most // 2
@@ -66,8 +66,8 @@ def visible(text: str) -> str:
     >>> visible("a\u202eb\x07\n")
     'a\\u202eb\\x07\\n'
     """
-    return text if text.isprintable() else "".join(map(_shown, text))
+    return text if text.isprintable() else "".join(map(_escape, text))
 
 
-def _shown(character: str) -> str:
+def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode() if unicodedata.category(character) in HARMFUL else character

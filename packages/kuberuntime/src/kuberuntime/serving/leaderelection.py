@@ -126,7 +126,7 @@ def see(sighting: ObservedLease | None, lease: JSONObject, now: float) -> Observ
     return sighting if sighting is not None and sighting.spec == spec else ObservedLease(spec, now)
 
 
-def released(lease: JSONObject, now: datetime) -> JSONObject:
+def released_spec(lease: JSONObject, now: datetime) -> JSONObject:
     """Return the spec of a released lease, which can be acquired immediately."""
     moment = microtime(now)
     return meta.spec(lease) | {
@@ -291,11 +291,11 @@ class LeaderElection:
     async def _free(self, last_lease: JSONObject) -> None:
         """Release the lease in its last held state, or in the state after an interrupted renewal of this process."""
         try:
-            await self._write(released(last_lease, self._clock.now()), last_lease)
+            await self._write(released_spec(last_lease, self._clock.now()), last_lease)
         except ConflictError:
             lease = await self._client.find(LEASES, self._settings.lease)
             if lease is not None and meta.spec(lease).get("holderIdentity") == self._settings.identity:
-                await self._write(released(lease, self._clock.now()), lease)
+                await self._write(released_spec(lease, self._clock.now()), lease)
 
     async def _write(self, spec: JSONObject, replaces: JSONObject | None) -> JSONObject:
         key = self._settings.lease

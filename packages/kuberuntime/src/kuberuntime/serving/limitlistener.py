@@ -162,7 +162,7 @@ class LimitListener:
         for opening in self._openings:
             opening.cancel()
         for connection in list(self._open.values()):
-            connection.cut()
+            connection.shut_down()
         if self._open:
             with suppress(TimeoutError):
                 async with timeouts.within(2 * CLOSING_SECONDS):
@@ -247,7 +247,7 @@ class LimitListener:
         if not any(connection.is_cut for connection in self._open.values()):
             idle = next((connection for connection in self._open.values() if connection.is_idle(loop.time())), None)
             if idle is not None:
-                idle.cut()
+                idle.shut_down()
                 return
         if self._asking is None:
             self._asking = loop.call_later(GRACE_SECONDS, self._ask_again)
@@ -277,7 +277,7 @@ class LimitListener:
             )
         except (OSError, ValueError) as error:  # a failed handshake affects only its client
             log.debug("connection closed", server=self._name, error=str(error))
-            connection.cut()
+            connection.shut_down()
 
     def _closed(self, number: int) -> None:
         connection = self._open.pop(number, None)
@@ -367,7 +367,7 @@ class _Connection:
         loop = asyncio.get_running_loop()
         self.is_waiting = True
         self._idle_at = loop.time() + grace
-        self._timer = loop.call_later(seconds, self.cut)
+        self._timer = loop.call_later(seconds, self.shut_down)
 
     def serve(self) -> None:
         """Stop waiting, because a request is being served."""
@@ -380,7 +380,7 @@ class _Connection:
             self._timer.cancel()
             self._timer = None
 
-    def cut(self) -> None:
+    def shut_down(self) -> None:
         """Shut down the connection in the kernel, so that all readers and writers stop, even during a handshake."""
         self.is_cut = True
         self.end()

@@ -39,12 +39,12 @@ class FieldChange(msgspec.Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the change. For multi-line values, yield only the changed lines."""
-        old, new = _text(self.before), _text(self.after)
+        old, new = _format_value(self.before), _format_value(self.after)
         if "\n" in old and "\n" in new:
             yield f"{self.path}:"
             yield from (f"  {line}" for line in _changed_lines(old, new))
         else:
-            yield f"{self.path}: {' -> '.join(_cut(old, new))}"
+            yield f"{self.path}: {' -> '.join(_shorten_pair(old, new))}"
 
 
 def field_changes(old: JSONObject, new: JSONObject) -> Iterator[FieldChange]:
@@ -55,7 +55,7 @@ def field_changes(old: JSONObject, new: JSONObject) -> Iterator[FieldChange]:
     ['spec.c[a].image: x -> y']
     """
     for part in ("metadata.labels", "metadata.annotations", "spec"):
-        yield from _differences(part, _part(old, part), _part(new, part))
+        yield from _differences(part, _select_part(old, part), _select_part(new, part))
 
 
 def change_lines(changes: Sequence[FieldChange]) -> Iterator[str]:
@@ -63,26 +63,26 @@ def change_lines(changes: Sequence[FieldChange]) -> Iterator[str]:
     for change in changes[:FIELDS_SHOWN]:
         yield from (f"  {line}" for line in change.lines())
     if len(changes) > FIELDS_SHOWN:
-        yield f"  and {counted(len(changes) - FIELDS_SHOWN, 'more field')}"
+        yield f"  and {format_count(len(changes) - FIELDS_SHOWN, 'more field')}"
 
 
 def summary(changes: Sequence[FieldChange], *, is_new: bool) -> str:
     """Return a short summary of the change."""
     if is_new:
         return "created"
-    return f"{counted(len(changes), 'field')} would change" if changes else "unchanged"
+    return f"{format_count(len(changes), 'field')} would change" if changes else "unchanged"
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number followed by its noun.
 
-    >>> counted(1, "more rank"), counted(0, "group")
+    >>> format_count(1, "more rank"), format_count(0, "group")
     ('1 more rank', '0 groups')
     """
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _part(obj: JSONObject, part: str) -> JSON:
+def _select_part(obj: JSONObject, part: str) -> JSON:
     value: JSON = obj
     for name in part.split("."):
         value = value.get(name) or {} if isinstance(value, dict) else {}
@@ -110,7 +110,7 @@ def _members(value: JSON) -> dict[str, JSON] | None:
     return {f"[{names[number] if has_names else number}]": inner for number, inner in enumerate(value)}
 
 
-def _text(value: JSON) -> str:
+def _format_value(value: JSON) -> str:
     plain = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return "nothing" if value is None else plain
 
@@ -130,24 +130,24 @@ def _changed_lines(old: str, new: str) -> Iterator[str]:
     changed = [f"{line[0]} {line[1:]}" for line in islice(compared, 2, None) if not line.startswith("@@")]
     yield from changed[:LINES_SHOWN]
     if len(changed) > LINES_SHOWN:
-        yield f"and {counted(len(changed) - LINES_SHOWN, 'more line')}"
+        yield f"and {format_count(len(changed) - LINES_SHOWN, 'more line')}"
     yield from ends
 
 
-def _cut(old: str, new: str) -> tuple[str, str]:
+def _shorten_pair(old: str, new: str) -> tuple[str, str]:
     """Shorten both strings to `LONGEST_VALUE` characters that include the first difference.
 
-    >>> _cut("run " + "-a " * 30 + "--len 1", "run " + "-a " * 30 + "--len 2")
+    >>> _shorten_pair("run " + "-a " * 30 + "--len 1", "run " + "-a " * 30 + "--len 2")
     ('…-a -a -a --len 1', '…-a -a -a --len 2')
     """
     pairs = enumerate(zip(old, new, strict=False))
     same = next((at for at, (left, right) in pairs if left != right), min(len(old), len(new)))
     start = max(0, same - CONTEXT) if max(len(old), len(new)) > LONGEST_VALUE and same > CONTEXT else 0
     start = max(start, old.find(" ", start, same) + 1) if start else 0  # start with a complete word
-    before, after = (_clipped(text, start) for text in (old, new))
+    before, after = (_shorten(text, start) for text in (old, new))
     return before, after
 
 
-def _clipped(text: str, start: int) -> str:
+def _shorten(text: str, start: int) -> str:
     end = start + LONGEST_VALUE
     return f"{'…' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"

@@ -78,7 +78,7 @@ def parse(template: str) -> list[Part]:
             open_parts[-1].append(loop)
             open_parts.append(loop.parts)
         elif re.fullmatch(QUOTED, inside):
-            open_parts[-1].append(unquoted(inside))
+            open_parts[-1].append(unquote(inside))
         else:
             open_parts[-1].append(path(inside))
     if len(open_parts) > 1:
@@ -123,7 +123,7 @@ def path(words: str) -> list[Step]:
             raise JSONPathError(f"{stripped[at:]!r} is invalid in {words.strip()!r}. Use a path such as .metadata.name")
         at = match.end()
         if (name := match["deep"] or match["name"]) is not None:
-            steps += [_deep, _named(name)] if match["deep"] else [_named(name)]
+            steps += [_deep, _parse_name(name)] if match["deep"] else [_parse_name(name)]
         elif match["filter"] is not None:
             steps.append(_filter(match["filter"]))
         elif match["inside"] is not None:
@@ -131,17 +131,17 @@ def path(words: str) -> list[Step]:
     return steps
 
 
-def completed(words: str) -> str:
+def normalize(words: str) -> str:
     """Return a path without braces and with a leading dot, which are optional in kubectl.
 
-    >>> completed("{.spec.replicas}"), completed("metadata.name"), completed("[0]")
+    >>> normalize("{.spec.replicas}"), normalize("metadata.name"), normalize("[0]")
     ('.spec.replicas', '.metadata.name', '[0]')
     """
     bare = words.strip().removeprefix("{").removesuffix("}")
     return bare if not bare or bare[0] in ".[$@" else f".{bare}"
 
 
-def unquoted(words: str) -> str:
+def unquote(words: str) -> str:
     """Return the text between quotation marks, with unescaped characters."""
     return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), words[1:-1])
 
@@ -157,7 +157,7 @@ def _deep(value: JSON) -> Iterator[JSON]:
         waiting += reversed(_children(parent))
 
 
-def _named(words: str) -> Step:
+def _parse_name(words: str) -> Step:
     name = re.sub(r"\\(.)", r"\1", words)
 
     def step(value: JSON) -> Iterator[JSON]:
@@ -180,7 +180,7 @@ def _union(words: str) -> Step:
         at = match.end()
         bounds = match["bounds"]
         steps.append(
-            _literal(unquoted(match["key"])) if match["key"] else _named("*") if match["all"] else _slice(bounds)
+            _literal(unquote(match["key"])) if match["key"] else _parse_name("*") if match["all"] else _slice(bounds)
         )
     if not steps:
         raise JSONPathError("[] does not select elements. Use [*] for all elements")
@@ -188,7 +188,7 @@ def _union(words: str) -> Step:
 
 
 def _literal(name: str) -> Step:
-    return _named(re.sub(r"(.)", r"\\\1", name))
+    return _parse_name(re.sub(r"(.)", r"\\\1", name))
 
 
 def _slice(words: str) -> Step:
@@ -228,7 +228,7 @@ def _operand(words: str) -> Callable[[JSON], list[JSON]]:
     if words[:1] in {"@", "$", "."}:
         return partial(select, path(words))
     try:
-        constant: JSON = unquoted(words) if re.fullmatch(QUOTED, words) else msgspec.json.decode(words)
+        constant: JSON = unquote(words) if re.fullmatch(QUOTED, words) else msgspec.json.decode(words)
     except msgspec.DecodeError as error:
         raise JSONPathError(f"{words!r} is not a path, a number or a quoted string") from error
     return lambda _value: [constant]

@@ -2,7 +2,7 @@
 
 The functions are pure.
 
-`masked` is for one message: bounded, cleaned (`untrustedtext.py`) and masked. `Mask` is for several texts with known values,
+`mask_message` is for one message: bounded, cleaned (`untrustedtext.py`) and masked. `Mask` is for several texts with known values,
 of any length. Both are linear in the length of the text, and neither recurses into it.
 
 Known values, from Secrets and from variables with a secret name, are replaced in all text. Other secrets are
@@ -157,16 +157,16 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def masked(text: str) -> str:
+def mask_message(text: str) -> str:
     """Shorten and clean a message of an application or tenant, and mask possible secrets.
 
-    >>> masked("connecting with token=a1b2c3d4")
+    >>> mask_message("connecting with token=a1b2c3d4")
     'connecting with token=[masked]'
     """
-    return Mask().text(untrustedtext.bounded(text))
+    return Mask().text(untrustedtext.shorten(text))
 
 
-def known(secrets: Iterable[JSONObject], pods: Sequence[JSONObject]) -> Iterator[str]:
+def secret_values(secrets: Iterable[JSONObject], pods: Sequence[JSONObject]) -> Iterator[str]:
     """Yield the values of Secrets (plain and base64-encoded) and of environment variables with a secret name.
 
     A multi-line value is yielded line by line, as applications print it.

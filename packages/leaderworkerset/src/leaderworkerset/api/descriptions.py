@@ -167,7 +167,7 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
 }
 
 
-def described(crd: JSONObject, document: JSONObject) -> JSONObject:
+def with_descriptions(crd: JSONObject, document: JSONObject) -> JSONObject:
     """Return the CRD with descriptions. `document` is the OpenAPI v3 document of the core group."""
     definitions = {name.rsplit(".", 1)[-1]: value for name, value in document["components"]["schemas"].items()}
     (version,) = crd["spec"]["versions"]
@@ -235,14 +235,14 @@ def _describe(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONO
         "properties": {
             name: _with(
                 _describe(shape["properties"][name], field.type, definitions),
-                _words(go_type, name, definitions),
+                _field_description(go_type, name, definitions),
             )
             for name, field in TYPES.fields(go_type).items()
         }
     }
 
 
-def _words(struct: str, field: str, definitions: JSONObject) -> str | None:
+def _field_description(struct: str, field: str, definitions: JSONObject) -> str | None:
     """Return the description of a field, or None if there is none."""
     own = TEXTS.get((struct, field))
     if own is not None or struct not in definitions:

@@ -115,7 +115,7 @@ def describe_disaggregatedset(document: JSONObject) -> JSONObject:
     words = role["properties"]["spec"].get("description")
     spec = descriptions.described_type(role["properties"]["spec"], ROLE_SPEC, document) | {"description": words}
     items = role | {"properties": role["properties"] | {"spec": spec}}
-    return _with_root(crd, _replaced(root, ("spec", "roles"), roles | {"items": items}))
+    return _with_root(crd, _replace_schema(root, ("spec", "roles"), roles | {"items": items}))
 
 
 def describe_role_scaler(document: JSONObject) -> JSONObject:
@@ -213,9 +213,9 @@ def _with_root(crd: JSONObject, root: JSONObject) -> JSONObject:
     return crd | {"spec": crd["spec"] | {"versions": [version | {"schema": {"openAPIV3Schema": root}}]}}
 
 
-def _replaced(shape: JSONObject, path: tuple[str, ...], value: JSONObject) -> JSONObject:
+def _replace_schema(shape: JSONObject, path: tuple[str, ...], value: JSONObject) -> JSONObject:
     """Return an object schema with a replaced schema for the field at `path`."""
     if not path:
         return value
-    child = _replaced(shape["properties"][path[0]], path[1:], value)
+    child = _replace_schema(shape["properties"][path[0]], path[1:], value)
     return shape | {"properties": shape["properties"] | {path[0]: child}}

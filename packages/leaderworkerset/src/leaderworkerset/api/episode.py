@@ -28,7 +28,7 @@ class Outcome(StrEnum):
     """The group is not recreated, because its restarts are exhausted."""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Return a past-tense description of the outcome."""
         match self:
             case Outcome.FAILED:

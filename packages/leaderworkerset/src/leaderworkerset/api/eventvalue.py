@@ -10,7 +10,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.timestamps import BEGINNING
 from kuberuntime.texts import errorboundary
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api.groupname import GroupName
 
 Place: TypeAlias = tuple[GroupName | None, int | None]
@@ -42,7 +42,7 @@ def last_occurrence(event: JSONObject) -> datetime:
 
 def convert(event: JSONObject, place: Place = (None, None)) -> EventValue:
     """Convert an event with its group and rank. If the event is not readable, its message is the error."""
-    return errorboundary.attempt(partial(_happening, event, place), partial(_unreadable, event, place))
+    return errorboundary.attempt(partial(_convert, event, place), partial(_unreadable, event, place))
 
 
 def _unreadable(event: JSONObject, place: Place, error: str) -> EventValue:
@@ -60,7 +60,7 @@ def _unreadable(event: JSONObject, place: Place, error: str) -> EventValue:
     )
 
 
-def _happening(event: JSONObject, place: Place) -> EventValue:
+def _convert(event: JSONObject, place: Place) -> EventValue:
     about = event.get("involvedObject") or {}
     series = event.get("series") or {}
     return EventValue(
@@ -70,7 +70,7 @@ def _happening(event: JSONObject, place: Place) -> EventValue:
         is_warning=event.get("type") == "Warning",
         reason=str(event.get("reason") or ""),
         object=f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}",
-        message=" ".join(masked(str(event.get("message") or "")).split()),
+        message=" ".join(mask_message(str(event.get("message") or "")).split()),
         place=place,
         reporter=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
         stored=event,

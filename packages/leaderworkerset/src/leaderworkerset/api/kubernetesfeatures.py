@@ -129,7 +129,7 @@ OLDEST: Final = START_ORDINAL.since.minor
 """The first minor version that supports the creation of groups."""
 
 
-def missing(version: Version) -> list[Feature]:
+def missing_features(version: Version) -> list[Feature]:
     """Return the features that are not enabled by default in a version."""
     return [feature for feature in FEATURES if not feature.is_in(version)]
 
@@ -149,12 +149,12 @@ def too_old(text: str) -> str:
     )
 
 
-def untested(text: str) -> str:
+def untested_note(text: str) -> str:
     """Return a note for an untested version, or an empty string for a tested version.
 
-    >>> untested("v1.36.3")
+    >>> untested_note("v1.36.3")
     ''
-    >>> untested("v1.38.0")
+    >>> untested_note("v1.38.0")
     'Kubernetes v1.38.0 is not tested with this version of lws. Tested versions are 1.34 to 1.37'
     """
     version = parse(text)
@@ -165,16 +165,16 @@ def untested(text: str) -> str:
     )
 
 
-def degraded(text: str) -> list[str]:
+def describe_degradation(text: str) -> list[str]:
     """Return the missing features of a version, compared with the oldest supported version, and the effects.
 
-    >>> [text.partition(":")[0] for text in degraded("v1.33.2")]
+    >>> [text.partition(":")[0] for text in describe_degradation("v1.33.2")]
     ['streaming lists', 'matchLabelKeys merged into the selectors of topology spread']
-    >>> degraded("v1.34.4"), degraded("v1.38.0")
+    >>> describe_degradation("v1.34.4"), describe_degradation("v1.38.0")
     ([], [])
     """
     version = parse(text)
     if version is None:
         return []
     expected = Version(SUPPORTED)
-    return [f"{feature.name}: {feature.without}" for feature in missing(version) if feature.is_in(expected)]
+    return [f"{feature.name}: {feature.without}" for feature in missing_features(version) if feature.is_in(expected)]

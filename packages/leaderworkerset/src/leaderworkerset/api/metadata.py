@@ -34,7 +34,7 @@ def build(resource: Resource, name: str, namespace: str = "", /, **fields: Any) 
     return {**resource.type_meta, "metadata": own, **fields}
 
 
-def labeled(obj: JSONObject) -> JSONObject:
+def with_labels(obj: JSONObject) -> JSONObject:
     """Add the labels of this project to an object."""
     return obj | {"metadata": meta.metadata(obj) | {"labels": {**meta.labels(obj), **LABELS}}}
 

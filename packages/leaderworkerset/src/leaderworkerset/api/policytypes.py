@@ -11,7 +11,7 @@ class StartupPolicy(StrEnum):
     LEADER_READY = "LeaderReady"
 
     @property
-    def awaits_leader(self) -> bool:
+    def waits_for_leader(self) -> bool:
         """Return whether workers are created only after their leader is ready."""
         match self:
             case StartupPolicy.LEADER_READY:
@@ -129,7 +129,7 @@ class GroupReplacementPolicy(StrEnum):
     POST_TERMINATION = "PostTermination"
 
     @property
-    def awaits_termination(self) -> bool:
+    def waits_for_termination(self) -> bool:
         """Return whether a replacement waits until the terminating group is deleted."""
         match self:
             case GroupReplacementPolicy.POST_TERMINATION:
@@ -175,7 +175,7 @@ class RolloutStrategyType(StrEnum):
 
 # The JSON values for which these properties are true. They are tuples, because a value that cannot be hashed must not
 # cause an error.
-AWAITING_LEADER: Final = tuple(policy for policy in StartupPolicy if policy.awaits_leader)
+AWAITING_LEADER: Final = tuple(policy for policy in StartupPolicy if policy.waits_for_leader)
 NOT_RECREATING: Final = tuple(policy for policy in RestartPolicy if not policy.recreates)
 WITH_OWN_SERVICES: Final = tuple(policy for policy in SubdomainPolicy if not policy.is_shared)
 WITHOUT_LEADER: Final = tuple(kind for kind in SubGroupPolicyType if not kind.has_leader)

@@ -56,7 +56,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         """Return the completed fraction from 0 to 1, or None if the total is unknown."""
         return None if not self.total else min(self.step / self.total, 1.0)
 
-    def left(self, now: datetime) -> timedelta | None:
+    def remaining_time(self, now: datetime) -> timedelta | None:
         """Return the remaining time at the current rate, or None if it is unknown."""
         if self.total is None or self.at is None or self.rate <= 0:
             return None
@@ -74,13 +74,13 @@ def of_line(line: str) -> Progress | None:
     """
     if not line.startswith(MARK) or len(line) > LONGEST + len(MARK):
         return None
-    return _read(_pairs(line[len(MARK) :]))
+    return _parse_progress(_pairs(line[len(MARK) :]))
 
 
 def of_annotation(text: str) -> Progress | None:
     """Parse the annotation of a leader pod. Return None if the annotation is missing or invalid."""
     pairs = _pairs(text) if len(text) <= LONGEST else {}
-    progress, at = _read(pairs), timestamps.read(pairs.get("at", ""))
+    progress, at = _parse_progress(pairs), timestamps.read(pairs.get("at", ""))
     if progress is None or at is None:
         return None
     rate = float(pairs["rate"]) if _RATE.fullmatch(pairs.get("rate", "")) else 0.0
@@ -99,7 +99,7 @@ def _pairs(text: str) -> Mapping[str, str]:
     return {match[1]: match[2] for word in text.split() if (match := _PAIR.fullmatch(word))}
 
 
-def _read(pairs: Mapping[str, str]) -> Progress | None:
+def _parse_progress(pairs: Mapping[str, str]) -> Progress | None:
     step = decimals.natural(pairs.get("step", ""))
     if step is None:
         return None
@@ -125,7 +125,7 @@ class Hang(msgspec.Struct, frozen=True, kw_only=True):
     ranks: tuple[SilentRank, ...]
 
     @property
-    def blamed(self) -> SilentRank:
+    def longest_silent_rank(self) -> SilentRank:
         """Return the rank that has been silent for the longest time."""
         return self.ranks[0]
 
@@ -163,12 +163,12 @@ def hang_of(text: str) -> Hang | None:
         stored = msgspec.json.decode(text, type=_StoredHang)
     except (msgspec.DecodeError, RecursionError):
         return None
-    since, ranks = timestamps.read(stored.since), [_silent(rank) for rank in stored.ranks[:MOST_RANKS]]
+    since, ranks = timestamps.read(stored.since), [_parse_silent_rank(rank) for rank in stored.ranks[:MOST_RANKS]]
     usable = tuple(rank for rank in ranks if rank is not None)
     return Hang(since=since, ranks=usable) if since is not None and usable else None
 
 
-def _silent(stored: _StoredRank) -> SilentRank | None:
+def _parse_silent_rank(stored: _StoredRank) -> SilentRank | None:
     since, words = timestamps.read(stored.since), " ".join(stored.waits[:LONGEST_WORDS].split())
     if since is None or stored.rank < 0 or not 0 < len(stored.pod) <= LONGEST_NAME:
         return None

@@ -25,14 +25,14 @@ class RunSettings(Struct, frozen=True, kw_only=True):
     """The settings for progress tracking and completion.
 
     If `timeout` is set, a group that makes no progress for this duration hangs. It is recreated if `recreates` is set.
-    If `completes` is set, a group is complete when its leader exits with code 0. `deadline` counts from the first pods
+    If `runs_to_completion` is set, a group is complete when its leader exits with code 0. `deadline` counts from the first pods
     of a template, and `ttl` from the time when all groups are finished.
     """
 
-    follows: bool = False
+    tracks_progress: bool = False
     timeout: timedelta | None = None
     recreates: bool = False
-    completes: bool = False
+    runs_to_completion: bool = False
     deadline: timedelta | None = None
     ttl: timedelta | None = None
 
@@ -56,15 +56,15 @@ def read(annotations: Mapping[str, str]) -> RunSettings:
     """Return the settings in the annotations."""
     if annotations.keys().isdisjoint(ANNOTATIONS):
         return OFF
-    timeout = DURATIONS.read(annotations.get(labels.PROGRESS_TIMEOUT, ""))
+    timeout = DURATIONS.parse(annotations.get(labels.PROGRESS_TIMEOUT, ""))
     completes = annotations.get(labels.RUN_TO_COMPLETION) == TRUE
     return RunSettings(
-        follows=timeout is not None or annotations.get(labels.FOLLOW_PROGRESS) == TRUE,
+        tracks_progress=timeout is not None or annotations.get(labels.FOLLOW_PROGRESS) == TRUE,
         timeout=timeout,
         recreates=timeout is not None and annotations.get(labels.ON_HANG) == RECREATE,
-        completes=completes,
-        deadline=DURATIONS.read(annotations.get(labels.COMPLETION_DEADLINE, "")) if completes else None,
-        ttl=DURATIONS.read(annotations.get(labels.TTL_AFTER_FINISHED, "")) if completes else None,
+        runs_to_completion=completes,
+        deadline=DURATIONS.parse(annotations.get(labels.COMPLETION_DEADLINE, "")) if completes else None,
+        ttl=DURATIONS.parse(annotations.get(labels.TTL_AFTER_FINISHED, "")) if completes else None,
     )
 
 
@@ -78,13 +78,13 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         where = f"metadata.annotations.{name}"
         if name in _WORDS and text != _WORDS[name]:
             yield invalid(where, text, f"must be {_WORDS[name]}, or must not be set")
-        elif name not in _WORDS and DURATIONS.read(text) is None:
+        elif name not in _WORDS and DURATIONS.parse(text) is None:
             yield invalid(where, text, f"must be {DURATIONS}")
-        elif (missing := _missing(name, lws)) is not None:
+        elif (missing := _missing_requirement(name, lws)) is not None:
             yield invalid(where, text, missing)
 
 
-def _missing(name: str, lws: LeaderWorkerSet) -> str | None:
+def _missing_requirement(name: str, lws: LeaderWorkerSet) -> str | None:
     """Return the unmet requirement of an annotation."""
     recreates = lws.spec.leader_worker_template.restart_policy.recreates
     match name:

@@ -20,14 +20,14 @@ from kuberuntime.policyrules import Permission
 class Cache(Struct, frozen=True):
     """A declaration of cached objects, with the cached fields and the indexes.
 
-    An `optional` cache is empty if the API server does not serve the kind. Other caches wait for the kind. If
+    An `is_optional` cache is empty if the API server does not serve the kind. Other caches wait for the kind. If
     `served` is set, the kind is requested again only while that event is set, by a controller that watches CRDs.
     """
 
     what: Selection
     indexes: Mapping[str, Indexer] = field(default_factory=dict)
     keep: Keep | None = None
-    optional: bool = False
+    is_optional: bool = False
     served: asyncio.Event | None = None
 
     @property
@@ -38,10 +38,10 @@ class Cache(Struct, frozen=True):
     def open(self, client: Client) -> Informer:
         """Return an informer that maintains the cache while it runs."""
         return Informer(
-            client, self.what, indexes=self.indexes, keep=self.keep, optional=self.optional, served=self.served
+            client, self.what, indexes=self.indexes, keep=self.keep, optional=self.is_optional, served=self.served
         )
 
-    def united(self, other: "Cache") -> "Cache":
+    def merge(self, other: "Cache") -> "Cache":
         """Return a cache for the readers of both caches, which have the same selection."""
         for name in self.indexes.keys() & other.indexes.keys():
             if self.indexes[name] is not other.indexes[name]:
@@ -50,7 +50,7 @@ class Cache(Struct, frozen=True):
                     "Rename one of them"
                 )
         indexes, keep = {**self.indexes, **other.indexes}, either(self.keep, other.keep)
-        return Cache(self.what, indexes, keep, self.optional and other.optional, self.served or other.served)
+        return Cache(self.what, indexes, keep, self.is_optional and other.is_optional, self.served or other.served)
 
 
 class Caches:
@@ -60,7 +60,7 @@ class Caches:
         by_selection: dict[Selection, Cache] = {}
         for cache in declared:
             known = by_selection.get(cache.what)
-            by_selection[cache.what] = cache if known is None else known.united(cache)
+            by_selection[cache.what] = cache if known is None else known.merge(cache)
         self._informers = {selection: cache.open(client) for selection, cache in by_selection.items()}
 
     def __getitem__(self, cache: Cache) -> Informer:

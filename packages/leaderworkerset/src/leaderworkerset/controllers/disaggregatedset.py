@@ -32,7 +32,7 @@ BY_SET: Final = "disaggregatedset"
 BY_SCALER: Final = "scaler"
 
 
-def set_values(obj: JSONObject) -> Iterable[str]:
+def disaggregatedset_index(obj: JSONObject) -> Iterable[str]:
     """Index an object by the DisaggregatedSet in its label."""
     name = meta.labels(obj).get(SET_NAME)
     return () if name is None else (str(ObjectKey(meta.namespace(obj), name)),)
@@ -48,14 +48,14 @@ def scaler_values(obj: JSONObject) -> Iterable[str]:
     ]
 
 
-SET_CACHE: Final = Cache(Selection(DISAGGREGATED_SETS), {BY_SCALER: scaler_values}, optional=True)
+SET_CACHE: Final = Cache(Selection(DISAGGREGATED_SETS), {BY_SCALER: scaler_values}, is_optional=True)
 LEADERWORKERSET_CACHE: Final = Cache(
-    Selection(LEADERWORKERSETS), {BY_SET: set_values}, keep=cachedfields.leaderworkerset
+    Selection(LEADERWORKERSETS), {BY_SET: disaggregatedset_index}, keep=cachedfields.leaderworkerset
 )
-SCALER_CACHE: Final = Cache(Selection(ROLE_SCALERS), {BY_SET: set_values}, optional=True)
+SCALER_CACHE: Final = Cache(Selection(ROLE_SCALERS), {BY_SET: disaggregatedset_index}, is_optional=True)
 SERVICE_CACHE: Final = Cache(
     Selection(SERVICES, label_selector=SET_NAME),
-    {BY_SET: set_values},
+    {BY_SET: disaggregatedset_index},
     keep=cachedfields.always(cachedfields.ROLE_SERVICE),
 )
 
@@ -81,7 +81,7 @@ class DisaggregatedSetDriver(Driver):
 
     def failed(self, key: ObjectKey) -> Actions:
         """Report a failed reconciliation in the status of the object."""
-        return reconcilefailure.undecided(DISAGGREGATED_SETS, self._sets.store.get(key), self._clock.now())
+        return reconcilefailure.unavailable_status(DISAGGREGATED_SETS, self._sets.store.get(key), self._clock.now())
 
     def observe(self, key: ObjectKey) -> ObservedDisaggregatedSet:
         """Collect the objects of one DisaggregatedSet from the caches."""

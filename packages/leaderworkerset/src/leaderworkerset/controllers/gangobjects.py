@@ -53,7 +53,7 @@ def gang_caches(gang: Gang) -> tuple[Cache, ...]:
             indexes.ours(resource),
             {OWNER: owner_values, POD_GROUPS: pod_group_values},
             keep=cachedfields.always(cachedfields.GANG_OBJECT),
-            optional=True,
+            is_optional=True,
         )
         for resource in gang.resources
     )

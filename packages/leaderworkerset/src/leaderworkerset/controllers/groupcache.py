@@ -85,7 +85,7 @@ class GroupCache:
             if leader is not None and is_led and self._put(leader, self._describe(leader)):
                 self.altered_by = change
             return
-        if change.old is not None and indexes.is_own_leader(change.old) and _moved(change.old, change.new):
+        if change.old is not None and indexes.is_own_leader(change.old) and _left_the_set(change.old, change.new):
             self._put(change.old, None)
         if change.new is not None and indexes.is_own_leader(change.new):
             has_news = self._put(change.new, self._describe(change.new)) and suspected is not None
@@ -168,6 +168,6 @@ def _policy(lws: JSONObject | None) -> tuple[object, object]:
     return (meta.spec(lws).get("leaderWorkerTemplate") or {}).get("restartPolicy"), meta.annotations(lws)
 
 
-def _moved(old: JSONObject, new: JSONObject | None) -> bool:
+def _left_the_set(old: JSONObject, new: JSONObject | None) -> bool:
     """Return whether the leader was deleted or no longer belongs to this LeaderWorkerSet."""
     return new is None or not indexes.is_own_leader(new) or groupname.lws_key(new) != groupname.lws_key(old)

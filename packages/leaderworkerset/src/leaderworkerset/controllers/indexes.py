@@ -21,7 +21,7 @@ from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS, OF_STATEFULSETS
 from leaderworkerset.controllers import cachedfields
 from leaderworkerset.controllers.caches import Cache, Caches
-from leaderworkerset.core.policies.workloadnames import linked
+from leaderworkerset.core.policies.workloadnames import linked_pod_group
 from leaderworkerset.core.restarts.retention import is_retained
 
 BY_LWS: Final = "leaderworkerset"
@@ -105,7 +105,7 @@ def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
 
 def pod_group_values(pod: JSONObject) -> Iterable[str]:
     """Index a pod by its Kubernetes PodGroup."""
-    name = linked(pod)
+    name = linked_pod_group(pod)
     return (str(ObjectKey(meta.namespace(pod), name)),) if name else ()
 
 

@@ -94,7 +94,7 @@ class Memory(Struct):
     changed_at: float = 0.0
     written_at: float = -inf
 
-    def paced(self, plan: Plan, stored: JSONObject, now: float, last_loss: float = -inf) -> Plan:
+    def delay_status(self, plan: Plan, stored: JSONObject, now: float, last_loss: float = -inf) -> Plan:
         """Delay a status that only changes counts of `stored` while more changes are likely.
 
         A status that changes conditions (also the first status of a generation) is written immediately. However, every
@@ -182,11 +182,11 @@ class LeaderWorkerSetDriver(Driver):
         if not decision.plan.actions:
             return decision.plan
         stored = meta.status(self._sets.get(key) or {})
-        return memory.paced(decision.plan, stored, self._clock.monotonic(), self._groups.last_loss(key))
+        return memory.delay_status(decision.plan, stored, self._clock.monotonic(), self._groups.last_loss(key))
 
     def failed(self, key: ObjectKey) -> Actions:
         """Report a failed reconciliation in the status of the object."""
-        return reconcilefailure.undecided(LEADERWORKERSETS, self._sets.get(key), self._clock.now())
+        return reconcilefailure.unavailable_status(LEADERWORKERSETS, self._sets.get(key), self._clock.now())
 
     def written(self, key: ObjectKey, writes: Sequence[Write]) -> None:
         """Record the time of the status write, the source of the leader workload, and the API server's response."""
@@ -220,7 +220,7 @@ class LeaderWorkerSetDriver(Driver):
         if lws is None:
             self._groups.forget(key)
             self._memories.pop(key, None)
-            return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._kept(key))
+            return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._retained_pods(key))
         tracked, memory = self._groups.of(key), self._memories.get(key, Memory())
         groups, spec = tracked.by_leader.copy(), meta.spec(lws)
         is_hash = spec.get("groupIdentity") in WITH_RANDOM_KEYS
@@ -232,10 +232,10 @@ class LeaderWorkerSetDriver(Driver):
             records=self._revisions.by_index(indexes.RECORDS, str(key)),
             service=services.observe(self._services.get(key), lws),
             groups=groups,
-            folded=None if is_hash else tracked.folded(),
+            folded=None if is_hash else tracked.summarize(),
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
             scheduling=self._gang_objects.shared_by(key, unused),
-            evidence=self._kept(key),
+            evidence=self._retained_pods(key),
             known=memory.known,
             facts={} if self._maintenance is None else {names.MOVES: self._maintenance.observe(lws)},
         )
@@ -255,7 +255,7 @@ class LeaderWorkerSetDriver(Driver):
             )
         ]
 
-    def _kept(self, key: ObjectKey) -> Sequence[JSONObject]:
+    def _retained_pods(self, key: ObjectKey) -> Sequence[JSONObject]:
         """Return the pods with the finalizer for exhausted groups."""
         return self._pods.by_index(indexes.KEPT, str(key))
 
@@ -263,7 +263,7 @@ class LeaderWorkerSetDriver(Driver):
         self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Mapping[str, bool]
     ) -> GatedLeaders:
         staying = {name for name, group in groups.items() if not group.is_deleting}
-        pods = (self._pods.get(ObjectKey(key.namespace, name)) for name in staying if groups[name].awaits)
+        pods = (self._pods.get(ObjectKey(key.namespace, name)) for name in staying if groups[name].has_replacement_gate)
         gated = [pod for pod in pods if pod is not None]
         return GatedLeaders(leaders=gated, ending=self._endings.of(key, staying), surplus=surplus)
 
@@ -328,7 +328,9 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     Also map kept pods, and a deleted pod that a new leader may wait for.
     """
     # the PodGroup that a pod references is deleted after the pod (N-K8S-13)
-    is_awaited = change.new is None and (groupname.is_hash(change.object) or workloadnames.linked(change.object))
+    is_awaited = change.new is None and (
+        groupname.is_hash(change.object) or workloadnames.linked_pod_group(change.object)
+    )
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
     is_evidence = any(retention.is_retained(pod) for pod in (change.old, change.new) if pod is not None)
     return (groupname.lws_key(change.object),) if is_awaited or has_news or is_evidence else ()

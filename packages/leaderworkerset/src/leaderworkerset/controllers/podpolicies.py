@@ -25,7 +25,7 @@ NAME: Final = "podpolicies"
 
 CONFIGURATION: Final = ObjectKey("", MUTATING_WEBHOOKS)
 CONFIGURATION_CACHE: Final = Cache(only(MUTATING_WEBHOOK_CONFIGURATIONS, CONFIGURATION))
-POLICY_CACHES: Final = {kind: Cache(only(kind, podpolicy.KEY), optional=True) for kind in podpolicy.KINDS}
+POLICY_CACHES: Final = {kind: Cache(only(kind, podpolicy.KEY), is_optional=True) for kind in podpolicy.KINDS}
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 

@@ -78,7 +78,7 @@ restarted_in_place: Final = EventKind("Normal", "RestartedInPlace", "Restart")
 deferring_replacement: Final = EventKind("Normal", "GroupReplacementDeferred", "Update")
 
 
-def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "is invalid") -> Event:
+def ignored_event(obj: JSONObject, lws: JSONObject | None, why: str = "is invalid") -> Event:
     """Return the event for an ignored object.
 
     It regards the LeaderWorkerSet, or the object if the LeaderWorkerSet is unknown.

@@ -38,25 +38,25 @@ _SINCE: Final = re.compile(r"It was True since (\S+), until")
 
 def report(resource: Resource, obj: JSONObject, why: str, now: datetime) -> tuple[PutStatus, ...]:
     """Return the status write for a failed reconciliation, unless it is already written."""
-    return refused(resource, obj, meta.status(obj), now, why)
+    return failed_action_status(resource, obj, meta.status(obj), now, why)
 
 
-def undecided(resource: Resource, obj: JSONObject | None, now: datetime) -> tuple[PutStatus, ...]:
+def unavailable_status(resource: Resource, obj: JSONObject | None, now: datetime) -> tuple[PutStatus, ...]:
     """Return the status write for an object that cannot be reconciled, unless the object no longer exists."""
     return () if obj is None else report(resource, obj, NOT_DECIDED, now)
 
 
-def refused(
+def failed_action_status(
     resource: Resource, obj: JSONObject, counts: JSONObject, now: datetime, why: str = NOT_WRITTEN
 ) -> tuple[PutStatus, ...]:
     """Return the status write for a failed action, with the counts of a different status."""
     if any(meta.is_condition_true(obj, final) for final in FINAL):
         return ()
     status = counts | {"conditions": meta.status(obj).get("conditions") or []}
-    return changed_status(resource, obj, _failing(status, meta.generation(obj), why[:LONGEST], now))
+    return changed_status(resource, obj, _with_failure(status, meta.generation(obj), why[:LONGEST], now))
 
 
-def _failing(status: JSONObject, generation: int, why: str, now: datetime) -> JSONObject:
+def _with_failure(status: JSONObject, generation: int, why: str, now: datetime) -> JSONObject:
     """Return the status without `AVAILABLE`, and with `PROGRESSING` set to True with this message."""
     before: Mapping[str, JSONObject] = {condition["type"]: condition for condition in status["conditions"]}
     available, known = before.get(AVAILABLE.type) or {}, before.get(PROGRESSING.type) or {}
@@ -85,11 +85,11 @@ def is_failing(obj: JSONObject) -> bool:
 def before_failure(obj: JSONObject) -> JSONObject:
     """Return the object without the failure, so that `AVAILABLE` is True with its earlier transition time."""
     status = meta.status(obj)
-    conditions = [_restored(condition) for condition in status.get("conditions") or []]
+    conditions = [_restore_condition(condition) for condition in status.get("conditions") or []]
     return obj | {"status": status | {"conditions": conditions}}
 
 
-def _restored(condition: JSONObject) -> JSONObject:
+def _restore_condition(condition: JSONObject) -> JSONObject:
     since = _SINCE.match(condition.get("message") or "")
     if since is None or condition.get("reason") != REASON:
         return condition

@@ -1,8 +1,8 @@
 """Stores and reads recorded episodes."""
 
+from leaderworkerset.recording.configmapstore import decompress as unpacked_episode
+from leaderworkerset.recording.configmapstore import list_episodes as stored_episodes
 from leaderworkerset.recording.configmapstore import place_of as episode_place
-from leaderworkerset.recording.configmapstore import stored as stored_episodes
-from leaderworkerset.recording.configmapstore import unpacked as unpacked_episode
 from leaderworkerset.recording.episoderetention import Place as EpisodePlace
 from leaderworkerset.recording.filestore import Store as EpisodeStore
 from leaderworkerset.recording.filestore import places as episode_places

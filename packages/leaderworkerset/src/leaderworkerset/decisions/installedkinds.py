@@ -2,7 +2,7 @@
 
 from leaderworkerset.core.restarts.retention import is_retained as is_pod_kept
 from leaderworkerset.core.restarts.retention import release_pod
-from leaderworkerset.kinds.managedkinds import MANAGED, full_definitions, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, full_definitions, managed_kinds
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config.configurationfile import check as check_configuration
 from leaderworkerset.manager.config.configurationfile import load as load_configuration

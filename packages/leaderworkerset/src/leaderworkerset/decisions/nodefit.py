@@ -12,4 +12,4 @@ from leaderworkerset.core.gang.native import NAME as NATIVE_GANG_NAME
 from leaderworkerset.core.gang.native import NATIVE as NATIVE_GANG
 from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER, scheduler_name
 from leaderworkerset.core.gang.volcano import GROUP_NAME as VOLCANO_GROUP_NAME
-from leaderworkerset.core.policies.workloadnames import linked as linked_pod_group
+from leaderworkerset.core.policies.workloadnames import linked_pod_group

@@ -29,7 +29,7 @@ def objects(namespace: str) -> list[tuple[Resource, JSONObject]]:
     ]
 
 
-def trusting(obj: JSONObject, namespace: str) -> JSONObject:
+def with_ca_injection(obj: JSONObject, namespace: str) -> JSONObject:
     """Return a webhook configuration in which cert-manager injects the CA of the serving certificate."""
     own = meta.metadata(obj)
     annotations = {**meta.annotations(obj), INJECT: f"{namespace}/{SERVING}"}

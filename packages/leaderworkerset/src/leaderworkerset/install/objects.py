@@ -50,7 +50,7 @@ def build_all(
     return [
         (resources.NAMESPACES, build_namespace(namespace)),
         *(
-            (resources.CUSTOM_RESOURCE_DEFINITIONS, metadata.labeled(definition))
+            (resources.CUSTOM_RESOURCE_DEFINITIONS, metadata.with_labels(definition))
             for definition in definitions or declared.definitions()
         ),
         (resources.SERVICE_ACCOUNTS, rbac.service_account(namespace)),
@@ -78,10 +78,10 @@ def build_webhooks(
     """Build the webhook configurations, which trust the issuer of the certificates."""
     service = configurations.at_service(namespace, SERVICE_NAME)
     calling = configurations.build_configurations(declared.webhooks, service, evaluates_cel=True)
-    objects = [(resource, metadata.labeled(obj)) for resource, obj in calling]
+    objects = [(resource, metadata.with_labels(obj)) for resource, obj in calling]
     if certificates == "internal":
         return objects
-    return [(resource, certmanager.trusting(obj, namespace)) for resource, obj in objects]
+    return [(resource, certmanager.with_ca_injection(obj, namespace)) for resource, obj in objects]
 
 
 def build_namespace(name: str) -> JSONObject:

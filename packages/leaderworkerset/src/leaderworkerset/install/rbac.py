@@ -49,7 +49,9 @@ def cluster_role(name: str, rules: Sequence[JSONObject], namespace: str) -> list
         (resources.CLUSTER_ROLES, build(resources.CLUSTER_ROLES, name, rules=list(rules))),
         (
             resources.CLUSTER_ROLE_BINDINGS,
-            build(resources.CLUSTER_ROLE_BINDINGS, _binding(name), **_grant(resources.CLUSTER_ROLES, name, namespace)),
+            build(
+                resources.CLUSTER_ROLE_BINDINGS, _binding_name(name), **_grant(resources.CLUSTER_ROLES, name, namespace)
+            ),
         ),
     ]
 
@@ -59,15 +61,15 @@ def _role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[
         (resources.ROLES, build(resources.ROLES, name, namespace, rules=list(rules))),
         (
             resources.ROLE_BINDINGS,
-            build(resources.ROLE_BINDINGS, _binding(name), namespace, **_grant(resources.ROLES, name, namespace)),
+            build(resources.ROLE_BINDINGS, _binding_name(name), namespace, **_grant(resources.ROLES, name, namespace)),
         ),
     ]
 
 
-def _binding(role: str) -> str:
+def _binding_name(role: str) -> str:
     """Return the upstream name of the binding for a role.
 
-    >>> _binding("lws-proxy-role")
+    >>> _binding_name("lws-proxy-role")
     'lws-proxy-rolebinding'
     """
     return f"{role.removesuffix('-role')}-rolebinding"

@@ -17,7 +17,7 @@ from leaderworkerset.webhooks.handlers import Ask
 
 def describe(document: JSONObject) -> JSONObject:
     """Build the CRD with descriptions."""
-    return descriptions.described(leaderworkerset_crd(), document)
+    return descriptions.with_descriptions(leaderworkerset_crd(), document)
 
 
 def leaderworkerset(gang: Gang, ask: Ask, configured: Mapping[str, Any]) -> Kind:

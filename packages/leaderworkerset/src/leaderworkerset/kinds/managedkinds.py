@@ -22,7 +22,7 @@ Served: TypeAlias = Callable[[], Collection[str]]
 """Returns the gang schedulers whose kinds the API server serves."""
 
 
-def nothing() -> Collection[str]:
+def no_providers() -> Collection[str]:
     """Return no names, which is the default without gang scheduler detection."""
     return ()
 
@@ -33,9 +33,9 @@ Configured: TypeAlias = Mapping[str, Any]
 NOTHING_MORE: Final[Configured] = {}
 
 
-def managed(
+def managed_kinds(
     provider: str = "",
-    served: Served = nothing,
+    served: Served = no_providers,
     *,
     workload_aware: bool = False,
     configured: Configured = NOTHING_MORE,
@@ -71,7 +71,7 @@ def _registry(gang: Gang, ask: Callable[[], Gang], configured: Configured) -> Re
     return Registry((own, pod(gang, ask, configured), disaggregatedset(ask), ROLE_SCALER))
 
 
-MANAGED: Final = managed()
+MANAGED: Final = managed_kinds()
 """The kinds of a manager without gang scheduling."""
 
 

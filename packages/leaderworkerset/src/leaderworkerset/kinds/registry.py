@@ -64,7 +64,7 @@ class Registry(Struct, frozen=True):
         return {spec.path: spec.decide for spec in self.webhooks}
 
     @property
-    def defined(self) -> tuple[Resource, ...]:
+    def custom_resources(self) -> tuple[Resource, ...]:
         """Return the resources with a CRD."""
         return tuple(kind.resource for kind in self.kinds if kind.definition is not None)
 

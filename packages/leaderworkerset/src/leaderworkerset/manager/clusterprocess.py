@@ -19,7 +19,9 @@ INTERRUPTED: Final = 130
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-def given(program: str, summary: str, words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any] | int:
+def parse_flags_or_exit(
+    program: str, summary: str, words: Sequence[str], flags: Sequence[Flag]
+) -> Mapping[str, Any] | int:
     """Return the parsed flags. For help or an invalid flag, print a message and return the exit code."""
     try:
         return goflags.parse(words, flags)

@@ -118,7 +118,7 @@ class Controllers:
 
     def _report_ignored(self, obj: JSONObject) -> None:
         lws = self.caches[indexes.LEADERWORKERSET_CACHE].store.get(groupname.lws_key(obj))
-        self._recorder.record(decisionevents.ignored(obj, lws))
+        self._recorder.record(decisionevents.ignored_event(obj, lws))
 
     async def _run(self, manager: Manager) -> None:
         async with asyncio.TaskGroup() as group:

@@ -55,7 +55,7 @@ class FlightRecorder:
     async def run(self) -> None:
         """Record until cancelled."""
         while True:
-            if await self._tried("failed to read episodes", self._store.open()):
+            if await self._try("failed to read episodes", self._store.open()):
                 break
             await asyncio.sleep(RETRY)
         recorder = Recorder(self._client, self._store, ApiLogs(self._client), self._clock, reads_secrets=False)
@@ -68,10 +68,10 @@ class FlightRecorder:
 
     async def _expire(self) -> None:
         while True:
-            await self._tried("failed to delete old episodes", self._store.expire(self._clock.now()))
+            await self._try("failed to delete old episodes", self._store.expire(self._clock.now()))
             await asyncio.sleep(PERIOD)
 
-    async def _tried(self, failure: str, work: Awaitable[None]) -> bool:
+    async def _try(self, failure: str, work: Awaitable[None]) -> bool:
         """Return whether an action succeeded. API server errors are logged."""
         try:
             await work

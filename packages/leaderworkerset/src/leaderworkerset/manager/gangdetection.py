@@ -47,11 +47,11 @@ class GangDetection:
         """Return whether the API server has responded at least once."""
         return self._known.is_set()
 
-    async def known(self) -> None:
+    async def wait_until_known(self) -> None:
         """Wait until the API server has responded at least once."""
         await self._known.wait()
 
-    def served(self) -> Collection[str]:
+    def wait_for_providers(self) -> Collection[str]:
         """Wait until the available providers and kinds are known, and return their names."""
         assert self._served is not None  # noqa: S101 - webhooks, which ask, are served later
         return self._served

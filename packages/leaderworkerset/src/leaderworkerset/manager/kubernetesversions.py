@@ -60,5 +60,5 @@ async def check(client: Client) -> None:
         return
     if reason := kubernetesfeatures.too_old(version):
         raise UnsupportedKubernetesError(reason)
-    if text := kubernetesfeatures.untested(version):
-        log.warning("untested Kubernetes version", text=text, missing=kubernetesfeatures.degraded(version))
+    if text := kubernetesfeatures.untested_note(version):
+        log.warning("untested Kubernetes version", text=text, missing=kubernetesfeatures.describe_degradation(version))

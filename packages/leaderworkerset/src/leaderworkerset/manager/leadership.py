@@ -78,7 +78,7 @@ class Leading:
             await self._lead()
             return
         async with background(self._owner.follow()):
-            await self._owner.known()
+            await self._owner.wait_until_known()
             while await self._lead_while_ours(self._owner):
                 pass
 

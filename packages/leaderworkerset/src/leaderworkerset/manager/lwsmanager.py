@@ -46,7 +46,7 @@ async def webhooks(
         lambda use: use(certificate.chain),
     )
     async with part.running():
-        server = await part.opened()
+        server = await part.wait_for_server()
         at = configurations.at_url(server.url, authority.certificate)
         for resource, obj in (
             *((CUSTOM_RESOURCE_DEFINITIONS, definition) for definition in definitions or kinds.definitions()),

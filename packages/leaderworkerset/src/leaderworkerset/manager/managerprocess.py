@@ -48,7 +48,7 @@ from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from kuberuntime.serving.metrics import Metrics, ObservedTransport
 from kuberuntime.serving.serving import TLSSettings
 from kuberuntime.serving.signals import until_stopped
-from leaderworkerset.kinds.managedkinds import managed, nothing
+from leaderworkerset.kinds.managedkinds import managed_kinds, no_providers
 from leaderworkerset.manager import buildinfo, components, kubernetesversions
 from leaderworkerset.manager.components import ProcessPart
 from leaderworkerset.manager.config import ciphersuites
@@ -90,7 +90,7 @@ class ManagerSettings(Struct, frozen=True):
     namespace: str = "lws-system"
     is_pod: bool = False
     """Whether this process runs in a pod in `namespace`, to which the cluster's webhooks must refer."""
-    webhooks: bool = True
+    serves_webhooks: bool = True
 
 
 async def run_until_stopped(settings: ManagerSettings, toggle_debug: Callable[[], None]) -> None:
@@ -121,16 +121,16 @@ class ManagerProcess:
         self._client = Client(self._own, outage=self._outage)
         provider = self._configuration.gang_provider
         self._detection = GangDetection(self._client) if provider in DETECTING else None
-        served = self._detection.served if self._detection is not None else nothing
+        served = self._detection.wait_for_providers if self._detection is not None else no_providers
         workload_aware = self._configuration.feature_gates.workload_aware_scheduling
-        self._kinds = managed(
+        self._kinds = managed_kinds(
             provider,
             served,
             workload_aware=workload_aware,
             configured=opted_in(self._configuration),
         )
         self._instruments = self._kinds.instruments(self._metrics)
-        self._election = self._elected() if self._configuration.leader_election.leader_elect else None
+        self._election = self._leader_election() if self._configuration.leader_election.leader_elect else None
         self._shared = self._transport(access, self._election)
         self._recording = self._transport(access, self._election) if self._configuration.recorder.enable else None
 
@@ -147,11 +147,11 @@ class ManagerProcess:
 
     def _parts(self) -> list[ProcessPart]:
         """Return the components in start order."""
-        webhooks = self._webhooks() if self._settings.webhooks else None
+        webhooks = self._webhooks() if self._settings.serves_webhooks else None
 
         async def begin() -> None:
             if webhooks is not None:
-                await webhooks.opened()
+                await webhooks.wait_for_server()
             await kubernetesversions.check(self._client)
             if self._configuration.requires_pod_policies:
                 await kubernetesversions.require_pod_policies(self._client)
@@ -170,7 +170,7 @@ class ManagerProcess:
         return [probes, self._metrics_server(), *served.values()]
 
     def _metrics_server(self) -> MetricsServer:
-        for path in self._kinds.decisions if self._settings.webhooks else ():
+        for path in self._kinds.decisions if self._settings.serves_webhooks else ():
             self._metrics.prepare_webhook(path)
         authorizer = Authorizer(self._client, self._clock)
         address = self._configuration.metrics.bind_address
@@ -187,7 +187,7 @@ class ManagerProcess:
 
     async def _find_certificates(self, use: Use) -> None:
         if self._detection is not None:
-            await self._detection.known()  # webhooks are not served without a certificate
+            await self._detection.wait_until_known()  # webhooks are not served without a certificate
         internal = self._configuration.internal_cert_management
         if not internal.enable:
 
@@ -206,7 +206,7 @@ class ManagerProcess:
         place = rotationloop.place(self._settings.namespace, service, secret)
         await Rotation(self._client, place, self._clock, self._certificate_work, use_rotated).run()
 
-    def _elected(self) -> LeaderElection:
+    def _leader_election(self) -> LeaderElection:
         return LeaderElection(
             self._client,
             election_settings(self._configuration, self._settings.namespace),
@@ -217,28 +217,28 @@ class ManagerProcess:
     def _controllers(self) -> Controllers:
         controllers = Controllers(
             self._kinds,
-            Client(self._limited(self._fenced(self._shared)), outage=self._outage),
+            Client(self._with_rate_limit(self._with_fence(self._shared)), outage=self._outage),
             clock=self._clock,
             instance=f"leaderworkerset-{socket.gethostname()}",
             instruments=self._instruments,
         )
         if not self._configuration.allows_pod_policies:
-            controllers.run_beside(PolicyRemoval(Client(self._fenced(self._shared), outage=self._outage)))
+            controllers.run_beside(PolicyRemoval(Client(self._with_fence(self._shared), outage=self._outage)))
         if self._recording is not None:
             from leaderworkerset.manager import flightrecorder  # it imports modules that other managers do not need
 
             bucket = TokenBucket(flightrecorder.QPS, flightrecorder.BURST)
-            limited = LimitedTransport(self._fenced(self._recording), bucket, self._clock)
+            limited = LimitedTransport(self._with_fence(self._recording), bucket, self._clock)
             client = Client(limited, outage=self._outage)
             settings = self._configuration.recorder
             controllers.run_beside(flightrecorder.FlightRecorder(controllers.caches, client, self._clock, settings))
         return controllers
 
-    def _fenced(self, transport: Transport) -> Transport:
+    def _with_fence(self, transport: Transport) -> Transport:
         # The fence is last, so that a request delayed by the rate limiter is checked again before it is sent.
         return FencedTransport(transport, self._election) if self._election is not None else transport
 
-    def _limited(self, transport: Transport) -> Transport:
+    def _with_rate_limit(self, transport: Transport) -> Transport:
         connection = self._configuration.client_connection
         if connection.qps < 0:
             return transport

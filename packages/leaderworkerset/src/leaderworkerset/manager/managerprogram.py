@@ -31,7 +31,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 def main(words: Sequence[str]) -> NoReturn:
     """Run the manager in a container, and exit with its exit code."""
     standardstreams.prepare()
-    values = clusterprocess.given("manager", SUMMARY, words, managerflags.FLAGS)
+    values = clusterprocess.parse_flags_or_exit("manager", SUMMARY, words, managerflags.FLAGS)
     if isinstance(values, int):
         standardstreams.leave(values)
     try:
@@ -64,7 +64,7 @@ def run(values: Mapping[str, Any], kubeconfig: str) -> int:
         kubeconfig=kubeconfig,
         namespace=clusterprocess.namespace(place, NAMESPACE),
         is_pod=place.exists(),
-        webhooks=os.environ.get(ENABLE_WEBHOOKS) != "false",
+        serves_webhooks=os.environ.get(ENABLE_WEBHOOKS) != "false",
     )
     try:
         asyncio.run(managerprocess.run_until_stopped(settings, threshold.toggle_debug))

@@ -49,7 +49,7 @@ class MetricsServer(AlwaysReady):
         application = delegatedauth.application(PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)
         address = parse_address(self._address)
         async with (
-            certified(files, self._work, self._tls) as context,
+            serving_tls_context(files, self._work, self._tls) as context,
             Listener(application, address, context, name="metrics"),
         ):
             log.info(
@@ -59,7 +59,7 @@ class MetricsServer(AlwaysReady):
 
 
 @asynccontextmanager
-async def certified(
+async def serving_tls_context(
     files: CertificateFiles, work: CertificateSubprocess, tls: TLSSettings | None = None
 ) -> AsyncIterator[ssl.SSLContext]:
     """Yield a TLS context for a server with these certificate files, which are reloaded on changes.

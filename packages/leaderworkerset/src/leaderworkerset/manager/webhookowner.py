@@ -53,7 +53,7 @@ class WebhookOwner:
             )
             self._ended.set()
 
-    async def known(self) -> None:
+    async def wait_until_known(self) -> None:
         """Wait until the configurations have been read, or access was denied."""
         synced = asyncio.gather(*(informer.wait_synced() for informer in self._informers))
         ended = asyncio.ensure_future(self._ended.wait())

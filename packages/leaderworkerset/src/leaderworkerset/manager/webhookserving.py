@@ -43,7 +43,7 @@ class Webhooks:
         """Return whether webhooks are served."""
         return self._server is not None and self._server.is_ready
 
-    async def opened(self) -> WebhookServer:
+    async def wait_for_server(self) -> WebhookServer:
         """Wait until the server exists. Raise `ConfigError` if there is no certificate before the timeout."""
         try:
             async with timeouts.within(CERTIFICATE_SECONDS):

@@ -34,12 +34,12 @@ Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """An object to create, or to replace `live`. If `anew` is set, `live` is deleted first."""
+    """An object to create, or to replace `live`. If `must_recreate` is set, `live` is deleted first."""
 
     kind: Resource
     desired: JSONObject
     live: JSONObject | None
-    anew: bool = False
+    must_recreate: bool = False
 
 
 def digest(value: JSON) -> str:
@@ -47,7 +47,7 @@ def digest(value: JSON) -> str:
     return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
 
 
-def stamped(obj: JSONObject) -> JSONObject:
+def with_content_hash(obj: JSONObject) -> JSONObject:
     """Return the object with a hash of its content."""
     own = meta.metadata(obj)
     return obj | {"metadata": own | {"annotations": {**meta.annotations(obj), SPEC_HASH: digest(obj)}}}
@@ -62,7 +62,7 @@ def content(obj: JSONObject) -> JSONObject:
     return obj | {"metadata": {name: value for name, value in meta.metadata(obj).items() if name not in VOLATILE}}
 
 
-def merged(kind: Resource, desired: JSONObject, live: JSONObject) -> JSONObject:
+def merge_live_fields(kind: Resource, desired: JSONObject, live: JSONObject) -> JSONObject:
     """Return the replacement for the live object, with the desired fields and the fields of other writers."""
     theirs = {name: text for name, text in meta.annotations(live).items() if name != INJECT}
     owners = [owner for owner in meta.owners(live) if owner.get("kind") != OPERATORS.kind]
@@ -74,8 +74,8 @@ def merged(kind: Resource, desired: JSONObject, live: JSONObject) -> JSONObject:
     kept = {name: live[name] for name in ("status", *KEPT.get(kind, ())) if name in live}
     result = desired | kept | {"metadata": own}
     if kind == DEPLOYMENTS:
-        return result | {"spec": _restarted(result["spec"], meta.spec(live))}
-    return result | {"webhooks": _trusting(result["webhooks"], live)} if "webhooks" in result else result
+        return result | {"spec": _with_restart_annotation(result["spec"], meta.spec(live))}
+    return result | {"webhooks": _with_injected_ca(result["webhooks"], live)} if "webhooks" in result else result
 
 
 def is_frozen(kind: Resource, desired: JSONObject, live: JSONObject) -> bool:
@@ -88,7 +88,7 @@ def is_frozen(kind: Resource, desired: JSONObject, live: JSONObject) -> bool:
     return is_closed or live.get("roleRef") != desired.get("roleRef") or selects
 
 
-def _restarted(spec: JSONObject, live: JSONObject) -> JSONObject:
+def _with_restart_annotation(spec: JSONObject, live: JSONObject) -> JSONObject:
     """Return a Deployment spec that preserves the restart annotation of a user."""
     restart_time = meta.annotations(live.get("template") or {}).get(RESTARTED)
     if restart_time is None:
@@ -98,7 +98,7 @@ def _restarted(spec: JSONObject, live: JSONObject) -> JSONObject:
     return spec | {"template": template | {"metadata": template["metadata"] | {"annotations": annotations}}}
 
 
-def _trusting(webhooks: Sequence[JSONObject], live: JSONObject) -> list[JSONObject]:
+def _with_injected_ca(webhooks: Sequence[JSONObject], live: JSONObject) -> list[JSONObject]:
     """Return the webhooks with the CAs that were injected in webhooks with the same name (R-OP-18)."""
     bundles = {
         webhook.get("name"): (webhook.get("clientConfig") or {}).get("caBundle")

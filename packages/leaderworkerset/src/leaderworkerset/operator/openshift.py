@@ -102,7 +102,7 @@ def tls_section(api_server: JSONObject | None) -> JSONObject:
     """
     if api_server is None:
         return {}
-    spec = _read(api_server, _APIServer).spec or _APIServerSpec()
+    spec = _decode(api_server, _APIServer).spec or _APIServerSpec()
     profile = spec.profile or _Profile()
     kind = profile.type or INTERMEDIATE
     if kind == "Modern":
@@ -115,7 +115,7 @@ def tls_section(api_server: JSONObject | None) -> JSONObject:
     return _with_suites(custom.ciphers or ())
 
 
-def _read(obj: JSONObject, kind: type[T]) -> T:
+def _decode(obj: JSONObject, kind: type[T]) -> T:
     """Decode an object. Objects with invalid types are treated as empty."""
     try:
         return msgspec.convert(obj, kind)
@@ -131,7 +131,7 @@ def _with_suites(names: Iterable[str]) -> JSONObject:
 
 def is_single(infrastructure: JSONObject | None) -> bool:
     """Return whether there is one control plane node, or False if the number is unknown."""
-    status = _read(infrastructure or {}, _Infrastructure).status
+    status = _decode(infrastructure or {}, _Infrastructure).status
     return status is not None and status.control_plane_topology == SINGLE_REPLICA
 
 

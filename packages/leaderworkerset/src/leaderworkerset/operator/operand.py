@@ -95,7 +95,7 @@ def build(
     settings = InstallSettings(
         namespace=place.namespace,
         image=place.image,
-        configuration=operandconfig.text(desired, around.tls),
+        configuration=operandconfig.render(desired, around.tls),
         replicas=1 if around.is_single else 2,
         spread=not around.is_single,
         certificates=desired.certificates,
@@ -108,7 +108,7 @@ def build(
     contents[f"configmaps/{metadata.CONFIGURATION}"] = driftcorrection.digest(settings.configuration)
     objects = [(kind, obj) for kind, obj in build_all(place.declared, settings) if kind != resources.NAMESPACES]
     rolling = [(kind, _rolled_by(obj, contents) if kind == resources.DEPLOYMENTS else obj) for kind, obj in objects]
-    owned = [(kind, _owned(kind, obj, cluster, around.terminating)) for kind, obj in rolling]
+    owned = [(kind, _with_owner(kind, obj, cluster, around.terminating)) for kind, obj in rolling]
     return sorted(owned, key=lambda pair: ORDER[pair[0]])
 
 
@@ -136,12 +136,12 @@ def certificate_hash(secret: JSONObject) -> str:
     return driftcorrection.digest([certificate, key]) if certificate and key else ""
 
 
-def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, ending: frozenset[str]) -> JSONObject:
+def _with_owner(kind: Resource, obj: JSONObject, cluster: JSONObject, ending: frozenset[str]) -> JSONObject:
     own = meta.metadata(obj) | {"labels": {**meta.labels(obj), OWNED_LABEL: OWNED_BY}}
     # CRDs have no owner. Otherwise, deleting the owner would delete all LeaderWorkerSets.
     if kind != resources.CUSTOM_RESOURCE_DEFINITIONS or meta.name(obj) in ending:
         own["ownerReferences"] = [_owner(cluster)]
-    return driftcorrection.stamped(obj | {"metadata": own})
+    return driftcorrection.with_content_hash(obj | {"metadata": own})
 
 
 def _owner(cluster: JSONObject) -> JSONObject:

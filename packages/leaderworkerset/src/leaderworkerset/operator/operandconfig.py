@@ -29,7 +29,7 @@ class OverrideError(ValueError):
     """The settings result in an invalid manager configuration. The message contains the field and the reason."""
 
 
-def text(desired: OperatorSettings, tls: JSONObject) -> str:
+def render(desired: OperatorSettings, tls: JSONObject) -> str:
     """Return the content of the file. Raise `OverrideError` if the manager would reject it."""
     plain = CONFIGURATION if desired.certificates == "internal" else MOUNTED_CERTIFICATES
     if not (tls or desired.group_restarts or desired.pod_admission or desired.overrides):
@@ -41,7 +41,7 @@ def text(desired: OperatorSettings, tls: JSONObject) -> str:
     if desired.pod_admission:
         document["podAdmission"] = desired.pod_admission
         _check(document, f"metadata.annotations[{POD_ADMISSION}]")
-    merged = patched(document, desired.overrides)
+    merged = apply_merge_patch(document, desired.overrides)
     _check(merged, FIELD)
     return rendering.document(merged, sort_keys=False)
 
@@ -53,10 +53,10 @@ def _section(annotation: str) -> JSONObject:
         raise OverrideError(f"{ANNOTATION}: must be a JSON object: {error}") from error
 
 
-def patched(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObject:
+def apply_merge_patch(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObject:
     """Apply a merge patch. Null removes a field, an object is merged, and other values replace the field.
 
-    >>> patched({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
+    >>> apply_merge_patch({"a": 1, "b": {"c": 2}}, {"a": None, "b": {"d": 3}})
     {'b': {'c': 2, 'd': 3}}
     """
     if depth > DEPTH:
@@ -65,7 +65,7 @@ def patched(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObje
     for name, value in patch.items():
         below = result.pop(name, None)
         if isinstance(value, dict):
-            result[name] = patched(below if isinstance(below, dict) else {}, value, depth + 1)
+            result[name] = apply_merge_patch(below if isinstance(below, dict) else {}, value, depth + 1)
         elif value is not None:
             result[name] = value
     return result

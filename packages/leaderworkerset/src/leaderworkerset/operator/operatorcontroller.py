@@ -31,7 +31,7 @@ from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.core.restarts import retention
 from leaderworkerset.install.operatornames import OPERATOR, OPERATORS, SINGLETON, SPEC_HASH
 from leaderworkerset.operator import operand, operatorstatus, sync
-from leaderworkerset.operator.driftcorrection import Difference, Live, content, is_frozen, merged
+from leaderworkerset.operator.driftcorrection import Difference, Live, content, is_frozen, merge_live_fields
 from leaderworkerset.operator.openshift import API_SERVERS, CLUSTER, INFRASTRUCTURES
 from leaderworkerset.operator.operand import Objects, OperatorPlace
 from leaderworkerset.operator.operatorspec import operator_verbosity
@@ -63,12 +63,12 @@ class AbandonedEvidence:
         kept = [pod for pod in pods.items if retention.is_retained(pod)]
         if not kept:
             return Plan(requeue_after=LATER)
-        living = await self._living()
+        living = await self._remaining_sets()
         ending = {namespace for namespace in {meta.namespace(pod) for pod in kept} if await self._is_ending(namespace)}
         free = [pod for pod in kept if groupname.lws_key(pod) not in living or meta.namespace(pod) in ending]
         return Plan(retention.release(free), requeue_after=SOON)
 
-    async def _living(self) -> set[ObjectKey]:
+    async def _remaining_sets(self) -> set[ObjectKey]:
         """Return the remaining LeaderWorkerSets, or none if their CRD does not exist."""
         try:
             listing = await self._client.list(LEADERWORKERSETS)
@@ -93,7 +93,7 @@ class Comparison:
         self._client = client
         self._settled: dict[tuple[Resource, ObjectKey], tuple[str, str]] = {}
 
-    async def differing(self, objects: Objects, live: Live) -> list[Difference]:
+    async def find_differences(self, objects: Objects, live: Live) -> list[Difference]:
         """Return the desired objects that are missing or different, in order."""
         differences = []
         for kind, obj in objects:
@@ -101,12 +101,12 @@ class Comparison:
             # It may exist without the labels that the caches select.
             now = live.get(place) or await self._client.find(*place)
             if now is None or is_frozen(kind, obj, now):
-                differences.append(Difference(kind, obj, now, anew=now is not None))
+                differences.append(Difference(kind, obj, now, must_recreate=now is not None))
                 continue
             state = meta.annotations(obj)[SPEC_HASH], meta.resource_version(now)
             if self._settled.get(place) == state:
                 continue
-            target = merged(kind, obj, now)
+            target = merge_live_fields(kind, obj, now)
             if await self._changes(kind, target, now):
                 differences.append(Difference(kind, target, now))
             else:
@@ -138,10 +138,10 @@ DEFINED: Final = Projection(
 
 CLUSTERS: Final = Cache(Selection(OPERATORS))
 API_SERVER: Final = Cache(
-    only(API_SERVERS, CLUSTER), keep=lambda _obj: Projection("spec.tlsSecurityProfile"), optional=True
+    only(API_SERVERS, CLUSTER), keep=lambda _obj: Projection("spec.tlsSecurityProfile"), is_optional=True
 )
 INFRASTRUCTURE: Final = Cache(
-    only(INFRASTRUCTURES, CLUSTER), keep=lambda _obj: Projection("status.controlPlaneTopology"), optional=True
+    only(INFRASTRUCTURES, CLUSTER), keep=lambda _obj: Projection("status.controlPlaneTopology"), is_optional=True
 )
 """The OpenShift infrastructure object. Other clusters do not serve this kind."""
 
@@ -153,14 +153,14 @@ Served: TypeAlias = Mapping[str, asyncio.Event]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-def owned(kind: Resource, namespace: str) -> Cache:
+def operand_cache(kind: Resource, namespace: str) -> Cache:
     """Return the cache of operand objects of one kind, including objects that were installed before the operator."""
     if kind == SECRETS:  # restricted to one name, so that other secrets in the namespace cannot be read
         return Cache(only(SECRETS, ObjectKey(namespace, SECRET_NAME)))
-    return Cache(Selection(kind, namespace if kind.namespaced else "", INSTALLED), optional=kind in operand.OPTIONAL)
+    return Cache(Selection(kind, namespace if kind.namespaced else "", INSTALLED), is_optional=kind in operand.OPTIONAL)
 
 
-def issued(name: str, namespace: str) -> Cache:
+def secret_cache(name: str, namespace: str) -> Cache:
     """Return the cache of one cert-manager Secret, which does not have the installation labels."""
     return Cache(only(SECRETS, ObjectKey(namespace, name)), keep=lambda _obj: ISSUED)
 
@@ -189,8 +189,8 @@ class OperatorDriver(Driver):
         self._definitions = caches[DEFINITIONS]
         self._api_server = caches[API_SERVER]
         self._infrastructure = caches[INFRASTRUCTURE]
-        self._owned = {kind: caches[owned(kind, place.namespace)] for kind in operand.ORDER}
-        self._issued = {name: caches[issued(name, place.namespace)] for name in operand.ISSUED.values()}
+        self._owned = {kind: caches[operand_cache(kind, place.namespace)] for kind in operand.ORDER}
+        self._issued = {name: caches[secret_cache(name, place.namespace)] for name in operand.ISSUED.values()}
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Reconcile the `cluster` object. Objects with other names can be stored, but are ignored (R-OP-2)."""
@@ -205,7 +205,7 @@ class OperatorDriver(Driver):
             release = await self._evidence.release()
             if target is None or release.actions:
                 return release
-        differences = await self._comparison.differing(target.due if target else (), observed.live)
+        differences = await self._comparison.find_differences(target.due if target else (), observed.live)
         return sync.reconcile(observed, target, differences, self._place, self._clock.now())
 
     def observe(self) -> ObservedOperand:
@@ -225,13 +225,13 @@ class OperatorDriver(Driver):
         """Return the watches. All changes enqueue the `cluster` object."""
         return (
             Watch(self._clusters, lambda change: (meta.key(change.object),)),
-            Watch(self._definitions, self._defined),
+            Watch(self._definitions, self._map_definition),
             *(Watch(informer, lambda _change: (SINGLETON,)) for informer in (self._api_server, self._infrastructure)),
             *(Watch(informer, lambda _change: (SINGLETON,)) for informer in self._owned.values()),
             *(Watch(informer, lambda _change: (SINGLETON,)) for informer in self._issued.values()),
         )
 
-    def _defined(self, change: Change) -> Iterable[ObjectKey]:
+    def _map_definition(self, change: Change) -> Iterable[ObjectKey]:
         """Map a CRD to the `cluster` object if its kind is now served or no longer served."""
         before, after = (() if crd is None else establishes(crd) for crd in (change.old, change.new))
         for name in self._served.keys() & {*before, *after}:
@@ -312,8 +312,8 @@ def controllers(place: OperatorPlace, verbosity: Verbosity) -> tuple[ControllerS
         DEFINITIONS,
         API_SERVER,
         INFRASTRUCTURE,
-        *(owned(kind, place.namespace) for kind in operand.ORDER),
-        *(issued(name, place.namespace) for name in operand.ISSUED.values()),
+        *(operand_cache(kind, place.namespace) for kind in operand.ORDER),
+        *(secret_cache(name, place.namespace) for name in operand.ISSUED.values()),
     )
     following = tuple(replace(cache, served=served.get(cache.what.resource.group_resource)) for cache in reads)
     return (

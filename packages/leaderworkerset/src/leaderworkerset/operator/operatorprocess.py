@@ -66,14 +66,14 @@ def registry(place: OperatorPlace, verbosity: Verbosity) -> Registry:
     """Return the kinds of the operator."""
     kind = Kind(
         resource=OPERATORS,
-        definition=Definition(operator_crd, _described),
+        definition=Definition(operator_crd, _with_descriptions),
         controllers=operatorcontroller.controllers(place, verbosity),
         metrics=(build_metrics,),
     )
     return Registry((kind,), reporter=REPORTER)
 
 
-def _described(_document: JSONObject) -> JSONObject:
+def _with_descriptions(_document: JSONObject) -> JSONObject:
     """Return the CRD, which always includes descriptions."""
     return operator_crd()
 
@@ -117,7 +117,7 @@ class OperatorServer(AlwaysReady):
         files = CertificateFiles(CERTIFICATES, self._metrics)
         async with (
             aclosing(CertificateSubprocess(self._clock)) as work,
-            metricsserver.certified(files, work) as context,
+            metricsserver.serving_tls_context(files, work) as context,
             Listener(self._application(), self._address, context, name="operator"),
         ):
             log.info("serving probes and metrics", address=str(self._address))
@@ -201,7 +201,7 @@ class OperatorProcess:
             leading = Leading(lambda: self._controllers(fenced), election=election)
             authorizer = Authorizer(self._client, self._clock)
             server = OperatorServer(self._settings.listen, self._metrics, authorizer, leading, self._clock)
-            async with ending_with(self._settings.terminate_on, stopped):
+            async with stop_on_file_change(self._settings.terminate_on, stopped):
                 await components.run([server, leading], stopped)
         finally:
             await self._own.close()
@@ -243,7 +243,7 @@ class OperatorProcess:
 
 
 @asynccontextmanager
-async def ending_with(paths: Sequence[str], stopped: asyncio.Event) -> AsyncIterator[None]:
+async def stop_on_file_change(paths: Sequence[str], stopped: asyncio.Event) -> AsyncIterator[None]:
     """Set `stopped` if the content of a file changes while the context is active."""
     if not paths:
         yield

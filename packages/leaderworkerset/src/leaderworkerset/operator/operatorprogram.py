@@ -39,13 +39,13 @@ def flags() -> tuple[Flag, ...]:
             f"Namespace of the operator and the operand. Defaults to the namespace of the pod, or {OPERATOR}.",
         ),
         Flag("listen", str, "Address of the probe and metrics endpoints (HTTPS).", LISTEN),
-        Flag("terminate-on-files", _collecting(), "Exit when this file changes. Can be repeated."),
+        Flag("terminate-on-files", _collect_values(), "Exit when this file changes. Can be repeated."),
         Flag("zap-encoder", choice("console", "json"), "Log encoding. One of: console, json.", "json"),
         Flag("v", int, "Log verbosity that applies until the object `cluster` sets it.", "2"),
     )
 
 
-def _collecting() -> Callable[[str], tuple[str, ...]]:
+def _collect_values() -> Callable[[str], tuple[str, ...]]:
     texts: list[str] = []
 
     def collect(text: str) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def _collecting() -> Callable[[str], tuple[str, ...]]:
 def main(words: Sequence[str]) -> NoReturn:
     """Run the operator in a container, and exit with its exit code."""
     standardstreams.prepare()
-    values = clusterprocess.given("lws-operator operator", SUMMARY, words, flags())
+    values = clusterprocess.parse_flags_or_exit("lws-operator operator", SUMMARY, words, flags())
     if isinstance(values, int):
         standardstreams.leave(values)
     try:

@@ -57,7 +57,7 @@ class SyncOutcome(Struct, frozen=True):
     """The result of a reconciliation, and the reason if it is incomplete.
 
     `missing` is a dependency that is not installed, `error` is any other reason, and `note` describes what was omitted
-    on purpose. An outcome is `complete` if all objects were applied. Otherwise, the status is degraded. `rolls` is true
+    on purpose. An outcome is `is_complete` if all objects were applied. Otherwise, the status is degraded. `changes_deployment` is true
     if the Deployment changes, so that the observed Deployment does not describe the rollout. `terminating` and `unconfirmed`
     are CRDs if the object has the annotation for their deletion. The former are deleted with the object, and the latter
     lack the confirming annotation. `unreachable` is the reason why the API server does not reach the webhooks of running
@@ -67,8 +67,8 @@ class SyncOutcome(Struct, frozen=True):
     missing: str = ""
     error: str = ""
     note: str = ""
-    complete: bool = True
-    rolls: bool = False
+    is_complete: bool = True
+    changes_deployment: bool = False
     terminating: Sequence[str] = ()
     unconfirmed: Sequence[str] = ()
     unreachable: str = ""
@@ -105,7 +105,7 @@ def refresh(
     status["conditions"] = merge(old, status["conditions"], now)
     if deployment is not None:
         status["generations"] = [_generation(deployment)]
-        if is_rolled_out(deployment) and outcome.complete and not outcome.rolls:
+        if is_rolled_out(deployment) and outcome.is_complete and not outcome.changes_deployment:
             status["version"] = place.version
     return status
 
@@ -116,17 +116,19 @@ def merge(old: Sequence[JSONObject], new: Sequence[JSONObject], now: datetime) -
     known = {condition["type"]: condition for condition in old}
     moment = timestamps.render(now)
     merged = [
-        _timed(fresh[condition["type"]], condition, moment) if condition["type"] in fresh else condition
+        _with_transition_time(fresh[condition["type"]], condition, moment) if condition["type"] in fresh else condition
         for condition in old
     ]
-    return merged + [_timed(condition, None, moment) for condition in new if condition["type"] not in known]
+    return merged + [
+        _with_transition_time(condition, None, moment) for condition in new if condition["type"] not in known
+    ]
 
 
 def conditions(deployment: JSONObject | None, desired: OperatorSettings, outcome: SyncOutcome) -> list[JSONObject]:
     """Return the current conditions."""
     current = [
         _available(deployment, outcome.unreachable),
-        _progressing(deployment, outcome),
+        _progressing_condition(deployment, outcome),
         _upgradeable(desired),
         _deletes(outcome),
     ]
@@ -138,7 +140,7 @@ def conditions(deployment: JSONObject | None, desired: OperatorSettings, outcome
         current.append(_condition(OperatorCondition.SYNC_DEGRADED, "False", AS_EXPECTED))
     if outcome.missing:
         current.append(_condition(OperatorCondition.DEGRADED, "True", MISSING_DEPENDENCY, outcome.missing))
-    elif outcome.complete and not outcome.error:
+    elif outcome.is_complete and not outcome.error:
         current.append(_condition(OperatorCondition.DEGRADED, "False", AS_EXPECTED))
     return current
 
@@ -188,8 +190,8 @@ def _available(deployment: JSONObject | None, unreached: str) -> JSONObject:
     )
 
 
-def _progressing(deployment: JSONObject | None, outcome: SyncOutcome) -> JSONObject:
-    if deployment is not None and (outcome.rolls or not is_rolled_out(deployment)):
+def _progressing_condition(deployment: JSONObject | None, outcome: SyncOutcome) -> JSONObject:
+    if deployment is not None and (outcome.changes_deployment or not is_rolled_out(deployment)):
         return _condition(
             OperatorCondition.PROGRESSING, "True", "RollingOut", "replicas with the latest template are starting"
         )
@@ -223,7 +225,7 @@ def _condition(kind: OperatorCondition, status: str, reason: str, message: str =
     return {"type": kind.value, "status": status, "reason": reason, "message": message}
 
 
-def _timed(new: JSONObject, old: JSONObject | None, moment: str) -> JSONObject:
+def _with_transition_time(new: JSONObject, old: JSONObject | None, moment: str) -> JSONObject:
     is_same = old is not None and old.get("status") == new["status"]
     return new | {"lastTransitionTime": old["lastTransitionTime"] if old is not None and is_same else moment}
 

@@ -116,8 +116,10 @@ def decide(observed: ObservedOperand, place: OperatorPlace) -> DesiredOperand | 
     if cluster is None or meta.is_deleting(cluster):
         return None
     settings = operatorspec.read(cluster)
-    ending, unconfirmed = _ending(observed, settings)
-    outcome = SyncOutcome(complete=False, terminating=ending, unconfirmed=unconfirmed, unreachable=observed.unreachable)
+    ending, unconfirmed = _definitions_to_delete(observed, settings)
+    outcome = SyncOutcome(
+        is_complete=False, terminating=ending, unconfirmed=unconfirmed, unreachable=observed.unreachable
+    )
     if not settings.is_managed:
         return DesiredOperand(
             desired=settings,
@@ -143,7 +145,7 @@ def decide(observed: ObservedOperand, place: OperatorPlace) -> DesiredOperand | 
     due, waiting = _until_issued(served_objects, around.hashes)
     return DesiredOperand(
         desired=settings,
-        outcome=replace(outcome, error=waiting, note="" if is_monitored else NO_MONITOR, complete=not waiting),
+        outcome=replace(outcome, error=waiting, note="" if is_monitored else NO_MONITOR, is_complete=not waiting),
         due=due,
         obsolete=() if waiting else _deletable(observed, place, kept=objects),
     )
@@ -169,7 +171,7 @@ def reconcile(
     deletions = [_delete(kind, obj, place) for kind, obj in target.obsolete]
     rolls = any(difference.kind == resources.DEPLOYMENTS and difference.live is not None for difference in differences)
     reporter = _Reporter(cluster, observed.deployment, target.desired, place, now)
-    return reporter.plan((*writes, *deletions), replace(target.outcome, rolls=rolls))
+    return reporter.plan((*writes, *deletions), replace(target.outcome, changes_deployment=rolls))
 
 
 class _Reporter(Struct, frozen=True):
@@ -191,7 +193,9 @@ class _Reporter(Struct, frozen=True):
         again = PROBE_AGAIN if outcome.unreachable else RESYNC
         if not actions:
             return Plan(after, requeue_after=again)
-        failed = self._status(replace(outcome, missing="", error="{error}", note="", complete=False, rolls=False))
+        failed = self._status(
+            replace(outcome, missing="", error="{error}", note="", is_complete=False, changes_deployment=False)
+        )
         report = identified_patch(OPERATORS, self.cluster, {"status": failed}, subresource="status", if_present=True)
         return Plan((Finally(actions=(*actions, *after), after=(), on_failure=(report,)),), requeue_after=again)
 
@@ -235,7 +239,9 @@ def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects,
     return objects, ""
 
 
-def _ending(observed: ObservedOperand, settings: OperatorSettings) -> tuple[Sequence[str], Sequence[str]]:
+def _definitions_to_delete(
+    observed: ObservedOperand, settings: OperatorSettings
+) -> tuple[Sequence[str], Sequence[str]]:
     """Return the names of the CRDs to delete with the object, and of the CRDs without the annotation.
 
     Each CRD also needs the annotation, because a user who may edit the object could otherwise delete all
@@ -282,7 +288,7 @@ def _writes(difference: Difference, place: OperatorPlace) -> list[Action]:
     note = f"Failed to {'create' if live is None else 'update'} {name}: {{error}}"
     failure = (_event("Warning", f"{kind.kind}{verb.removesuffix('d')}Failed", note, place),)
     success = (_event("Normal", f"{kind.kind}{verb}", f"{verb} {name} because {why}", place),)
-    if live is not None and not difference.anew:
+    if live is not None and not difference.must_recreate:
         slow = f"{{error}}: {name} is written every 30 s"
         contended = (_event("Warning", decisionevents.CONTENTION, slow, place),)
         return [Put(resource=kind, object=obj, on_success=success, on_failure=failure, on_contention=contended)]

@@ -57,7 +57,7 @@ class ConfigMapStore:
     async def open(self) -> None:
         """Read the existing episodes, and delete episodes that exceed the limits."""
         sizes: dict[Place, int] = {}
-        async for obj in stored(self._client):
+        async for obj in list_episodes(self._client):
             place = place_of(obj)
             if place is not None:
                 sizes[place] = len(str((obj.get("binaryData") or {}).get(KEY) or "")) * 3 // 4
@@ -76,7 +76,7 @@ class ConfigMapStore:
         Raise `KubeError` if it cannot be written, and `ValueError` if it is too large even without logs.
         """
         place = self._shelf.place(episode, identity)
-        kept, data = await asyncio.to_thread(packed, msgspec.structs.replace(episode, number=place.number))
+        kept, data = await asyncio.to_thread(compress, msgspec.structs.replace(episode, number=place.number))
         config_map = await self._client.apply(CONFIG_MAPS, document(place, kept, data), manager=MANAGER)
         self._created[place] = timestamps.parse(meta.metadata(config_map)["creationTimestamp"])
         self._shelf.put(place, len(data))
@@ -113,7 +113,7 @@ def document(place: Place, episode: Episode, data: bytes) -> JSONObject:
     }
 
 
-async def stored(client: Client, namespace: str = "", lws: str = "") -> AsyncIterator[JSONObject]:
+async def list_episodes(client: Client, namespace: str = "", lws: str = "") -> AsyncIterator[JSONObject]:
     """Yield the episode ConfigMaps in a namespace (empty for all) or of one LeaderWorkerSet, page by page."""
     selector = labels.EPISODE + (f",{labels.NAME}={lws}" if lws else "")
     token = ""
@@ -138,7 +138,7 @@ def place_of(obj: JSONObject) -> Place | None:
     return Place(*names, number, match["identity"], Path(*names, name))
 
 
-def packed(episode: Episode) -> tuple[Episode, bytes]:
+def compress(episode: Episode) -> tuple[Episode, bytes]:
     """Return the stored episode and its compressed data. Log lines are removed if the episode is too large.
 
     Raise `ValueError` if it is too large without logs.
@@ -150,12 +150,12 @@ def packed(episode: Episode) -> tuple[Episode, bytes]:
         lines //= 2
         note = f"the episode was too large, so only the last {lines} lines of each log are stored"
         episode = msgspec.structs.replace(
-            whole, ranks=tuple(_shortened(rank, lines) for rank in whole.ranks), notes=(*whole.notes, note)
+            whole, ranks=tuple(_shorten_log(rank, lines) for rank in whole.ranks), notes=(*whole.notes, note)
         )
     return episode, data
 
 
-def unpacked(obj: JSONObject) -> Episode | None:
+def decompress(obj: JSONObject) -> Episode | None:
     """Return the episode in a ConfigMap, or None if it is invalid."""
     try:
         data = base64.b64decode((obj.get("binaryData") or {})[KEY])
@@ -166,7 +166,7 @@ def unpacked(obj: JSONObject) -> Episode | None:
         return None
 
 
-def _shortened(rank: RankEnd, lines: int) -> RankEnd:
+def _shorten_log(rank: RankEnd, lines: int) -> RankEnd:
     containers = tuple(
         msgspec.structs.replace(container, logs=tuple(run[max(len(run) - lines, 0) :] for run in container.logs))
         for container in rank.containers

@@ -128,11 +128,11 @@ def _with_log(pod: JSONObject, logs: Logs) -> JSONObject:
     kinds = ("initContainerStatuses", "containerStatuses")
     return pod | {
         "status": status
-        | {kind: [_judged(pod, own, logs) for own in status[kind]] for kind in kinds if status.get(kind)}
+        | {kind: [_with_verdict(pod, own, logs) for own in status[kind]] for kind in kinds if status.get(kind)}
     }
 
 
-def _judged(pod: JSONObject, status: JSONObject, logs: Logs) -> JSONObject:
+def _with_verdict(pod: JSONObject, status: JSONObject, logs: Logs) -> JSONObject:
     runs = logs.get((meta.uid(pod), str(status.get("name"))), ())
     when = "state" if (status.get("state") or {}).get("terminated") else "lastState"
     ended = (status.get(when) or {}).get("terminated")
@@ -142,7 +142,7 @@ def _judged(pod: JSONObject, status: JSONObject, logs: Logs) -> JSONObject:
         else runs[-1:]
     )
     lines = (run if isinstance(run, str) else "".join(run)).splitlines()[-errorlines.JUDGED :]
-    if not ended or not errorlines.telling(lines).certain:
+    if not ended or not errorlines.first_error(lines).is_certain:
         return status
     return status | {when: {"terminated": ended | {"message": "\n".join(errorlines.excerpt(lines, 1))}}}
 
@@ -198,12 +198,13 @@ def _container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> C
         restarts=int(status.get("restartCount") or 0),
         ends=tuple(ends(status, pod)),
         logs=tuple(
-            errorboundary.attempt(partial(_lines, run, mask), lambda error: (f"the log {error}",)) for run in runs
+            errorboundary.attempt(partial(_masked_lines, run, mask), lambda error: (f"the log {error}",))
+            for run in runs
         ),
     )
 
 
-def _lines(run: str, mask: Mask) -> tuple[str, ...]:
+def _masked_lines(run: str, mask: Mask) -> tuple[str, ...]:
     return tuple(mask.text(run).splitlines()[-episode.LINES :])
 
 
@@ -225,7 +226,7 @@ def _events(traces: GroupObservation, mask: Mask) -> list[EpisodeEvent]:
     ]
 
 
-def _masked(change: FieldChange, mask: Mask) -> FieldChange:
+def _mask_change(change: FieldChange, mask: Mask) -> FieldChange:
     """Return a masked change, because lines can contain a part of a secret without the name of the secret."""
     before, after = (mask.text(value) if isinstance(value, str) else value for value in (change.before, change.after))
     return FieldChange(change.path, before, after)
@@ -246,7 +247,7 @@ def _revision(traces: GroupObservation, mask: Mask) -> Revision | None:
         except UnreadableRevisionError as error:
             changes = [f"cannot be determined: {error}"]
         else:
-            changes = [mask.text(str(_masked(change, mask))) for change in fieldchanges.field_changes(old, new)]
+            changes = [mask.text(str(_mask_change(change, mask))) for change in fieldchanges.field_changes(old, new)]
     return Revision(
         number=own.number,
         key=key,

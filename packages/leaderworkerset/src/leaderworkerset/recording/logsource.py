@@ -60,7 +60,7 @@ class LogSource(Protocol):
     def hurry(self, pods: Sequence[JSONObject]) -> None:
         """Request the logs of these pods in advance, because the pods might be deleted soon."""
 
-    def gone(self, pod: JSONObject) -> None:
+    def forget_pod(self, pod: JSONObject) -> None:
         """Record that a pod was deleted. A new pod can then have the same name."""
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
@@ -76,7 +76,7 @@ class FileLogs:
     def hurry(self, pods: Sequence[JSONObject]) -> None:
         """Do nothing, because the files are not deleted."""
 
-    def gone(self, pod: JSONObject) -> None:
+    def forget_pod(self, pod: JSONObject) -> None:
         """Do nothing, because file names contain the UID."""
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
@@ -120,7 +120,7 @@ class ApiLogs:
                 task = self._reading[uid] = asyncio.create_task(self._read(pod, size))
                 task.add_done_callback(partial(self._done, uid))
 
-    def gone(self, pod: JSONObject) -> None:
+    def forget_pod(self, pod: JSONObject) -> None:
         """Stop requesting the logs of a pod, because a new pod might have the same name."""
         if (task := self._reading.get(meta.uid(pod))) is not None:
             task.cancel()

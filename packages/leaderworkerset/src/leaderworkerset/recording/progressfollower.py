@@ -156,7 +156,7 @@ class ProgressFollower:
     def _on_set(self, change: Change) -> None:
         key = meta.key(change.object)
         settings = runsettings.OFF if change.new is None else runsettings.read(meta.annotations(change.new))
-        if settings.follows:
+        if settings.tracks_progress:
             self._sets[key] = settings
         elif self._sets.pop(key, None) is None:
             return
@@ -187,7 +187,7 @@ class ProgressFollower:
         leader_uids = [
             uid
             for uid, pod in self._leaders.items()
-            if groupname.lws_key(pod) in self._sets and _started(pod) is not None
+            if groupname.lws_key(pod) in self._sets and _last_start(pod) is not None
         ]
         if len(leader_uids) > MOST_LEADERS and not self._was_full:
             log.warning(
@@ -256,7 +256,7 @@ class ProgressFollower:
         hang = await self._examine(group, since)
         await self._write(leader.pod, {labels.HANG: progressannotations.render_hang(hang)})
         leader.hang_start = since
-        log.info("a group does not make progress", pod=str(meta.key(leader.pod)), silent=hang.blamed.pod)
+        log.info("a group does not make progress", pod=str(meta.key(leader.pod)), silent=hang.longest_silent_rank.pod)
 
     async def _write(self, leader: JSONObject, annotations: Mapping[str, str | None]) -> None:
         patch = {"metadata": {"uid": meta.uid(leader), "annotations": dict(annotations)}}
@@ -266,10 +266,10 @@ class ProgressFollower:
         """Return the ranks with the times of their last log lines, and the reasons why they are waiting."""
         # the manager's caches do not contain addresses, because Kubernetes nodes do not expose what ranks wait for
         names = {str(address): meta.name(pod) for pod in group if (address := meta.status(pod).get("podIP"))}
-        ranks = await asyncio.gather(*(self._silent(pod, names) for pod in group))
+        ranks = await asyncio.gather(*(self._silent_rank(pod, names) for pod in group))
         return Hang(since=since, ranks=tuple(sorted(ranks, key=lambda rank: (rank.since, rank.rank))))
 
-    async def _silent(self, pod: JSONObject, names: Mapping[str, str]) -> SilentRank:
+    async def _silent_rank(self, pod: JSONObject, names: Mapping[str, str]) -> SilentRank:
         async with self._turns.turn(pod):
             (what, peer), last = await asyncio.gather(
                 asyncio.to_thread(self._waits, meta.uid(pod)), self._last_line(pod)
@@ -280,7 +280,7 @@ class ProgressFollower:
             pod=meta.name(pod),
             uid=meta.uid(pod),
             rank=groupname.rank(pod) or 0,
-            since=max(filter(None, (last, _started(pod))), default=self._clock.now()),
+            since=max(filter(None, (last, _last_start(pod))), default=self._clock.now()),
             waits=words,
         )
 
@@ -323,7 +323,7 @@ def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime 
 
     Return None if a rank is not running.
     """
-    starts = [_started(pod) for pod in group]
+    starts = [_last_start(pod) for pod in group]
     size = decimals.natural(meta.annotations(group[0]).get(labels.SIZE, "")) if group else None
     if not group or len(group) < (size or 1) or None in starts:
         return None
@@ -353,7 +353,7 @@ def _sidecars(pod: JSONObject) -> list[str]:
     )
 
 
-def _started(pod: JSONObject) -> datetime | None:
+def _last_start(pod: JSONObject) -> datetime | None:
     """Return the last start time of the containers in a running pod, or None if a container is not running."""
     start_times = [
         ((container_status.get("state") or {}).get("running") or {}).get("startedAt")

@@ -190,7 +190,7 @@ class Recorder:
             return
         members.current_pods.pop(meta.name(pod), None)
         members.deleted_pods.setdefault(meta.name(pod), pod)
-        self._logs.gone(pod)
+        self._logs.forget_pod(pod)
         self._seen.pop(meta.uid(pod), None)
         if is_leader:
             self._groups.pop(which)
@@ -310,7 +310,7 @@ class Recorder:
             revisions=await self._list(Selection(CONTROLLER_REVISIONS, namespace, f"{labels.NAME}={name}"), notes),
             notes=(*notes, *missing),
         )
-        return traces, Mask(masking.known(secrets, [*pods, *_templates(lws)]))
+        return traces, Mask(masking.secret_values(secrets, [*pods, *_templates(lws)]))
 
     async def _list(self, selection: Selection, notes: list[str]) -> Sequence[JSONObject]:
         """List objects. If this fails, return an empty list and add a note."""

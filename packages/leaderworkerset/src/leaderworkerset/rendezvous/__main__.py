@@ -86,7 +86,7 @@ def find_failure(name: str, port: int | None, seconds: float) -> FailureReason |
         else:
             socket.create_connection((name, port), seconds).close()
     except socket.gaierror as error:
-        return _unresolved(error.errno)
+        return _lookup_failure(error.errno)
     except UnicodeError:  # not a valid DNS name, because a label is empty or too long
         return FailureReason.NO_NAME
     except ConnectionRefusedError:
@@ -96,7 +96,7 @@ def find_failure(name: str, port: int | None, seconds: float) -> FailureReason |
     return None
 
 
-def _unresolved(code: int | None) -> FailureReason:
+def _lookup_failure(code: int | None) -> FailureReason:
     if code == socket.EAI_NONAME:
         return FailureReason.NO_NAME
     return FailureReason.NO_ADDRESS if code in NO_DATA else FailureReason.NO_DNS
@@ -127,7 +127,7 @@ class Rendezvous:
             del self.ranks[rank]
             return
         if rank == next(iter(self.ranks)) and self.reasons.get(rank) is not reason:
-            say(f"waiting for {self.title(rank, name)}: {reason.words}")
+            print_line(f"waiting for {self.title(rank, name)}: {reason.description}")
         self.reasons[rank] = reason
 
     def title(self, rank: int, name: str) -> str:
@@ -135,12 +135,12 @@ class Rendezvous:
         place = f"{name}:{self.port}" if self.port else name
         return f"rank {rank} ({place})" if rank else f"the leader ({place})"
 
-    def missed(self, ranks: Mapping[int, str]) -> RendezvousError:
+    def deadline_error(self, ranks: Mapping[int, str]) -> RendezvousError:
         """Return the error for a missed deadline. It depends on whether the first lookup has finished."""
         (rank, name), *others = sorted(ranks.items())
         reason = self.reasons.get(rank, FailureReason.NO_DNS)
         more = f" and {len(others)} more" if others else ""
-        text = f"{self.title(rank, name)}{more} did not respond within {self.seconds:g} s: {reason.words}"
+        text = f"{self.title(rank, name)}{more} did not respond within {self.seconds:g} s: {reason.description}"
         return RendezvousError(reason, text)
 
 
@@ -161,11 +161,11 @@ def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
     thread.start()
     thread.join(arguments.timeout)
     if left := dict(meeting.ranks):
-        raise meeting.missed(left)
-    say(f"rank {own} reached {arguments.whom} after {time.monotonic() - start:.1f} s")
+        raise meeting.deadline_error(left)
+    print_line(f"rank {own} reached {arguments.whom} after {time.monotonic() - start:.1f} s")
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print and flush a line."""
     print(f"rendezvous: {text}", file=sys.stderr, flush=True)  # noqa: T201 - this is what it says
 
@@ -173,7 +173,7 @@ def say(text: str) -> None:
 def end(error: RendezvousError) -> NoReturn:
     """Print the reason, write it to the termination message, and exit with its code."""
     text = f"{error} (exit code {error.reason.value}). {error.reason.advice}"
-    say(text)
+    print_line(text)
     with contextlib.suppress(OSError):  # not in a container, or not writable
         if TERMINATION_LOG.exists():
             TERMINATION_LOG.write_text(f"rendezvous: {text}\n")

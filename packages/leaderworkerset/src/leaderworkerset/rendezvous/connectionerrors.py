@@ -20,7 +20,7 @@ class FailureReason(IntEnum):
     NO_TOOLS = 87
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Return a description that is used after the name of a rank."""
         return _TABLE[self][0]
 

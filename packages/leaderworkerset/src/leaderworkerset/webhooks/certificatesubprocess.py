@@ -88,7 +88,7 @@ class CertificateSubprocess:
 
     async def rotate(self, data: Mapping[str, str], hosts: Sequence[str]) -> RotationResult:
         """Perform the next step for the data of a Secret, and return the result."""
-        return msgspec.json.decode(await self._answer(Rotate(data, hosts, self._clock.now())), type=RotationResult)
+        return msgspec.json.decode(await self._request(Rotate(data, hosts, self._clock.now())), type=RotationResult)
 
     async def self_signed(self) -> bytes:
         """Return a self-signed certificate and its key in PEM format.
@@ -96,17 +96,17 @@ class CertificateSubprocess:
         It is valid for longer than this process runs.
         """
         question = SelfSign(("localhost", socket.gethostname()), self._clock.now())
-        return msgspec.json.decode(await self._answer(question), type=bytes)
+        return msgspec.json.decode(await self._request(question), type=bytes)
 
     async def find_end(self, chain: bytes) -> datetime | None:
         """Return the expiration time of a certificate, or None if only OpenSSL can parse it."""
-        return msgspec.json.decode(await self._answer(FindEnd(chain)), type=datetime | None)
+        return msgspec.json.decode(await self._request(FindEnd(chain)), type=datetime | None)
 
     async def aclose(self) -> None:
         """Stop the process if it is running, and wait for its exit."""
         await self._process.close()
 
-    async def _answer(self, question: Question) -> bytes:
+    async def _request(self, question: Question) -> bytes:
         return await self._ask(msgspec.json.encode(question))
 
 
@@ -123,7 +123,7 @@ class WorkerProcess:
         async with self._turn:
             if self._ending is not None:
                 self._ending.cancel()
-            process = self._process = self._process or await _started()
+            process = self._process = self._process or await _start_process()
             assert process.stdin is not None  # noqa: S101 - both are pipes
             assert process.stdout is not None  # noqa: S101
             try:
@@ -153,7 +153,7 @@ class WorkerProcess:
         self._process = None
 
 
-async def _started() -> Process:
+async def _start_process() -> Process:
     return await asyncio.create_subprocess_exec(
         sys.executable, "-P", "-m", PROGRAM, stdin=PIPE, stdout=PIPE, limit=LINE
     )

@@ -21,7 +21,7 @@ from leaderworkerset.webhooks.certificatesubprocess import (
 _decode: Final = msgspec.json.Decoder(Question).decode
 
 
-def answer(line: bytes) -> bytes:
+def respond(line: bytes) -> bytes:
     """Process a request. Request and response are JSON."""
     question: Question = _decode(line)
     match question:
@@ -58,7 +58,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         for line in sys.stdin.buffer:
-            sys.stdout.buffer.write(answer(line) + b"\n")
+            sys.stdout.buffer.write(respond(line) + b"\n")
             sys.stdout.buffer.flush()
     except BrokenPipeError:  # the manager was killed; Python flushes again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -42,7 +42,7 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> AdmissionResult:
     """Return the LeaderWorkerSet, or deny it with all errors (contract 10.2). Deletions are allowed (R-VAL-26)."""
     if review.operation == "DELETE":
         return AdmissionResult(review.object)
-    new, old = _read(review.object), _readable(review.old, _read)
+    new, old = _decode(review.object), _readable(review.old, _decode)
     errors = deciding.validate_leaderworkerset(new, old, gang)
     if review.old is not None:
         stored = None if old is None else review.old
@@ -64,7 +64,7 @@ def validate_disaggregatedset(review: Review, gang: Gang) -> AdmissionResult:
     return AdmissionResult(review.object, disaggregatedset.warnings(review.object))
 
 
-def _read(obj: JSONObject) -> LeaderWorkerSet:
+def _decode(obj: JSONObject) -> LeaderWorkerSet:
     """Return the decoded object. Raise an error for invalid field types, including field types in templates."""
     round_trip("LeaderWorkerSet", obj)
     return decode(obj)

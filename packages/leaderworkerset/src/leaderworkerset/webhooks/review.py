@@ -60,7 +60,7 @@ Decide: TypeAlias = Callable[[Review], JSONObject | AdmissionResult]
 """Returns the object to store, or the same object if it is unchanged. Raises an error to deny the request."""
 
 
-def answer(body: bytes, decide: Decide) -> bytes:
+def respond_to_review(body: bytes, decide: Decide) -> bytes:
     """Decode a review, process it, and encode the response."""
     try:
         return respond(decode(body), decide)
@@ -70,7 +70,7 @@ def answer(body: bytes, decide: Decide) -> bytes:
 
 def unreadable(error: BadReviewError) -> bytes:
     """Encode the response to a body that is not a review."""
-    return encode(_refused(error.uid, 400, str(error)))
+    return encode(_deny(error.uid, 400, str(error)))
 
 
 def respond(review: Review, decide: Decide) -> bytes:
@@ -78,11 +78,11 @@ def respond(review: Review, decide: Decide) -> bytes:
     try:
         decision = _decide(review, decide)
     except TYPE_ERRORS as error:
-        return encode(_refused(review.uid, 400, str(error)))
+        return encode(_deny(review.uid, 400, str(error)))
     except DeniedError as error:
-        return encode(_refused(review.uid, 403, str(error), reason="Forbidden"))
+        return encode(_deny(review.uid, 403, str(error), reason="Forbidden"))
     admitted = decision if isinstance(decision, AdmissionResult) else AdmissionResult(decision)
-    return encode(_allowed(review, admitted))
+    return encode(_allow(review, admitted))
 
 
 def _decide(review: Review, decide: Decide) -> JSONObject | AdmissionResult:
@@ -113,9 +113,9 @@ def _has_error(stored: JSONObject, decide: Decide, text: str) -> bool:
     return False
 
 
-def failed(uid: str, message: str) -> bytes:
+def internal_error(uid: str, message: str) -> bytes:
     """Encode the response to a review that failed with an internal error."""
-    return encode(_refused(uid, 500, message))
+    return encode(_deny(uid, 500, message))
 
 
 def decode(body: bytes) -> Review:
@@ -124,7 +124,7 @@ def decode(body: bytes) -> Review:
     If an object is nested too deeply, `managedFields` are omitted, because decisions do not depend on them.
     """
     try:
-        document = _bounded(msgspec.json.decode(body))
+        document = _decode_bounded(msgspec.json.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         is_deep = isinstance(error, RecursionError | DepthError)
         refusal = BadReviewError(f"the body must be JSON: {nesting.TOO_DEEP if is_deep else error}")
@@ -140,7 +140,7 @@ def decode(body: bytes) -> Review:
     return Review(request["uid"], str(request.get("operation", "")), parts[0] or {}, parts[1])
 
 
-def _bounded(document: Any) -> Any:
+def _decode_bounded(document: Any) -> Any:
     """Return a decoded review. Raise `DepthError` if it is nested too deeply even without `managedFields`."""
     if not nesting.is_too_deep(document):
         return document
@@ -158,7 +158,7 @@ def encode(response: JSONObject) -> bytes:
     return msgspec.json.encode({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response})
 
 
-def _allowed(review: Review, admitted: AdmissionResult) -> JSONObject:
+def _allow(review: Review, admitted: AdmissionResult) -> JSONObject:
     warnings = {"warnings": list(admitted.warnings)} if admitted.warnings else {}
     response: JSONObject = {"uid": review.uid, "allowed": True} | warnings
     operations = patch.diff(review.object, admitted.object)
@@ -168,6 +168,6 @@ def _allowed(review: Review, admitted: AdmissionResult) -> JSONObject:
     return response | {"patchType": "JSONPatch", "patch": encoded}
 
 
-def _refused(uid: str, code: int, message: str, *, reason: str = "") -> JSONObject:
+def _deny(uid: str, code: int, message: str, *, reason: str = "") -> JSONObject:
     status = {"code": code, "message": message} | ({"reason": reason} if reason else {})
     return {"uid": uid, "allowed": False, "status": status}

@@ -152,7 +152,7 @@ class Rotation:
         except AlreadyExistsError:  # a different replica was faster
             return
         except ForbiddenError as error:
-            raise ConfigError(missing(self._place.secret)) from error
+            raise ConfigError(missing_secret_message(self._place.secret)) from error
         log.warning("created the missing certificate secret", secret=str(self._place.secret))
 
     def _trust(self, bundle: str) -> Actions:
@@ -199,7 +199,7 @@ class _ClockFollower:
                 self._plan_again()
 
 
-def missing(secret: ObjectKey) -> str:
+def missing_secret_message(secret: ObjectKey) -> str:
     """Return the message for a missing Secret, which describes the fix."""
     return (
         f"Secret {secret} not found, and the manager does not have permission to create it. Run lws install, or set "

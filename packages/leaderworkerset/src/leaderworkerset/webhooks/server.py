@@ -99,7 +99,7 @@ class DecisionQueue:
         self._waiting = 0
         self._turn = asyncio.Lock()
 
-    async def answer(self, path: str, decide: Decide, body: bytes) -> web.Response:
+    async def respond(self, path: str, decide: Decide, body: bytes) -> web.Response:
         """Process the review when it is first in the queue."""
         if self._waiting + len(body) > self._most:
             raise web.HTTPServiceUnavailable(
@@ -108,7 +108,7 @@ class DecisionQueue:
         self._waiting += len(body)
         try:
             async with self._turn:
-                return await asyncio.to_thread(_answer, path, decide, body)
+                return await asyncio.to_thread(_respond, path, decide, body)
         finally:
             self._waiting -= len(body)
 
@@ -249,8 +249,8 @@ class WebhookServer:
                 raise web.HTTPBadRequest(text=f"the body must not be compressed (content-encoding: {encoding})")
             body = await reading.read(request)
             if len(body) < LARGE:
-                return _answer(request.path, decide, body)
-            return await (usual if len(body) <= USUAL else large).answer(request.path, decide, body)
+                return _respond(request.path, decide, body)
+            return await (usual if len(body) <= USUAL else large).respond(request.path, decide, body)
 
         async def measured(request: web.BaseRequest) -> web.Response:
             if (decide := self._decisions.get(request.path)) is None:
@@ -289,7 +289,7 @@ async def _end(runner: web.ServerRunner) -> None:
             abort(transport)
 
 
-def _answer(path: str, decide: Decide, body: bytes) -> web.Response:
+def _respond(path: str, decide: Decide, body: bytes) -> web.Response:
     kind = web.Response
     try:
         request = review.decode(body)
@@ -300,5 +300,8 @@ def _answer(path: str, decide: Decide, body: bytes) -> web.Response:
     except Exception as error:
         # The server boundary: an unexpected error becomes a denial with its message, and never an outage.
         log.exception("admission failed", path=path)
-        kind, answer = FailedResponse, review.failed(request.uid, f"internal error: {type(error).__name__}: {error}")
+        kind, answer = (
+            FailedResponse,
+            review.internal_error(request.uid, f"internal error: {type(error).__name__}: {error}"),
+        )
     return kind(body=answer, content_type="application/json")

@@ -22,8 +22,7 @@ from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
-from leaderworkerset.kinds.managedkinds import MANAGED
-from leaderworkerset.kinds.managedkinds import managed as managed_kinds
+from leaderworkerset.kinds.managedkinds import MANAGED, managed_kinds
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import lwsmanager
 from leaderworkerset.manager.config.configuration import PodAdmission

@@ -45,6 +45,6 @@ class VirtualCluster(ModeledPods):
 @asynccontextmanager
 async def virtual_cluster(directory: Path) -> AsyncIterator[VirtualCluster]:
     """Run a simulated cluster with the webhooks of LeaderWorkerSets, but without managers."""
-    settings = Settings(managers=(), script=program_of, nodes=nodes().parsed())
+    settings = Settings(managers=(), script=program_of, nodes=nodes().parse())
     async with simulated(settings, Trace(), directory) as world:
         yield VirtualCluster(world)

@@ -13,9 +13,9 @@ from leaderworkerset.core.disaggregatedset.planner import (
     PlannerStep,
     RoleState,
     State,
+    apply_step,
     batches,
     is_done,
-    moved,
     next_step,
 )
 
@@ -43,7 +43,7 @@ def disturb(random: Random, state: State) -> State:
 
 def check(state: State, step: PlannerStep) -> None:
     """Assert the requirements of every step (R-DS-55 to R-DS-61)."""
-    after = moved(state, step)
+    after = apply_step(state, step)
     steps = batches(state)
     for role, now in zip(state, after, strict=True):
         assert now.old <= role.old
@@ -71,8 +71,8 @@ def live(seed: int) -> int:
             assert is_done(state)
             return number
         check(state, step)
-        assert moved(state, step) != state, "a step that changes nothing"
-        state = moved(state, step)
+        assert apply_step(state, step) != state, "a step that changes nothing"
+        state = apply_step(state, step)
         if disturbances and random.random() < 0.1:
             state, disturbances = disturb(random, state), disturbances - 1
     raise AssertionError(f"no end: {state}")

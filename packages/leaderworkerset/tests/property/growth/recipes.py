@@ -164,7 +164,7 @@ def _gate(world: LargeSet) -> object:
 def _answers(path: str) -> Recipe:
     """Return the webhook requests for a changed LeaderWorkerSet, a new leader and a new worker."""
     return lambda world: [
-        review.answer(body, MANAGED.decisions[path])
+        review.respond_to_review(body, MANAGED.decisions[path])
         for body in (world.body, *(_question(member) for member in (world.leader, world.worker, in_subgroups(world))))
     ]
 

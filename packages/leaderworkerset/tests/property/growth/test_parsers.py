@@ -42,11 +42,11 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "percentage": intstr.is_percent,
     "variables in a text": partial(environment.expand, variables={}),
     "functions of a script": scripts.FUNCTION.findall,
-    "image": images.untagged,
+    "image": images.without_tag,
     "JSON path": jsonpath.path,
     "path of a field": projection.parse,
     "schema pattern": lambda text: keywords.compile_pattern(text[:10_000]),
-    "address with password": urls.redacted,
+    "address with password": urls.redact,
 }
 
 

@@ -137,7 +137,7 @@ class Torn:
             leader = (
                 pods.get(owner["uid"]) if owner and meta.labels(workers).get(labels.NAME) == meta.name(lws) else None
             )
-            if leader is not None and meta.created(workers) < meta.created(leader):
+            if leader is not None and meta.creation_timestamp(workers) < meta.creation_timestamp(leader):
                 return True
         return False
 

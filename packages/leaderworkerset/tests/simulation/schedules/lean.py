@@ -29,7 +29,7 @@ from kuberuntime.errors import leaves
 from kuberuntime.objects.resources import NODES as NODE_KIND
 from leaderworkerset.core.gang.gangs import SCHEDULING, served_name
 from leaderworkerset.core.gang.native import KUBERNETES
-from leaderworkerset.kinds.managedkinds import managed
+from leaderworkerset.kinds.managedkinds import managed_kinds
 from leaderworkerset.webhooks import review
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.controllers.controllermanager import MANY, Informers, build_controller, build_informers
@@ -121,10 +121,10 @@ class LeanCluster(SimulatedCluster):
         def served() -> Collection[str]:
             return () if self.wire.unserved else [served_name(kind) for kind in SCHEDULING]
 
-        kinds = managed(KUBERNETES, served, workload_aware=is_enabled)
+        kinds = managed_kinds(KUBERNETES, served, workload_aware=is_enabled)
         self.settings = replace(self.settings, kinds=kinds)
         decisions = kinds.decisions
-        self.webhooks.serve(decisions, lambda path, body: review.answer(body, decisions[path]))
+        self.webhooks.serve(decisions, lambda path, body: review.respond_to_review(body, decisions[path]))
 
     def errors(self) -> list[BaseException]:
         """Return the errors that stopped an actor, without their exception groups."""

@@ -31,7 +31,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.moves.maintenancesettings import ON, MaintenanceSettings
-from leaderworkerset.kinds.managedkinds import managed
+from leaderworkerset.kinds.managedkinds import managed_kinds
 
 CLOSABLE: Final = NODES[1:]
 """The nodes that are closed. The first node always accepts pods, except while it is lost."""
@@ -92,7 +92,7 @@ async def play_moves(world: LeanCluster, name: str, branches: Sequence[int], sen
     managers = random.choice((1, 1, 2))
     if random.random() < 0.5:
         world.kubelet.pace = SLOW_PODS
-    kinds = managed(configured={names.MOVES: MaintenanceSettings()})
+    kinds = managed_kinds(configured={names.MOVES: MaintenanceSettings()})
     world.settings = replace(world.settings, kinds=kinds)
     start_managers(world, managers)
     await asyncio.sleep(3.0)

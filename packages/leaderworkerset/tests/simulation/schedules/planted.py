@@ -310,7 +310,7 @@ BUGS: Final = {
     "draws-another-key": Bug(plantedkeys.draws_another_key, "create by key.0"),
     "waits-for-surplus": Bug(plantedkeys.waits_for_surplus, "fail beside surplus.0"),
     "lets-all-go-ahead": Bug(
-        replaced(GroupReplacementPolicy, "awaits_termination", property(lambda self: False)), "roll by key.0"
+        replaced(GroupReplacementPolicy, "waits_for_termination", property(lambda self: False)), "roll by key.0"
     ),
     "reports-a-wait-again": Bug(replaced(gatedleaders, "_replaces", lambda leader: ""), "end one by one.0"),
     "never-ends-an-update": Bug(plantedkeys.never_ends_an_update, "roll by key.0"),
@@ -326,24 +326,28 @@ BUGS: Final = {
     ),
     "lets-the-partition-fall": Bug(plantedinplace.lets_the_partition_fall, "roll in place.0"),
     "marks-all-at-once": Bug(plantedinplace.marks_all_at_once, "roll in place.0"),
-    "takes-updates-for-failures": Bug(replaced(inplacepods, "excused", lambda pod: {}), "roll in place.0"),
+    "takes-updates-for-failures": Bug(replaced(inplacepods, "expected_restarts", lambda pod: {}), "roll in place.0"),
     "trusts-readiness-of-before": Bug(replaced(inplacepods, "is_settled", lambda pod: True), "grow beyond the nodes.0"),
     "never-lets-go": Bug(plantedinplace.never_lets_go, "roll in place.0"),
-    "resizes-nothing": Bug(replaced(inplaceresources, "due", lambda pod, amounts: {}), "resize in place.0"),
+    "resizes-nothing": Bug(
+        replaced(inplaceresources, "missing_quantities", lambda pod, amounts: {}), "resize in place.0"
+    ),
     "waits-for-what-no-node-has": Bug(replaced(inplaceresources, "refusal", lambda pod: ""), "grow beyond the nodes.0"),
     "takes-a-name-for-its-object": Bug(plantedrevisions.takes_a_name_for_its_object, "roll refused.0"),
-    "tolerates-nothing": Bug(replaced(allcontainers, "tolerated", lambda annotations: None), "restart in place.0"),
+    "tolerates-nothing": Bug(replaced(allcontainers, "time_to_ready", lambda annotations: None), "restart in place.0"),
     "waits-for-ever": Bug(plantedrestarts.waits_for_ever, "restart in vain.0"),
     "never-sees-ready-pods": Bug(plantedrestarts.never_sees_ready_pods, "restart in place.0"),
     "moves-all-at-once": Bug(plantedmoves.moves_all_at_once, "moves2.1"),
     "never-moves": Bug(plantedmoves.never_moves, "moves2.2"),
     "forgets-who-is-away": Bug(plantedmoves.forgets_who_is_away, "moves2.1"),
-    "leaves-pod-groups": Bug(replaced(preparation, "_cleaned", lambda whole, needed: ()), "fail in gangs.0"),
+    "leaves-pod-groups": Bug(
+        replaced(preparation, "_delete_unused_pod_groups", lambda whole, needed: ()), "fail in gangs.0"
+    ),
     "starts-with-the-first": Bug(plantedgangs.starts_with_the_first, "create gangs.0"),
     "asks-for-all-at-once": Bug(
         replaced(preparation, "_reachable", lambda whole, part: part.min_count), "resize the whole.0"
     ),
-    "reuses-names": Bug(replaced(workloadnames, "incarnated", lambda name, request: name), "fail in gangs.0"),
+    "reuses-names": Bug(replaced(workloadnames, "with_incarnation", lambda name, request: name), "fail in gangs.0"),
     "compares-minima": Bug(plantedgangs.compares_minima, "resize gangs.0"),
     "serves-leaders-of-before": Bug(
         replaced(replicas, "_has_other_pod_group", lambda leader, begin, level: False), "replace gangs.0"

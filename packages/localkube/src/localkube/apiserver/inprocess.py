@@ -23,7 +23,7 @@ class InProcessTransport:
         answer = await self._server.handle(request, self._user)
         if isinstance(answer, Response):
             return answer
-        async with _closing(answer.chunks) as chunks:
+        async with _close_on_exit(answer.chunks) as chunks:
             body = b"".join([chunk async for chunk in chunks])
         return Response(answer.status, answer.headers, body)
 
@@ -34,14 +34,14 @@ class InProcessTransport:
         if isinstance(answer, Response):
             yield StreamResponse(answer.status, answer.headers, _once(answer.body))
             return
-        async with _closing(answer.chunks) as chunks:
+        async with _close_on_exit(answer.chunks) as chunks:
             yield StreamResponse(answer.status, answer.headers, chunks)
 
     async def close(self) -> None:
         """Do nothing, because the transport has no resources to release."""
 
 
-def _closing(chunks: AsyncIterator[bytes]) -> "aclosing[AsyncGenerator[bytes, None]]":
+def _close_on_exit(chunks: AsyncIterator[bytes]) -> "aclosing[AsyncGenerator[bytes, None]]":
     """Return a context that closes the generator of a stream when the reader stops."""
     return aclosing(cast("AsyncGenerator[bytes, None]", chunks))
 

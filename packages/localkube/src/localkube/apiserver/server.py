@@ -118,7 +118,7 @@ class ApiServer:
     async def handle(self, request: Request, user: str) -> Response | StreamResponse:
         """Return the response to a request."""
         try:
-            return await self._answer(request, user)
+            return await self._respond(request, user)
         except apierrors.StatusError as refused:
             return representation.respond_refusal(refused)
         except StoreError as error:
@@ -147,10 +147,10 @@ class ApiServer:
         finally:
             self.backend.store.close()
 
-    async def _answer(self, request: Request, user: str) -> Response | StreamResponse:
+    async def _respond(self, request: Request, user: str) -> Response | StreamResponse:
         if self._faults is not None and request.path.startswith(FAULTS_PATH):
             return await self._faults(request, request.path.removeprefix(FAULTS_PATH))
         if request.path.startswith(resourcemetrics.ROOT):
-            return await resourcemetrics.answer(self.backend, request, user)
-        answer = nonresourceurls.answer(self.backend.registry, request, user)
+            return await resourcemetrics.respond(self.backend, request, user)
+        answer = nonresourceurls.respond(self.backend.registry, request, user)
         return answer or await routes.route(self.backend, self.call(request, user))

@@ -108,12 +108,12 @@ def build_informers(client: Client) -> Informers:
     )
 
 
-USUAL: Final = ControllerOptions(quiet=True)
+USUAL: Final = ControllerOptions(is_quiet=True)
 
-MANY: Final = ControllerOptions(workers=8, quiet=True)
+MANY: Final = ControllerOptions(workers=8, is_quiet=True)
 """The options for StatefulSets and ReplicaSets, each of which also creates its pods concurrently."""
 
-ONE: Final = ControllerOptions(workers=1, quiet=True)
+ONE: Final = ControllerOptions(workers=1, is_quiet=True)
 """The options for controllers whose keys are not urgent."""
 
 

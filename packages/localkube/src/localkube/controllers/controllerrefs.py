@@ -42,7 +42,7 @@ def owner_keys(obj: JSONObject | None, owners: Resource) -> Iterator[ObjectKey]:
         yield ObjectKey(meta.namespace(obj), owner["name"])
 
 
-def affected(change: Change, owners: Informer) -> Iterator[ObjectKey]:
+def affected_owners(change: Change, owners: Informer) -> Iterator[ObjectKey]:
     """Yield the owners that a change affects: the old and new controller, or owners that can adopt the object."""
     yield from owner_keys(change.old, owners.resource)
     yield from owner_keys(change.new, owners.resource)

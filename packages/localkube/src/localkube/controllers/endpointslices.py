@@ -139,11 +139,11 @@ def build(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JS
             "endpoints": members,
             "ports": ports,
         }
-        for name, members in _placed(meta.name(service), endpoints, existing).items()
+        for name, members in _assign_slices(meta.name(service), endpoints, existing).items()
     ]
 
 
-def _placed(
+def _assign_slices(
     service: str, endpoints: Sequence[JSONObject], existing: Sequence[JSONObject]
 ) -> dict[str, list[JSONObject]]:
     """Return the endpoints by slice name. Existing endpoints remain in their slice, and others use free slots."""

@@ -10,7 +10,7 @@ def normal(obj: JSONObject, reason: str, action: str, note: str) -> Event:
     return Event("Normal", reason, action, note, reference(obj))
 
 
-def warning(obj: JSONObject, reason: str, action: str, note: str) -> Event:
+def warning_event(obj: JSONObject, reason: str, action: str, note: str) -> Event:
     """Build a Warning event about `obj`."""
     return Event("Warning", reason, action, note, reference(obj))
 

@@ -36,7 +36,7 @@ class FaultKind(StrEnum):
 class FaultParameters(msgspec.Struct, frozen=True):
     """The parameters of a fault: targets (pods as NAMESPACE/NAME, or nodes), and the limits of the amount."""
 
-    of_pods: bool = True
+    targets_pods: bool = True
     fewest: int = 1
     most: int = 1
     amounts: tuple[float, float] | None = None
@@ -55,8 +55,8 @@ FORMS: Final = {
     FaultKind.DELAY: FaultParameters(amounts=(0.001, 60.0)),
     FaultKind.THROTTLE: FaultParameters(most=_PAIR, amounts=(1000.0, 1e9)),
     FaultKind.FILL: FaultParameters(has_path=True),
-    FaultKind.DRAIN: FaultParameters(of_pods=False),
-    FaultKind.LOSE_NODE: FaultParameters(of_pods=False),
+    FaultKind.DRAIN: FaultParameters(targets_pods=False),
+    FaultKind.LOSE_NODE: FaultParameters(targets_pods=False),
     FaultKind.APISERVER: _PART,
     FaultKind.WEBHOOKS: _PART,
     FaultKind.MANAGER: _PART,
@@ -104,7 +104,7 @@ def parse(body: bytes) -> Fault:
         raise FaultError(
             f"{fault.kind}: targets: {len(fault.targets)} specified, but {form.fewest} to {form.most} are required"
         )
-    if form.of_pods and any(not key.namespace or not key.name for key in fault.pods):
+    if form.targets_pods and any(not key.namespace or not key.name for key in fault.pods):
         raise FaultError(f"{fault.kind}: targets: {', '.join(fault.targets)}: must be pods in the form NAMESPACE/NAME")
     least, most = form.amounts or (0.0, 0.0)
     if not (least <= fault.amount <= most) or math.isnan(fault.amount):

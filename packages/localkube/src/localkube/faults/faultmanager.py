@@ -103,7 +103,7 @@ class FaultManager:
         for number in sorted(self._active, reverse=True):
             await self.undo(number)
 
-    async def answer(self, request: Request, path: str) -> Response:
+    async def serve(self, request: Request, path: str) -> Response:
         """Serve a fault request. `path` is the rest of its path."""
         try:
             match request.method, path:

@@ -78,7 +78,7 @@ def _reason(pod: JSONObject, container: str) -> str:
     return f": {reason}" if reason else ""
 
 
-def running(cell: PodRuntime | None, pod: JSONObject, container: str) -> ContainerRun:
+def running_container(cell: PodRuntime | None, pod: JSONObject, container: str) -> ContainerRun:
     """Return the container's run if it has a process."""
     run = cell.run_of(container) if cell else None
     if run is None:
@@ -91,7 +91,7 @@ async def attach(
 ) -> AsyncIterator[tuple[Stream, bytes]]:
     """Yield the output of a running container after this call, until it terminates."""
     directory = node.settings.pod_directory(meta.uid(pod)) / "logs" / container
-    async for piece in logreader.onwards(directory, running(cell, pod, container).log):
+    async for piece in logreader.onwards(directory, running_container(cell, pod, container).log):
         yield piece
 
 

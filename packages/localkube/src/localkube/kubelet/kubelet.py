@@ -121,7 +121,7 @@ class Kubelet:
         self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
     ) -> ExecSession:
         """Start a command in a running container."""
-        run = access.running(self._cells.get(meta.uid(pod)), pod, container)
+        run = access.running_container(self._cells.get(meta.uid(pod)), pod, container)
         return await access.start(self._node, run, command, stdin=stdin, tty=tty)
 
     async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -235,7 +235,7 @@ class Kubelet:
         """Free the devices of a pod without processes, and wake the pods that wait for devices."""
         for uid in self._node.devices.release(meta.uid(pod)):
             if (cell := self._cells.get(uid)) is not None:
-                cell.set(cell.state.retrying())
+                cell.set(cell.state.retry_now())
 
     def report_failures(self, failures: Mapping[str, str]) -> None:
         """Stop allocating failed devices, and record an event for each pod that uses one of them.
@@ -245,7 +245,7 @@ class Kubelet:
         ledger = self._node.devices
         new = failures.keys() - ledger.unhealthy.keys()
         ledger.unhealthy = failures
-        for _, uid, device in ledger.held():
+        for _, uid, device in ledger.allocated_devices():
             if uuid_of(device) in new and (cell := self._cells.get(uid)) is not None:
                 cell.emit("DeviceUnhealthy", f"{uuid_of(device)} is unhealthy: {failures[uuid_of(device)]}")
 

@@ -125,7 +125,9 @@ class PodWorker:
             case lifecycle.Start(name):
                 self._containers.start(name)
             case lifecycle.Delay(name, until, wait):
-                cell.update(name, partial(state.delayed, waiting=podstatus.back_off(cell.pod, name, wait), until=until))
+                cell.update(
+                    name, partial(state.record_delay, waiting=podstatus.back_off(cell.pod, name, wait), until=until)
+                )
                 cell.emit("BackOff", f"Back-off restarting failed container {name}", name)
             case lifecycle.Stop(name, kill_at, message, replaced):
                 self._containers.stop(name, kill_at, message, replaced=replaced)
@@ -161,9 +163,9 @@ class PodWorker:
         cell = self._cell
         try:
             context = await cell.context()
-            stubs = [launch.stubbed(it, context, self._node.settings) for it in podspec.all_containers(cell.pod)]
+            stubs = [launch.stub_reason(it, context, self._node.settings) for it in podspec.all_containers(cell.pod)]
             bound = replace(await self._node.objects.claims_of(cell.pod), stand_ins=self._node.settings.stand_ins)
-            lenient = replace(context, lenient=any(stubs))
+            lenient = replace(context, skips_missing_sources=any(stubs))
             self._containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
         except (SpecError, OSError, ValueError) as error:  # ValueError: the path contains NUL
             self._put_off("FailedMount", f"failed to set up volumes: {explain(error)}")

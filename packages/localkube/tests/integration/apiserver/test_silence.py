@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from structlog.testing import capture_logs
-from testkit.apiserver import serving
+from testkit.apiserver import serve_api
 from testkit.stallingproxy import stalling_proxy
 
 from kuberuntime import timeouts
@@ -44,7 +44,7 @@ async def has(informer: Informer, name: str) -> None:
 
 async def test_watch_behind_a_half_dead_proxy_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector, "SILENCE", 0.5)
-    async with serving(SystemClock()) as api:
+    async with serve_api(SystemClock()) as api:
         server = HttpServer(api, token=TOKEN)
         async with stalling_proxy(await server.start()) as proxy:
             server._guard = Authenticator(proxy.port, TOKEN)  # clients specify the proxy port

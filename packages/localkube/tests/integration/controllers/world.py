@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testkit.apiserver import controlled, serving, unchanged
+from testkit.apiserver import same_transport, serve_api, start_controllers
 from testkit.instantkubelet import InstantKubelet
 
 from kuberuntime.cache.informer import Informer
@@ -97,7 +97,7 @@ class ControlledServer:
 async def cluster(
     volumes: Path,
     nodes: NodeSettings | None = None,
-    through: Callable[[Transport], Transport] = unchanged,
+    through: Callable[[Transport], Transport] = same_transport,
     *,
     max_pods: int | None = None,
 ) -> AsyncIterator[ControlledServer]:
@@ -105,8 +105,8 @@ async def cluster(
     clock = SystemClock()
     settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
     async with (
-        serving(clock, max_pods=max_pods) as server,
-        controlled(server, settings, clock, through),
+        serve_api(clock, max_pods=max_pods) as server,
+        start_controllers(server, settings, clock, through),
         asyncio.TaskGroup() as group,
     ):
         world = ControlledServer(Client(InProcessTransport(server, "tester")), group)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testkit.apiserver import serving
+from testkit.apiserver import serve_api
 from tests import kubeletpods
 from tests.kubeletpods import NODE, Events, ObservedPods
 
@@ -105,7 +105,7 @@ async def cluster(
     )
     events = Events()
     try:
-        async with serving(SystemClock()) as server, asyncio.TaskGroup() as tasks:
+        async with serve_api(SystemClock()) as server, asyncio.TaskGroup() as tasks:
             client = Client(InProcessTransport(server, "system:node"))
             kubelet = Kubelet(client, runner, settings, SystemClock(), events)
             pods = Informer(client, PODS)

@@ -37,7 +37,7 @@ async def main() -> None:
         network="isolated" if network == "isolated" else "shared",
         isolation="plain" if isolation == "plain" else "namespaces",
     ) as made:
-        mounts = (Mount(volume, "/lws-volume"),) if made.capabilities.namespaces else ()
+        mounts = (Mount(volume, "/lws-volume"),) if made.capabilities.has_namespaces else ()
         seen = []
         for name in ("a", "b"):
             pod = await made.pod(name)
@@ -49,7 +49,7 @@ async def main() -> None:
             "pid": os.getpid(),
             "seen": seen,
             "addresses": made.addresses,
-            "namespaces": made.capabilities.namespaces,
+            "namespaces": made.capabilities.has_namespaces,
             "network": made.capabilities.network,
             "lost": made.capabilities.lost,
         }

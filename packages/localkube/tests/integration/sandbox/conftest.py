@@ -11,7 +11,7 @@ from tests.integration.sandbox.harness import Machine, machine
 def _why_not(directory: Path) -> str:
     async def ask() -> str:
         async with machine(directory) as made:
-            isolated = made.capabilities.namespaces and made.capabilities.network == "isolated"
+            isolated = made.capabilities.has_namespaces and made.capabilities.network == "isolated"
             return "" if isolated else "; ".join(made.capabilities.lost)
 
     return asyncio.run(ask())

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 async def test_plain_isolation_reports_lost_features(tmp_path: Path) -> None:
     async with machine(tmp_path, network="isolated", isolation="plain") as made:
         granted = made.capabilities
-        assert (granted.namespaces, granted.network) == (False, "shared")
+        assert (granted.has_namespaces, granted.network) == (False, "shared")
         assert any(line.startswith("volumes and reliable termination of daemons") for line in granted.lost)
         assert (plainnames.ONLY_PYTHON in granted.lost) == (plainnames.find_wrapper() is None)
 

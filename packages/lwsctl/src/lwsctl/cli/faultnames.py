@@ -37,7 +37,7 @@ class Amount(Enum):
     """A rate, for example 100k for 100,000 bytes per second."""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Return the amount description for the command help."""
         match self:
             case Amount.SHARE:

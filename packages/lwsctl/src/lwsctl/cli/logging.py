@@ -12,7 +12,7 @@ from typing import Final, Literal, TextIO, TypeAlias, cast
 import structlog
 from structlog.typing import EventDict
 
-from lwsctl.cli.views.terminal import escaped
+from lwsctl.cli.views.terminal import escape
 
 Form: TypeAlias = Literal["text", "json"]
 
@@ -55,7 +55,7 @@ def render_line(_logger: object, _method: str, event: EventDict) -> str:
     head = f"{fields.pop('timestamp', '')} {fields.pop('level', '')}: {fields.pop('event', '')}"
     error = f": {fields.pop('error')}" if "error" in fields else ""
     rest = f" ({', '.join(f'{name}={_short(value)}' for name, value in fields.items())})" if fields else ""
-    return escaped(f"{head}{error}{rest}") + (f"\n{stack}" if stack else "")
+    return escape(f"{head}{error}{rest}") + (f"\n{stack}" if stack else "")
 
 
 def _short(value: object) -> str:

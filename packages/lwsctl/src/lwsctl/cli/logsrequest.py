@@ -9,7 +9,7 @@ from kuberuntime.objects import selectors
 from kuberuntime.objects.selectors import EVERYTHING, LabelSelector, SelectorError
 from leaderworkerset.api.groupname import GroupName, name_of
 from lwsctl.cli.errors import UsageError
-from lwsctl.cli.views.loglines import matching, need_names, printer
+from lwsctl.cli.views.loglines import filter_lines, need_names, printer
 from lwsctl.observation.podlogs import PodLogOptions, Sink
 from lwsctl.views.selection import Filter, Selection
 
@@ -30,7 +30,7 @@ class LogsRequest(Struct, frozen=True, kw_only=True):
         """Return whether the request specifies exactly one rank of one LeaderWorkerSet."""
         return len(self.selections) == 1 and self.selections[0].rank is not None
 
-    def covering(self, selection: Selection) -> Filter:
+    def pod_filter(self, selection: Selection) -> Filter:
         """Return the pod filter for one target."""
         return Filter(selection, self.groups, self.ranks, self.labels)
 
@@ -39,7 +39,7 @@ class LogsRequest(Struct, frozen=True, kw_only=True):
         sink = printer(bare=self.is_one_rank, with_name=need_names(selection.name for selection in self.selections))
         if self.pattern is None:
             return sink
-        return matching(sink, self.pattern, stamped=self.options.timestamps)
+        return filter_lines(sink, self.pattern, stamped=self.options.timestamps)
 
 
 def group_name(text: str) -> GroupName:
@@ -58,7 +58,7 @@ def labels_of(selector: str) -> LabelSelector:
         raise UsageError(f"--selector: Invalid value: {selector!r}: {error}") from error
 
 
-def compiled(pattern: str | None) -> re.Pattern[str] | None:
+def compile_pattern(pattern: str | None) -> re.Pattern[str] | None:
     """Parse the pattern of --grep."""
     try:
         return None if pattern is None else re.compile(pattern)

@@ -19,7 +19,7 @@ def age(value: str) -> int:
     >>> age("1m30s"), age("500ms")
     (90, 1)
     """
-    return math.ceil(_checked(value, _parsed(value, "use 30s, 5m or 1h30m")))
+    return math.ceil(_validate_range(value, _parse_duration(value, "use 30s, 5m or 1h30m")))
 
 
 def limit(value: str) -> float:
@@ -31,18 +31,18 @@ def limit(value: str) -> float:
     try:
         seconds = float(value)
     except ValueError:
-        seconds = _parsed(str(value), "use 30s, 5m, 1h30m, or a number of seconds")
-    return _checked(value, seconds)
+        seconds = _parse_duration(str(value), "use 30s, 5m, 1h30m, or a number of seconds")
+    return _validate_range(value, seconds)
 
 
-def _parsed(value: str, hint: str) -> float:
+def _parse_duration(value: str, hint: str) -> float:
     try:
         return float(duration.parse(value))
     except ValueError as error:
         raise click.BadParameter(f"{value!r}: {hint}") from error
 
 
-def _checked(value: str | float, seconds: float) -> float:
+def _validate_range(value: str | float, seconds: float) -> float:
     if not 0 <= seconds <= duration.LONGEST.total_seconds():  # also excludes "nan"
         raise click.BadParameter(f"{value!r}: must be between 0 and a hundred years")
     return seconds

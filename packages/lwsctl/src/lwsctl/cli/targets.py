@@ -23,7 +23,7 @@ from lwsctl.model import leaderworkerset
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import selectedpods
 from lwsctl.views.selection import Filter, Selection, narrow, read
-from lwsctl.views.wording import counted, listed
+from lwsctl.views.wording import format_count, join_names
 
 FEW_NAMES: Final = 4
 """The maximum number of LeaderWorkerSets whose pods are listed separately. For more, all pods are listed."""
@@ -83,7 +83,7 @@ def shape(replicas: int, size: int) -> str:
     >>> shape(1, 2), shape(3, 1)
     ('1 group of 2 ranks', '3 groups of 1 rank')
     """
-    return f"{counted(replicas, 'group')} of {counted(size, 'rank')}"
+    return f"{format_count(replicas, 'group')} of {format_count(size, 'rank')}"
 
 
 async def nothing_found(session: Session, namespace: str, selector: str = "") -> str:
@@ -128,7 +128,7 @@ async def _not_found(session: Session, name: str) -> str:
     listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
     names = sorted(map(meta.name, listing.items))
     text = f"leaderworkerset {name!r} not found in namespace {session.namespace}"
-    text += f" (existing: {listed(names, MANY_NAMES) or 'none'})"
+    text += f" (existing: {join_names(names, MANY_NAMES) or 'none'})"
     elsewhere = await _namespaces_of(session, field_selector=f"metadata.name={name}")
     if elsewhere:
         return f"{text}; it exists in {elsewhere}; use -n to select it"
@@ -155,7 +155,7 @@ async def _namespaces_of(session: Session, **selectors: str) -> str:
         page = await session.client.list_page(Query(LEADERWORKERSETS, **selectors))
     except APIError:  # usually not permitted
         return ""
-    return listed(sorted({meta.namespace(lws) for lws in page.items} - {session.namespace}), FEW_NAMES)
+    return join_names(sorted({meta.namespace(lws) for lws in page.items} - {session.namespace}), FEW_NAMES)
 
 
 class TargetObjects(Struct, frozen=True):

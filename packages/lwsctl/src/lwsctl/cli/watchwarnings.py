@@ -18,7 +18,7 @@ async def following(*informers: ChangeSource) -> AsyncIterator[ConditionWatch]:
     """Run informers, and yield when all of them are synchronized."""
     levels = (informer.log_level for informer in informers if isinstance(informer, Keepalive))
     logging.configure_default(next(levels, "warning"))
-    async with observed.following(*informers) as objects:
+    async with observed.watch_conditions(*informers) as objects:
         yield objects
 
 

@@ -38,7 +38,7 @@ MOST_LINES: Final = 100_000
 """The maximum number of unread log lines, to limit memory usage. If it is exceeded, the reader receives an error."""
 
 
-async def passed(
+async def iterate_callback(
     produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]], *, newest_only: bool = False
 ) -> AsyncGenerator[T, None]:
     """Yield the items that `produce` passes to a callback, until `produce` returns. Raise its errors.
@@ -59,13 +59,13 @@ async def passed(
     try:
         while (item := await items.get()) is not None:
             yield item[0]
-        await alone(task)
+        await unwrap_single_error(task)
     finally:
         task.cancel()
         await asyncio.wait([task])
 
 
-async def alone(work: Awaitable[T]) -> T:
+async def unwrap_single_error(work: Awaitable[T]) -> T:
     """Await a task. If it raises an exception group with a single error, raise only this error."""
     try:
         return await work
@@ -196,11 +196,11 @@ class AsyncClient:
         """
         from lwsctl.observation.conditionwatch import SetInformers, wait_for
 
-        check = unmetconditions.lasting(condition, SystemClock().now)
+        check = unmetconditions.condition_check(condition, SystemClock().now)
         if condition != "delete":
             await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
-        last_view = await alone(wait_for(informers, check, timeout, every=AGAIN))
+        last_view = await unwrap_single_error(wait_for(informers, check, timeout, every=AGAIN))
         return last_view if isinstance(last_view, View) else None
 
     def watch(self, name: str) -> AsyncGenerator[View, None]:
@@ -208,10 +208,10 @@ class AsyncClient:
 
         A slow reader skips to the latest view.
         """
-        return passed(lambda put: self._watch(name, put), newest_only=True)
+        return iterate_callback(lambda put: self._watch(name, put), newest_only=True)
 
     async def _watch(self, name: str, put: Callable[[View], None]) -> None:
-        from lwsctl.observation.conditionwatch import SetInformers, following
+        from lwsctl.observation.conditionwatch import SetInformers, watch_conditions
 
         informers = SetInformers(self._open, self._key(name))
         last: View | None = None
@@ -226,7 +226,7 @@ class AsyncClient:
                 put(current)
             return None
 
-        async with following(*informers.all) as objects:
+        async with watch_conditions(*informers.all) as objects:
             await objects.until(look)
 
     async def logs(
@@ -243,7 +243,7 @@ class AsyncClient:
             container=options.container, tail=options.tail, since=options.since, previous=options.previous
         )
         if follow:
-            followed: AsyncGenerator[LogLine, None] = passed(
+            followed: AsyncGenerator[LogLine, None] = iterate_callback(
                 lambda put: self._follow(name, pod_filter, log_options, put)
             )
             async with aclosing(followed) as lines:
@@ -258,14 +258,14 @@ class AsyncClient:
     async def _follow(
         self, name: str, pod_filter: Filter, options: PodLogOptions, put: Callable[[LogLine], None]
     ) -> None:
-        from lwsctl.observation.conditionwatch import SetInformers, following
+        from lwsctl.observation.conditionwatch import SetInformers, watch_conditions
         from lwsctl.observation.logfollower import LogFollower, Streams
 
         await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
         lost_logs: list[LogError] = []
         streams = Streams(lost=lambda _, error: lost_logs.append(error))
-        async with following(*informers.all) as objects:
+        async with watch_conditions(*informers.all) as objects:
             follower = LogFollower(
                 self._open, pod_filter.covers, options, lambda pod, line: put(log_line(pod, line)), streams
             )
@@ -278,7 +278,7 @@ class AsyncClient:
 
         `print` shows the complete text. In the desired state, the verdict is `healthy` or `complete`.
         """
-        return await alone(inspection.explain(self._open, self._namespace, place))
+        return await unwrap_single_error(inspection.explain(self._open, self._namespace, place))
 
     async def events(self, place: str) -> list[Event]:
         """Return the events of a LeaderWorkerSet, group or rank, the oldest first. Include events of deleted pods."""

@@ -52,7 +52,7 @@ class CommandResult:
     stderr: str
 
 
-def selected(place: str) -> Selection:
+def parse_path(place: str) -> Selection:
     """Parse the path of a LeaderWorkerSet, group or rank. Raise ValueError if it is invalid."""
     selection = selections.read(place)
     if selection is None:
@@ -71,7 +71,7 @@ async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
     from lwsctl.observation import diagnosisinput, evidence
     from lwsctl.observation.lists import Lists
 
-    selection = selected(place)
+    selection = parse_path(place)
     whole = await view_of(client, namespace, selection.name)
     if selection.group is not None and not any(map(selection.covers, whole.pods)):
         raise _without_pod(selection)
@@ -83,7 +83,7 @@ async def events(client: Client, namespace: str, place: str) -> list[Event]:
     """Return the events of a path in chronological order, including events of deleted pods."""
     from lwsctl.observation import eventlog
 
-    selection = selected(place)
+    selection = parse_path(place)
     happened = await eventlog.read(client, await view_of(client, namespace, selection.name), selection)
     return [
         Event(
@@ -102,7 +102,7 @@ async def events(client: Client, namespace: str, place: str) -> list[Event]:
 
 async def pod_at(client: Client, namespace: str, place: str) -> JSONObject:
     """Return the pod of a rank. The default is the leader of the first group."""
-    selection = selected(place)
+    selection = parse_path(place)
     await client.get(LEADERWORKERSETS, ObjectKey(namespace, selection.name))
     leader_or_rank = Selection(selection.name, selection.group, selection.rank or 0)
     pods = await selectedpods.read(client, namespace, Filter(leader_or_rank))

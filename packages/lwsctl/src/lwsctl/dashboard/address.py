@@ -92,7 +92,7 @@ class Address(Struct, frozen=True, kw_only=True):
     form: PageForm = PageForm.PAGE
 
     @property
-    def of_whole(self) -> bool:
+    def is_disaggregatedset(self) -> bool:
         """Return whether the page shows a DisaggregatedSet."""
         return PageKind.WHOLE in (self.kind, self.home)
 
@@ -132,7 +132,7 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     if kind is PageKind.LOGS and form is PageForm.FILE:
         raise NoSuchPageError(f"{path}: log pages are saved in the browser")
     if kind is PageKind.TOPOLOGY:
-        return Address(kind=kind, other=_chosen(query.get("set", "")), form=form)
+        return Address(kind=kind, other=_parse_choice(query.get("set", "")), form=form)
     other = query.get("with", "") if kind is PageKind.HISTORY and episode else ""
     if other and _episode(["history", *other.split("/")])[1] != other:
         raise NoSuchPageError(f"{path}: with={other} is not a recorded failure; use GROUP/NUMBER")
@@ -180,7 +180,7 @@ def _place(parts: Sequence[str]) -> tuple[PageKind, ObjectKey]:
             raise NoSuchPageError("/".join(parts))
 
 
-def _chosen(text: str) -> str:
+def _parse_choice(text: str) -> str:
     return str(_key(*text.split("/", 1))) if "/" in text else ""
 
 

@@ -16,7 +16,7 @@ from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout.patches import is_paused
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 AGAIN: Final = "is deleted and recreated, which stops its processes"
 
@@ -66,7 +66,7 @@ def ends(action: Mapping[str, object], snapshot: Snapshot) -> str:
         case Verb.SCALE:
             return _fewer(action, view.desired)
         case Verb.RESTART | Verb.UNDO:
-            return f"Each of {counted(view.desired, 'group')} {AGAIN}."
+            return f"Each of {format_count(view.desired, 'group')} {AGAIN}."
         case Verb.RESTART_GROUP | Verb.RECOVER_GROUP:
             return f"Group {action.get('group')} {AGAIN}."
         case _:
@@ -79,7 +79,7 @@ def _fewer(action: Mapping[str, object], now: int) -> str:
         return ""
     if not target:
         return f"All {now} groups are deleted, so no ranks of {action.get('role') or action.get('name')} remain."
-    return f"{counted(now - target, 'group')} of {now} {'is' if now - target == 1 else 'are'} deleted."
+    return f"{format_count(now - target, 'group')} of {now} {'is' if now - target == 1 else 'are'} deleted."
 
 
 def _words(*verbs: Verb) -> str:

@@ -93,7 +93,7 @@ class BrowserStreams:
     def __init__(self) -> None:
         self._open: dict[str, BrowserStream] = {}
 
-    def exceeded(self, user: str, *, is_shared: bool) -> int:
+    def exceeded_limit(self, user: str, *, is_shared: bool) -> int:
         """Return the total or per-user limit that another stream would exceed, or 0 if there is none."""
         own = sum(stream.user == user for stream in self._open.values())
         if is_shared and own >= MOST_OF_USER:
@@ -143,7 +143,7 @@ async def changes(channel: PageChannel, last: str, write: Write) -> None:
             await write(data)
         last = newest
         if channel.ident == last:  # otherwise, it changed while the browser was reading
-            await channel.changed()
+            await channel.wait_for_change()
 
 
 def lines_to(write: Write) -> Write:

@@ -54,7 +54,7 @@ class PageChannel:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def changed(self) -> None:
+    async def wait_for_change(self) -> None:
         """Wait for the next state."""
         await self._changed.wait()
 

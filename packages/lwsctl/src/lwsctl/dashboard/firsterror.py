@@ -1,7 +1,7 @@
 """Finds the first error of several ranks, which consists of the rank that failed first and its log line.
 
 The input is the last lines of each rank with timestamps. The output is the earliest line that explains an error.
-Commands and records select such lines with the same function (`errorlines.telling`). Lines are ordered by the clocks
+Commands and records select such lines with the same function (`errorlines.first_error`). Lines are ordered by the clocks
 of the nodes.
 """
 
@@ -17,7 +17,7 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import errorchains, errorlines
 from kuberuntime.objects.untrustedtext import clean
 from lwsctl.dashboard.logstream import LONGEST_LINE, RankChoice
-from lwsctl.model.disaggregatedset import placed
+from lwsctl.model.disaggregatedset import rank_path
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import podsecrets
@@ -53,9 +53,9 @@ def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
     for place, lines in logs.items():
         parts = [line.partition(b" ") for line in lines]
         texts = [clean(text[:LONGEST_LINE].decode(errors="replace")) for _, _, text in parts]
-        error_line = errorlines.telling(texts)
+        error_line = errorlines.first_error(texts)
         at = next((at for at in reversed(range(len(texts))) if texts[at].strip() == error_line.line), None)
-        if error_line.certain and at is not None:
+        if error_line.is_certain and at is not None:
             stamp = parts[at][0]
             order = (errorchains.is_of_peer(error_line.line), comparable(stamp))
             errors.append((order, FirstError(place, stamp.decode(errors="replace"), error_line.line, len(logs))))
@@ -75,7 +75,7 @@ async def find(client: Client, ranks: Mapping[str, Rank]) -> FirstError | None:
     return FirstError(first.rank, first.time, mask.text(first.text), first.read)
 
 
-def searched(owners: Iterable[tuple[View, Sequence[str]]], choice: RankChoice) -> dict[str, Rank]:
+def ranks_to_search(owners: Iterable[tuple[View, Sequence[str]]], choice: RankChoice) -> dict[str, Rank]:
     """Return the selected ranks to search, by path.
 
     Without a selection, return the ranks of groups with a problem, or all ranks.
@@ -84,7 +84,7 @@ def searched(owners: Iterable[tuple[View, Sequence[str]]], choice: RankChoice) -
     if not choice.choices:
         groups = [pair for pair in groups if _is_ill(pair[0])] or groups
     return {
-        placed(rank.place, names): rank
+        rank_path(rank.place, names): rank
         for group, names in groups
         for rank in group.ranks
         if not choice.choices or choice.covers(rank, names)
@@ -92,7 +92,7 @@ def searched(owners: Iterable[tuple[View, Sequence[str]]], choice: RankChoice) -
 
 
 def _is_ill(group: Group) -> bool:
-    return reasons.telling(group.ranks) is not None or any(rank.deaths for rank in group.ranks)
+    return reasons.root_cause_rank(group.ranks) is not None or any(rank.deaths for rank in group.ranks)
 
 
 async def _lines(client: Client, rank: Rank) -> list[bytes]:

@@ -70,7 +70,7 @@ def difference(old: Rendering, new: Rendering) -> JSONObject | None:
     for region, pieces in new.items():
         for piece in pieces:
             old_piece = before.get(piece.key)
-            put += _put(region, old_piece, piece)
+            put += _update_fragment(region, old_piece, piece)
             if piece.announcement and (old_piece is None or old_piece.announcement != piece.announcement):
                 say.append(piece.announcement)
         keys = [piece.key for piece in pieces]
@@ -81,13 +81,17 @@ def difference(old: Rendering, new: Rendering) -> JSONObject | None:
     return {name: value for name, value in change.items() if value} if put or gone or order else None
 
 
-def _put(home: str, old: Fragment | None, new: Fragment) -> list[list[str]]:
+def _update_fragment(home: str, old: Fragment | None, new: Fragment) -> list[list[str]]:
     """Return the update of one fragment, which is empty, its changed parts, or the complete fragment."""
     if old is new or (old is not None and old.html == new.html):
         return []
     if old is None or not new.parts or old.frame != new.frame:
         return [[home, new.key, str(new.html)]]
-    return [entry for before, after in zip(old.parts, new.parts, strict=True) for entry in _put("", before, after)]
+    return [
+        entry
+        for before, after in zip(old.parts, new.parts, strict=True)
+        for entry in _update_fragment("", before, after)
+    ]
 
 
 def full_state(rendering: Rendering) -> JSONObject:

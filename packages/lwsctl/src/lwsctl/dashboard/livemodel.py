@@ -24,13 +24,13 @@ from kuberuntime.texts import errorboundary
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.dashboard.setorder import SetOrder, arrange
 from lwsctl.dashboard.snapshot import Snapshot, place_of
-from lwsctl.diagnosis.document import BLOCKS, ordered
+from lwsctl.diagnosis.document import BLOCKS, sort_by_urgency
 from lwsctl.diagnosis.facts import is_as_desired
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import set_view
 from lwsctl.observation import evidence, setdiagnoses
-from lwsctl.observation.conditionwatch import AllSets, ChangeSource, Relistable, Supplement, following
+from lwsctl.observation.conditionwatch import AllSets, ChangeSource, Relistable, Supplement, watch_conditions
 from lwsctl.observation.evidence import ReadEpisodes, RunLines
 from lwsctl.observation.lists import Lists
 from lwsctl.views.selection import Selection
@@ -87,12 +87,12 @@ class LiveModel:
         self.snapshot = Snapshot(namespace=namespace, now=self.clock.now(), commands=commands)
 
     @property
-    def followed(self) -> tuple[Relistable, ...]:
+    def informers(self) -> tuple[Relistable, ...]:
         """Return the informers."""
         return (*self.everything.all, self._sets)
 
     @asynccontextmanager
-    async def looking(self) -> AsyncIterator[None]:
+    async def update_diagnoses(self) -> AsyncIterator[None]:
         """Update diagnoses while the context is active, because a browser shows a page."""
         self._lookers += 1
         self._stale.set()
@@ -101,33 +101,33 @@ class LiveModel:
         finally:
             self._lookers -= 1
 
-    async def changed(self) -> None:
+    async def wait_for_change(self) -> None:
         """Wait for the next snapshot."""
         await self._shown.wait()
 
     async def until(self, check: Callable[[], T | None]) -> T:
         """Return the first result of `check` that is not None. `check` is called for each new snapshot."""
         while (answer := check()) is None:
-            await self.changed()
+            await self.wait_for_change()
         return answer
 
     def paint(self) -> None:
         """Create a new snapshot. If this fails, keep the previous snapshot, and report since when it is outdated."""
         try:
-            self.snapshot = self._painted()
+            self.snapshot = self._build_picture()
         except Exception as error:  # stored objects may contain any value
             log.warning("the state could not be rendered", error=repr(error), exc_info=error)
             trouble = f"the state is outdated, because it cannot be rendered: {errorboundary.describe(error)}"
             self.snapshot = replace(self.snapshot, trouble=trouble, answered=self.snapshot.now)
         self.announce()
 
-    def _painted(self) -> Snapshot:
+    def _build_picture(self) -> Snapshot:
         views = self.everything.views()
         snapshot = Snapshot(
             namespace=self.namespace,
             now=self.clock.now(),
             views=views,
-            sets=[set_view(obj, views) for obj in sorted(self._sets.ask(), key=meta.key)],
+            sets=[set_view(obj, views) for obj in sorted(self._sets.list_objects(), key=meta.key)],
             diagnoses=self._diagnoses,
             of_sets=self._of_sets,
             trouble=self._trouble,
@@ -148,12 +148,12 @@ class LiveModel:
 
     def start(self) -> None:
         """Start the watches."""
-        for informer in self.followed:
+        for informer in self.informers:
             informer.subscribe(self._note)
 
     def relist(self) -> None:
         """Read all data again, because the cluster may have been replaced."""
-        for informer in self.followed:
+        for informer in self.informers:
             informer.relist(lambda: None)
 
     def _note(self, _: Change) -> None:
@@ -218,7 +218,7 @@ class LiveModel:
 
         The most urgent diagnoses include logs and episodes. The log of each run is read once.
         """
-        urgent = {evidence.identity(diagnosis): diagnosis for diagnosis in ordered(diagnoses)[:BLOCKS]}
+        urgent = {evidence.identity(diagnosis): diagnosis for diagnosis in sort_by_urgency(diagnoses)[:BLOCKS]}
         known = {run: lines for run, lines in self._runs.items() if run in urgent}
         async with asyncio.TaskGroup() as tasks:
             reads = {
@@ -241,7 +241,7 @@ async def live(model: LiveModel, *beside: ChangeSource) -> AsyncIterator[None]:
 
     It is synchronized and diagnosed first. `beside` may stop it with an error.
     """
-    async with following(*model.followed, *beside), asyncio.TaskGroup() as tasks:
+    async with watch_conditions(*model.informers, *beside), asyncio.TaskGroup() as tasks:
         model.start()
         model.paint()
         await model.diagnose()

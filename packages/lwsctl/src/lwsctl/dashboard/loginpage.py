@@ -51,7 +51,7 @@ class LoginPage:
 
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Respond to a request, or pass it to the handler if the user is logged in."""
-        if (refusal := refused(request)) is not None:
+        if (refusal := rejection_reason(request)) is not None:
             return web.Response(status=refusal.status, text=f"{refusal.text}\n")
         match request.method, request.path:
             case "GET", path if path == HEALTH:
@@ -104,7 +104,7 @@ class LoginPage:
         return response
 
 
-def refused(request: web.Request) -> Rejection | None:
+def rejection_reason(request: web.Request) -> Rejection | None:
     """Return the reason why a request is rejected for all users, or None if there is no such reason."""
     hosts, origins = request.headers.getall("Host", []), request.headers.getall("Origin", [])
     if len(hosts) != 1:

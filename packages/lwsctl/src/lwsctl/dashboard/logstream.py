@@ -25,7 +25,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import GroupName, place_of
 from lwsctl.dashboard.livemodel import LiveModel
 from lwsctl.dashboard.snapshot import Snapshot
-from lwsctl.model.disaggregatedset import Owners, placed
+from lwsctl.model.disaggregatedset import Owners, rank_path
 from lwsctl.model.groups import Rank, rank_of
 from lwsctl.observation.logfollower import LogFollower, Streams
 from lwsctl.observation.podlogs import PodLogOptions
@@ -85,16 +85,16 @@ def parse(texts: Sequence[str]) -> RankChoice | None:
 
 
 class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The ranks of a LeaderWorkerSet or DisaggregatedSet (`of_whole`), and the number of past lines per rank."""
+    """The ranks of a LeaderWorkerSet or DisaggregatedSet (`is_disaggregatedset`), and the number of past lines per rank."""
 
     key: ObjectKey
-    of_whole: bool = False
+    is_disaggregatedset: bool = False
     ranks: RankChoice = LEADERS
     tail: int = TAIL
 
     def owners(self, snapshot: Snapshot) -> Owners:
         """Return the LeaderWorkerSet names that rank paths contain."""
-        if not self.of_whole:
+        if not self.is_disaggregatedset:
             return {self.key: ()}
         return {view.key: names for view, names in snapshot.members(self.key, of_whole=True)}
 
@@ -140,7 +140,7 @@ class SharedPods(msgspec.Struct, frozen=True):
     @property
     def object(self) -> JSONObject | None:
         """Return the set."""
-        if not self.request.of_whole:
+        if not self.request.is_disaggregatedset:
             return self.model.everything.sets.store.get(self.request.key)
         whole = self.model.snapshot.find_whole(self.request.key)
         return None if whole is None else whole.object
@@ -160,7 +160,7 @@ class LineQueue:
         place = place_of(pod) or ("?", "?")
         content = untrustedtext.clean(text[:LONGEST_LINE].decode(errors="replace"))
         entry: JSONObject = {
-            "rank": placed(f"{place[0]}/{place[1]}", self._owners().get(_owner(pod), ())),
+            "rank": rank_path(f"{place[0]}/{place[1]}", self._owners().get(_owner(pod), ())),
             "time": stamp.decode(errors="replace"),
             "text": content,
         }

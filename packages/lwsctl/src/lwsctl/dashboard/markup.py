@@ -15,7 +15,7 @@ VOID: Final = frozenset({"base", "br", "input", "link", "meta"})
 
 
 class Safe(str):
-    """A string that is already HTML. Only `tag` and `joined` create such strings."""
+    """A string that is already HTML. Only `tag` and `join` create such strings."""
 
     __slots__ = ()
 
@@ -33,26 +33,26 @@ def tag(name: str, /, *content: Content, **attributes: Attribute) -> Safe:
     texts = "".join(_attribute(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
     if name in VOID:
         return Safe(f"<{name}{texts}>")
-    return Safe(f"<{name}{texts}>{joined(*content)}</{name}>")
+    return Safe(f"<{name}{texts}>{join(*content)}</{name}>")
 
 
-def joined(*content: Content) -> Safe:
+def join(*content: Content) -> Safe:
     """Return the concatenated content without None values.
 
-    >>> joined("&", None, 1, [tag("b", "x")])
+    >>> join("&", None, 1, [tag("b", "x")])
     '&amp;1<b>x</b>'
     """
-    return Safe("".join(map(_text, content)))
+    return Safe("".join(map(_escape_content, content)))
 
 
 def document(title: str, head: Content, body: Safe) -> Safe:
     """Return an HTML document with a title, other elements of its head, and its body."""
     viewport = tag("meta", name="viewport", content="width=device-width, initial-scale=1")
     whole_head = tag("head", tag("meta", charset="utf-8"), viewport, tag("title", title), head)
-    return joined(Safe("<!doctype html>"), tag("html", whole_head, body, lang="en"))
+    return join(Safe("<!doctype html>"), tag("html", whole_head, body, lang="en"))
 
 
-def _text(content: Content) -> str:
+def _escape_content(content: Content) -> str:
     match content:
         case None:
             return ""
@@ -63,7 +63,7 @@ def _text(content: Content) -> str:
         case int():
             return str(content)
         case _:
-            return "".join(map(_text, content))
+            return "".join(map(_escape_content, content))
 
 
 def _attribute(name: str, value: Attribute) -> str:

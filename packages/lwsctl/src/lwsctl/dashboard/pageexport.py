@@ -16,12 +16,14 @@ from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.dashboard.subscriptions import page_of
 
 
-def exported(snapshot: Snapshot, address: Address, facts: PageFacts) -> str:
+def render_document(snapshot: Snapshot, address: Address, facts: PageFacts) -> str:
     """Return the document. For a set, it contains the plain table of ranks below the grid."""
     page = page_of(address)
     where = f" of {address.key}" if address.key.name else ""
     note = f"The state{where} at {snapshot.now:%Y-%m-%d %H:%M:%S} UTC, saved by `lws dashboard`."
-    rendering = errorboundary.attempt(partial(page.render, snapshot, address, facts), partial(_failed, snapshot))
+    rendering = errorboundary.attempt(
+        partial(page.render, snapshot, address, facts), partial(_error_rendering, snapshot)
+    )
     ranks = errorboundary.attempt(partial(_ranks, snapshot, address), lambda _: None)
     return htmldocument.standalone(page, address, rendering, staticfiles.files()["style.css"], note, ranks)
 
@@ -33,7 +35,7 @@ def text(snapshot: Snapshot, address: Address, facts: PageFacts) -> str:
     return "".join(f"{untrustedtext.visible_lines(line)}\n" for line in lines)
 
 
-def _failed(snapshot: Snapshot, error: str) -> Rendering:
+def _error_rendering(snapshot: Snapshot, error: str) -> Rendering:
     return {"trouble": cells.trouble(replace(snapshot, trouble=f"this page {error}"))}
 
 

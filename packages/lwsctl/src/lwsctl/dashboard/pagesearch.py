@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from msgspec import Struct
 
 from lwsctl.dashboard.address import Address, PageKind
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.catalogue import BY_CODE
 from lwsctl.model.disaggregatedset import SetView, Shown
@@ -76,13 +76,13 @@ def fragment(snapshot: Snapshot, text: str) -> Safe:
     if not kinds:
         words = f"No results for {text[:LONGEST]!r}. " if text.strip() else ""
         return tag("li", words, HINT, class_="hint")
-    return joined(*(_items(hits) for hits in kinds))
+    return join(*(_items(hits) for hits in kinds))
 
 
 def _items(hits: Hits) -> Safe:
     items = [tag("li", tag("a", hit.title, href=hit.href), " ", tag("small", hit.detail)) for hit in hits.best]
     more = tag("li", f"and {hits.more} more; enter a longer search term", class_="hint") if hits.more else None
-    return joined(tag("li", hits.kind, class_="kind"), items, more)
+    return join(tag("li", hits.kind, class_="kind"), items, more)
 
 
 def _best(kind: str, hits: Iterator[Hit], words: Sequence[str]) -> Hits | None:

@@ -20,7 +20,7 @@ from lwsctl.dashboard.actions import Verb
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.livemodel import LiveModel
 from lwsctl.dashboard.logstream import LONGEST_LINE
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages import cells
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.model.groups import Group, Rank
@@ -34,7 +34,7 @@ from lwsctl.observation.podlogs import PodLogOptions, read
 from lwsctl.views import changes, devices, rankusage
 from lwsctl.views.events.eventhistory import History
 from lwsctl.views.selection import Selection
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 LINES: Final = 20
 """The number of last log lines that are shown below the first error."""
@@ -52,18 +52,18 @@ async def pane(model: LiveModel, view: View, selection: Selection) -> Safe | Non
         return None
     lists = Lists(model.client)
     async with asyncio.TaskGroup() as tasks:
-        explanation = tasks.create_task(_explained(model, lists, view, selection))
+        explanation = tasks.create_task(_explanation(model, lists, view, selection))
         events = tasks.create_task(_events(lists, model, view, selection))
         lines = tasks.create_task(_last_lines(model, rank))
         first = tasks.create_task(_first_error(model, view, ranks))
         use = tasks.create_task(_use(model, view, rank))
-    return joined(
+    return join(
         tag("h2", f"{view.name} {rank.place} ", tag("small", rank.pod)),
         tag("p", changes.describe(rank), f" · {rank.node}" if rank.node else ""),
         use.result(),
         first.result(),
         tag("h3", "Last lines · ", _all_lines(view, rank)),
-        tag("pre", _marked(lines.result()) or "No lines", tabindex=0),
+        tag("pre", _highlight_error(lines.result()) or "No lines", tabindex=0),
         explanation.result(),
         [_action(view, group, verb) for group in groups for verb in availableactions.of_group(view, group)],
         events.result(),
@@ -85,7 +85,7 @@ async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> S
     if first is None:
         return None
     href = f"{Address(kind=PageKind.SET, key=view.key).path()}?rank={quote(first.rank)}"
-    searched = f"the first error of {counted(first.read, 'rank')}"
+    searched = f"the first error of {format_count(first.read, 'rank')}"
     time = tag("time", first.time[11:19], datetime=first.time)
     return tag(
         "p", tag("mark", first.text), " ", tag("a", first.rank, href=href), " ", time, f", {searched}", class_="first"
@@ -108,7 +108,7 @@ async def _use(model: LiveModel, view: View, rank: Rank) -> Safe | None:
     return tag("dl", entries, class_="where") if entries else None
 
 
-async def _explained(model: LiveModel, lists: Lists, view: View, selection: Selection) -> Safe:
+async def _explanation(model: LiveModel, lists: Lists, view: View, selection: Selection) -> Safe:
     try:
         async with timeouts.within(PATIENCE):
             observed = await observe_view(lists, view, selection, model.clock)
@@ -131,11 +131,11 @@ async def _events(lists: Lists, model: LiveModel, view: View, selection: Selecti
     except (KubeError, TimeoutError):
         return tag("p", "Events could not be read")
     history = History(view.object, view.pods, model.snapshot.names(view.namespace))
-    return _listed(history.read(events, selection)[-EVENTS:])
+    return _event_list(history.read(events, selection)[-EVENTS:])
 
 
-def _listed(happenings: Sequence[EventValue]) -> Safe:
-    title = tag("summary", counted(len(happenings), "event"))
+def _event_list(happenings: Sequence[EventValue]) -> Safe:
+    title = tag("summary", format_count(len(happenings), "event"))
     items = [
         tag(
             "li",
@@ -155,13 +155,13 @@ def _all_lines(view: View, rank: Rank) -> Safe:
     return tag("a", "all", href=href, aria_label=f"All lines of {rank.place}")
 
 
-def _marked(text: str) -> Safe | None:
+def _highlight_error(text: str) -> Safe | None:
     """Return lines in which the line that explains the exit is marked. Commands also quote this line."""
     lines = text.split("\n") if text else []
-    error_line = errorlines.telling(lines)
-    telling = [at for at, line in enumerate(lines) if error_line.certain and line.strip() == error_line.line][-1:]
+    error_line = errorlines.first_error(lines)
+    telling = [at for at, line in enumerate(lines) if error_line.is_certain and line.strip() == error_line.line][-1:]
     marked_lines = [tag("mark", line) if at in telling else line for at, line in enumerate(lines)]
-    return joined(*(part for line in marked_lines for part in (line, "\n"))) if lines else None
+    return join(*(part for line in marked_lines for part in (line, "\n"))) if lines else None
 
 
 async def _last_lines(model: LiveModel, rank: Rank) -> str:

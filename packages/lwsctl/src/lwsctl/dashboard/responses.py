@@ -13,7 +13,7 @@ async def protect(_: web.Request, response: web.StreamResponse) -> None:
         response.headers.setdefault(name, value)
 
 
-def asked(request: web.Request) -> RequestHead:
+def request_head(request: web.Request) -> RequestHead:
     """Return the parts of a request that are checked."""
     headers = request.headers
     return RequestHead(
@@ -32,12 +32,12 @@ def html(text: str) -> web.Response:
     return web.Response(body=text.encode(errors="replace"), content_type="text/html", charset="utf-8")
 
 
-def refused(refusal: Rejection) -> web.Response:
+def rejection_response(refusal: Rejection) -> web.Response:
     """Return a rejection that contains the reason."""
     return web.Response(status=refusal.status, text=f"{refusal.text}\n")
 
 
-def missing() -> web.Response:
+def not_found() -> web.Response:
     """Return the response for an unknown address."""
     return web.Response(status=404, text="page not found\n")
 
@@ -63,7 +63,7 @@ def static(version: str, name: str) -> web.Response:
     """Return a compressed dashboard file. Browsers may cache it, because its path depends on its content."""
     text = staticfiles.files().get(name)
     if text is None or f"static/{version}" != staticfiles.folder():
-        return missing()
+        return not_found()
     response = web.Response(text=text, content_type=staticfiles.kind_of(name))
     response.headers["Cache-Control"] = "private, max-age=31536000, immutable"
     response.enable_compression()

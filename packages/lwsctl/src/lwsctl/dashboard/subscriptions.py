@@ -53,7 +53,9 @@ PAGES: Final[Mapping[PageKind, Page]] = {
 def page_of(address: Address) -> Page:
     """Return the page at an address. For DisaggregatedSets, the rollout page is different."""
     return (
-        disaggregatedsetrollout.PAGE if address.of_whole and address.kind is PageKind.ROLLOUT else PAGES[address.kind]
+        disaggregatedsetrollout.PAGE
+        if address.is_disaggregatedset and address.kind is PageKind.ROLLOUT
+        else PAGES[address.kind]
     )
 
 
@@ -88,12 +90,12 @@ class Subscriptions:
         return (await self._current(address, waits=not page_of(address).shows_first(address))).channel
 
     @asynccontextmanager
-    async def looking(self, address: Address) -> AsyncIterator[PageChannel]:
+    async def subscribe(self, address: Address) -> AsyncIterator[PageChannel]:
         """Update a page while the context is active, and yield its channel."""
         opened = await self._current(address, waits=not page_of(address).shows_first(address))
         opened.streams += 1
         try:
-            async with self._model.looking():
+            async with self._model.update_diagnoses():
                 if self._is_due(address, opened):
                     self._model.announce()  # the lists are reread even without a change
                 yield opened.channel
@@ -119,7 +121,7 @@ class Subscriptions:
                     if opened.streams and (not is_due or page_of(address).shows_first(address)):
                         self._show(address, opened)
                 if self._model.snapshot is snapshot:  # otherwise, another one was opened in the meantime
-                    await self._model.changed()
+                    await self._model.wait_for_change()
 
     async def _current(self, address: Address, *, waits: bool = True) -> OpenPage:
         opened = self._opened.pop(address, None)
@@ -171,7 +173,7 @@ class Subscriptions:
             # The list is not permitted or too long. The page shows all other data.
             with suppress(KubeError, TimeoutError, TooManyError):
                 async with timeouts.within(PATIENCE):
-                    read = await Lists(self._model.client).bounded(query)
+                    read = await Lists(self._model.client).list_bounded(query)
                     objects.setdefault(query.resource, []).extend(read)
         return objects
 
@@ -180,7 +182,7 @@ class Subscriptions:
         if self._model.read_episodes is None:
             return None
         keys = [address.key]
-        if address.of_whole:
+        if address.is_disaggregatedset:
             keys = [view.key for view, _ in self._model.snapshot.members(address.key, of_whole=True)]
         try:
             async with timeouts.within(PATIENCE):

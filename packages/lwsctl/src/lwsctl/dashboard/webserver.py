@@ -132,26 +132,26 @@ class Dashboard(msgspec.Struct):
     def application(self) -> web.Application:
         """Build the web application."""
         most = MOST_BODY if self.door is None else MOST_BODY + LONGEST_TOKEN
-        application = web.Application(middlewares=[self._guarded], client_max_size=most)
-        application.router.add_route("*", "/{rest:.*}", self._answer)
+        application = web.Application(middlewares=[self._guard], client_max_size=most)
+        application.router.add_route("*", "/{rest:.*}", self._respond)
         application.on_response_prepare.append(responses.protect)
         return application
 
     @web.middleware
-    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Reject a request that fails the checks or has no login before any data is read."""
         if self.door is not None:
             return await self.door.guard(request, handler)
-        refusal = self.gate.refusal(responses.asked(request))
-        return responses.refused(refusal) if refusal is not None else await handler(request)
+        refusal = self.gate.refusal(responses.request_head(request))
+        return responses.rejection_response(refusal) if refusal is not None else await handler(request)
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
+    async def _respond(self, request: web.Request) -> web.StreamResponse:
         base = self.gate.base
         if not request.path.startswith(base):
-            return responses.missing()
+            return responses.not_found()
         first, *rest = request.path.removeprefix(base).split("/")
         if request.method == "POST":
-            return await self._act(request) if (first, rest) == ("act", []) else responses.missing()
+            return await self._act(request) if (first, rest) == ("act", []) else responses.not_found()
         return await self._read(request, first, rest)
 
     async def _read(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse:
@@ -165,7 +165,9 @@ class Dashboard(msgspec.Struct):
             case "stream", [ident, key]:
                 return self._change(request, ident, key)
             case _:
-                return self._known(request, first, rest) or await self._page(request, "/".join([first, *rest]))
+                return self._respond_without_cluster(request, first, rest) or await self._page(
+                    request, "/".join([first, *rest])
+                )
 
     def _rights(self, request: web.Request) -> UserPermissions:
         """Return the permissions of the user of a request."""
@@ -174,7 +176,7 @@ class Dashboard(msgspec.Struct):
         visitor = request[VISITOR]
         return UserPermissions(visitor.user, visitor.action, self.door.visitors.host.runner(visitor.token))
 
-    def _known(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse | None:
+    def _respond_without_cluster(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse | None:
         """Return responses that do not require the API server, or None if the address is different."""
         match first, rest:
             case "open", [] if self.door is None:
@@ -189,7 +191,7 @@ class Dashboard(msgspec.Struct):
     def _open(self, request: web.Request) -> web.StreamResponse:
         """Exchange the link token for the session cookie. The response redirects the browser."""
         if not self.secrets.exchange(request.query.get("token", "")):
-            return responses.refused(Rejection.USED)
+            return responses.rejection_response(Rejection.USED)
         base = self.gate.base
         onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")
         icon = tag(
@@ -213,14 +215,16 @@ class Dashboard(msgspec.Struct):
                 )
             case PageForm.FILE:
                 saved = responses.html(
-                    pageexport.exported(self.model.snapshot, page_address, await self.subscriptions.facts(page_address))
+                    pageexport.render_document(
+                        self.model.snapshot, page_address, await self.subscriptions.facts(page_address)
+                    )
                 )
                 saved.headers["Content-Disposition"] = "attachment"
                 return saved
             case PageForm.PAGE | PageForm.TABLE:
-                return await self._shown(request, page_address)
+                return await self._respond_with_page(request, page_address)
 
-    async def _shown(self, request: web.Request, page_address: address.Address) -> web.StreamResponse:
+    async def _respond_with_page(self, request: web.Request, page_address: address.Address) -> web.StreamResponse:
         channel = await self.subscriptions.channel(page_address)
         rights = self._rights(request)
         serving = Serving(
@@ -242,7 +246,7 @@ class Dashboard(msgspec.Struct):
         """Return whether the object of a page exists. Recorded failures may exist after their set is deleted."""
         match page_address.kind:
             case PageKind.SET | PageKind.WHOLE | PageKind.ROLLOUT | PageKind.LOGS:
-                find = self.model.snapshot.find_whole if page_address.of_whole else self.model.snapshot.find
+                find = self.model.snapshot.find_whole if page_address.is_disaggregatedset else self.model.snapshot.find
                 return find(page_address.key) is not None
             case PageKind.CAUSE:
                 return page_address.episode in BY_CODE
@@ -255,9 +259,9 @@ class Dashboard(msgspec.Struct):
         if "of" in request.query:
             key = request.query.get("key", "")
             if (topic := self._topic(key, request.query)) is None:
-                return responses.missing()
+                return responses.not_found()
             first = (key, topic)
-        if most := self.streams.exceeded(user, is_shared=self.door is not None):
+        if most := self.streams.exceeded_limit(user, is_shared=self.door is not None):
             return responses.busy(most)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
 
@@ -281,7 +285,7 @@ class Dashboard(msgspec.Struct):
             stream.remove(key)
             return web.Response(status=204)
         if (topic := self._topic(key, request.query)) is None:
-            return responses.missing()
+            return responses.not_found()
         if self.streams.is_full(user):
             return responses.busy(MOST_TOPICS)
         stream.add(key, topic)
@@ -303,7 +307,7 @@ class Dashboard(msgspec.Struct):
                     return None
                 log_request = LogRequest(
                     key=ObjectKey(namespace, name),
-                    of_whole=kind == "disaggregated",
+                    is_disaggregatedset=kind == "disaggregated",
                     ranks=ranks if ranks.choices else logstream.LEADERS,
                     tail=min(tail or logstream.TAIL, logstream.MOST_TAIL),
                 )
@@ -315,7 +319,7 @@ class Dashboard(msgspec.Struct):
                 return None
 
     async def _follow(self, page_address: address.Address, last: str, write: Write) -> None:
-        async with self.subscriptions.looking(page_address) as channel:
+        async with self.subscriptions.subscribe(page_address) as channel:
             await changes(channel, last, write)
 
     def _user(self, request: web.Request) -> str:
@@ -325,27 +329,27 @@ class Dashboard(msgspec.Struct):
         owners = self.model.snapshot.members(key, of_whole=kind == "disaggregated")
         ranks = logstream.parse(request.query.getall("rank", []))
         if not owners or ranks is None:
-            return responses.missing()
-        first = await firsterror.find(self.model.client, firsterror.searched(owners, ranks))
+            return responses.not_found()
+        first = await firsterror.find(self.model.client, firsterror.ranks_to_search(owners, ranks))
         return web.json_response(None if first is None else msgspec.to_builtins(first))
 
     async def _pane(self, key: ObjectKey, group: str, rank: str) -> web.StreamResponse:
         view, number = self.model.snapshot.find(key), decimals.natural(rank)
         if view is None or number is None:
-            return responses.missing()
+            return responses.not_found()
         panel = await rankdetails.pane(self.model, view, Selection(view.name, name_of(group), number))
-        return responses.missing() if panel is None else responses.html(panel)
+        return responses.not_found() if panel is None else responses.html(panel)
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
         """Run the command of an action. Unless the user has confirmed it, run it as a dry run."""
         rights = self._rights(request)
         if rights.runner is None:  # the checks have rejected it, unless the dashboard is shared
-            return responses.refused(Rejection.READ_ONLY)
+            return responses.rejection_response(Rejection.READ_ONLY)
         try:
             action = msgspec.json.decode(await request.read(), type=dict[str, object])
             words = actions.words(action)
         except web.HTTPRequestEntityTooLarge:
-            return responses.refused(Rejection.ADDRESS)
+            return responses.rejection_response(Rejection.ADDRESS)
         except (msgspec.DecodeError, ActionError, RecursionError) as error:  # JSON that is nested too deeply
             return web.json_response({"error": str(error)}, status=422)
         is_trial = action.get("confirmed") is not True
@@ -367,21 +371,21 @@ class Dashboard(msgspec.Struct):
 
 
 @asynccontextmanager
-async def opened(
+async def serve_local(
     model: LiveModel, runner: Runner | None, port: int, *beside: ChangeSource, about: ClusterIdentity = NOBODY
 ) -> AsyncIterator[Dashboard]:
     """Serve a dashboard while the context is active. `beside` can stop it with an error."""
-    async with _served(Dashboard(model, Subscriptions(model), runner, about=about), port, *beside) as dashboard:
+    async with _serve(Dashboard(model, Subscriptions(model), runner, about=about), port, *beside) as dashboard:
         yield dashboard
 
 
 @asynccontextmanager
-async def shared(
+async def serve_shared(
     model: LiveModel, host: Host, where: BindAddress, about: ClusterIdentity = NOBODY
 ) -> AsyncIterator[Dashboard]:
     """Serve a dashboard on this address for all users with an accepted token."""
     door = LoginPage(LoginSessions(host, model.clock, lambda: secrets.token_urlsafe(32)), about.title)
-    async with _served(
+    async with _serve(
         Dashboard(model, Subscriptions(model), about=about, door=door, host=where.host, secrets=new_secrets(place="")),
         where.port,
     ) as dashboard:
@@ -389,7 +393,7 @@ async def shared(
 
 
 @asynccontextmanager
-async def _served(dashboard: Dashboard, port: int, *beside: ChangeSource) -> AsyncIterator[Dashboard]:
+async def _serve(dashboard: Dashboard, port: int, *beside: ChangeSource) -> AsyncIterator[Dashboard]:
     async with live(dashboard.model, *beside), asyncio.TaskGroup() as tasks:
         await dashboard.listen(port)
         showing = tasks.create_task(dashboard.subscriptions.run())

@@ -90,7 +90,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     starts.budget_is_spent,
     hangs.is_late,
     # The node is lost, or pods do not terminate.
-    lostnodes.node_is_gone,
+    lostnodes.find_missing_node,
     lostnodes.node_is_not_ready,
     lostnodes.held_by_finalizer,
     lostnodes.does_not_end,
@@ -116,8 +116,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     scheduling.PORTS,
     closednodes.no_labels,
     closednodes.closed_by_component,
-    closednodes.tainted,
-    closednodes.cordoned,
+    closednodes.find_tainted_nodes,
+    closednodes.find_cordoned_nodes,
     scheduling.UNSCHEDULABLE,
     # Pods cannot be started.
     kubeletrefusals.is_refused,

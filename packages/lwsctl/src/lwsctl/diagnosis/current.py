@@ -24,7 +24,7 @@ from lwsctl.views.selection import Selection
 
 def of_view(view: View, last: Diagnosis | None, now: datetime, commands: Commands) -> Diagnosis:
     """Return the diagnosis of a LeaderWorkerSet. If there was no previous diagnosis, the state is progressing."""
-    return errorboundary.attempt(partial(_of_view, view, last, now, commands), partial(_unjudged, view))
+    return errorboundary.attempt(partial(_of_view, view, last, now, commands), partial(_failed_diagnosis, view))
 
 
 def _of_view(view: View, last: Diagnosis | None, now: datetime, commands: Commands) -> Diagnosis:
@@ -42,7 +42,7 @@ def _of_view(view: View, last: Diagnosis | None, now: datetime, commands: Comman
 
 def of_whole(whole: SetView, last: Diagnosis | None) -> Diagnosis:
     """Return the diagnosis of a DisaggregatedSet, which is derived from the diagnoses of its parts."""
-    return errorboundary.attempt(partial(_of_whole, whole, last), partial(_unjudged, whole))
+    return errorboundary.attempt(partial(_of_whole, whole, last), partial(_failed_diagnosis, whole))
 
 
 def _of_whole(whole: SetView, last: Diagnosis | None) -> Diagnosis:
@@ -54,7 +54,7 @@ def _of_whole(whole: SetView, last: Diagnosis | None) -> Diagnosis:
     return own if is_fine else diagnosis
 
 
-def _unjudged(item: Shown, error: str) -> Diagnosis:
+def _failed_diagnosis(item: Shown, error: str) -> Diagnosis:
     return Diagnosis(
         target=item.name, namespace=item.namespace, verdict=Verdict.UNKNOWN, sentence=error, code=NO_CAUSE.code
     )

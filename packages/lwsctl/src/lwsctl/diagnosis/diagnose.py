@@ -15,7 +15,7 @@ from lwsctl.diagnosis import evictions, facts, memorylimits, ranks, storedvalues
 from lwsctl.diagnosis.catalogue import CATALOGUE, NO_CAUSE, NOT_READ, OF_SETS
 from lwsctl.diagnosis.causes import contention, starts
 from lwsctl.diagnosis.causes.rollouts import configuration
-from lwsctl.diagnosis.causes.unreconciled import own
+from lwsctl.diagnosis.causes.unreconciled import set_subject
 from lwsctl.diagnosis.facts import is_as_desired
 from lwsctl.diagnosis.finding import Cause, Finding
 from lwsctl.diagnosis.observed import KUBECTL, Observed
@@ -25,7 +25,7 @@ from lwsctl.model.health import AS_DESIRED, CALM, NEEDS_USER, URGENCY, Verdict, 
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import outcome
 from lwsctl.views.selection import Selection, narrow
-from lwsctl.views.wording import counted, duration, updated_groups
+from lwsctl.views.wording import duration, format_count, updated_groups
 
 SHORT: Final = timedelta(minutes=1)
 """The maximum duration of starts that are not reported."""
@@ -36,10 +36,12 @@ def diagnose(observed: Observed, selection: Selection) -> Diagnosis:
 
     If an object cannot be diagnosed, the diagnosis contains the error.
     """
-    return errorboundary.attempt(partial(_with_stored, observed, selection), partial(_unjudged, observed, selection))
+    return errorboundary.attempt(
+        partial(_with_stored, observed, selection), partial(_failed_diagnosis, observed, selection)
+    )
 
 
-def _unjudged(observed: Observed, selection: Selection, error: str) -> Diagnosis:
+def _failed_diagnosis(observed: Observed, selection: Selection, error: str) -> Diagnosis:
     return Diagnosis(
         target=str(selection),
         verdict=Verdict.UNKNOWN,
@@ -72,14 +74,14 @@ def _diagnose(observed: Observed, selection: Selection) -> Diagnosis:
     if observed.of_set is not None:
         return _of_set(observed, observed.of_set)
     view, now = observed.view, observed.now
-    if is_as_desired(view, selection, now) or facts.is_complete(view, selection, ends=observed.ends):
+    if is_as_desired(view, selection, now) or facts.is_complete(view, selection, ends=observed.runs_to_completion):
         return _as_desired(observed, selection)
     cut = replace(observed, view=narrow(view, Selection(selection.name, selection.group)))
     if selection.rank is not None:
         own_match = _first(replace(cut, rank=selection.rank))
         if own_match is not None and own_match[0].verdict in NEEDS_USER:
             return _by_cause(observed, selection, *own_match)
-    match = _first(cut) or _loading(cut)
+    match = _first(cut) or _loading_finding(cut)
     if match is None and facts.verdict_of(view, selection, now) in AS_DESIRED:
         return _as_desired(observed, selection)
     return _by_cause(observed, selection, *match) if match else _unknown(cut, selection)
@@ -121,7 +123,7 @@ def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cau
     return None
 
 
-def _loading(observed: Observed) -> tuple[Cause, Finding] | None:
+def _loading_finding(observed: Observed) -> tuple[Cause, Finding] | None:
     """Return the fallback finding, which is that running ranks that were never ready may still be starting."""
     finding = starts.loads(observed)
     return (starts.is_starting, finding) if finding is not None else None
@@ -129,7 +131,7 @@ def _loading(observed: Observed) -> tuple[Cause, Finding] | None:
 
 def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: Finding) -> Diagnosis:
     view = observed.view
-    known = facts.of_view(view, selection, ends=observed.ends, cause=finding.verdict or cause.verdict)
+    known = facts.of_view(view, selection, ends=observed.runs_to_completion, cause=finding.verdict or cause.verdict)
     verdict = judge(known, observed.now)
     context: tuple[str, ...] = ()
     has_kubectl = bool(observed.commands.kubectl)
@@ -177,16 +179,16 @@ def _history(observed: Observed, selection: Selection, verdict: Verdict) -> tupl
 def _as_desired(observed: Observed, selection: Selection) -> Diagnosis:
     """Return the diagnosis for a selection that is complete, or that is ready as specified."""
     view = observed.view
-    is_complete = facts.is_complete(view, selection, ends=observed.ends)
+    is_complete = facts.is_complete(view, selection, ends=observed.runs_to_completion)
     end = meta.find_condition(view.object, COMPLETE.type) or {} if view.is_complete else {}
     since = timestamps.read(str(end.get("lastTransitionTime") or ""))
     if selection.group is not None:
         text = f"{selection} is {'complete' if is_complete else 'ready'}"
     elif view.is_complete:
-        text = f"{view.completed} of {counted(view.desired, 'group')} complete{_took(view, since)}"
+        text = f"{view.completed} of {format_count(view.desired, 'group')} complete{_took(view, since)}"
     else:
         text = outcome.count_of_ended(view) if is_complete else _ready_groups(view)
-    blocked = evictions.blocked(view, selection.group, observed.get(POD_DISRUPTION_BUDGETS))
+    blocked = evictions.blocking_reason(view, selection.group, observed.get(POD_DISRUPTION_BUDGETS))
     return Diagnosis(
         target=str(selection),
         verdict=Verdict.COMPLETE if is_complete else Verdict.HEALTHY,
@@ -204,7 +206,7 @@ def _took(view: View, end: datetime | None) -> str:
 
 def _ready_groups(view: View) -> str:
     surplus = sum(group.index >= view.desired for group in view.groups)
-    text = f"{min(view.ready, view.desired)} of {counted(view.desired, 'group')} ready, all at the latest revision"
+    text = f"{min(view.ready, view.desired)} of {format_count(view.desired, 'group')} ready, all at the latest revision"
     text += f"; {surplus} more {'is' if surplus == 1 else 'are'} being removed" if surplus else ""
     partition = int(configuration(view).get("partition") or 0)
     return text + (f" (partition {partition})" if partition else "")
@@ -213,7 +215,7 @@ def _ready_groups(view: View) -> str:
 def _unknown(observed: Observed, selection: Selection) -> Diagnosis:
     """Return a diagnosis with only the observed state. It is used if no cause matches or evidence was not read."""
     unread = _unread(observed)
-    known = facts.of_view(observed.view, selection, ends=observed.ends)
+    known = facts.of_view(observed.view, selection, ends=observed.runs_to_completion)
     verdict = judge(replace(known, is_read=not unread), observed.now)
     cause = NOT_READ if verdict is Verdict.UNREAD else NO_CAUSE
     text = f"the evidence could not be read: {', '.join(unread)}" if cause is NOT_READ else "no known cause explains it"
@@ -224,7 +226,7 @@ def _unknown(observed: Observed, selection: Selection) -> Diagnosis:
         sentence=text,
         code=cause.code,
         title=cause.title,
-        subject=own(observed),
+        subject=set_subject(observed),
         evidence=ranks.states((rank for _, rank in observed.unready), 5),
         steps=(observed.lws(f"describe {selection}"),),
         unread=unread,

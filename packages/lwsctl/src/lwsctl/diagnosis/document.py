@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 from lwsctl.diagnosis.diagnose import worst
 from lwsctl.model.diagnosis import Diagnosis, Subject
 from lwsctl.model.health import AS_DESIRED, URGENCY, WORDS
-from lwsctl.views.wording import counted, listed
+from lwsctl.views.wording import format_count, join_names
 
 VERSION: Final = "lws/v1"
 """The `apiVersion` of the document. It changes only if the meaning of a field changes."""
@@ -74,7 +74,7 @@ NAMES: Final = 10
 """The maximum number of names of healthy objects."""
 
 
-def ordered(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
+def sort_by_urgency(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
     """Sort diagnoses by urgency. Diagnoses of the same DisaggregatedSet remain together."""
     by_set = [list(group) for _, group in groupby(sorted(diagnoses, key=_set), _set)]
     inner = [sorted(group, key=lambda diagnosis: URGENCY.index(diagnosis.verdict)) for group in by_set]
@@ -93,8 +93,8 @@ def overview(diagnoses: Sequence[Diagnosis], *, with_namespace: bool = False) ->
         other_lines = [f"  {_prefix(other, with_namespace=with_namespace)}{headline(other)}" for other in others]
         paragraphs.append(["Others:", *other_lines])
     if fine:
-        titles = listed([_title(group[0], with_namespace=with_namespace) for group in fine], NAMES)
-        paragraphs.append([f"{len(fine)} of {counted(len(sets), 'set')} healthy: {titles}"])
+        titles = join_names([_title(group[0], with_namespace=with_namespace) for group in fine], NAMES)
+        paragraphs.append([f"{len(fine)} of {format_count(len(sets), 'set')} healthy: {titles}"])
     return [line for paragraph in paragraphs for line in ("", *paragraph)][1:]
 
 

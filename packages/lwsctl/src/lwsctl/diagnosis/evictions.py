@@ -13,7 +13,7 @@ from leaderworkerset.api.groupname import GroupName, name_of
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.decisions.nodemaintenance import OPEN_BUDGET, DisruptionSettings, disruption_limit
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.wording import counted, listed
+from lwsctl.views.wording import format_count, join_names
 
 NAMED = 5
 """The maximum number of groups that are listed."""
@@ -25,7 +25,7 @@ def are_asked_for(view: View) -> bool:
     return not has_own and any(group.is_ready for group in view.groups) and bool(_away(view))
 
 
-def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] = ()) -> str:
+def blocking_reason(view: View, group: GroupName | None, budgets: Iterable[JSONObject] = ()) -> str:
     """Return the reason why a group cannot be evicted, or an empty string.
 
     If `group` is None, all ready groups are checked.
@@ -46,9 +46,7 @@ def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] =
         return f"it cannot be evicted, because {labels.DISRUPTION_BUDGET} is {annotations[labels.DISRUPTION_BUDGET]}"
     if limit is None or len(unready) < limit:
         return ""
-    return (
-        f"its eviction is delayed, because {_phrase(unready)} and at most {counted(limit, 'group')} may be unavailable"
-    )
+    return f"its eviction is delayed, because {_phrase(unready)} and at most {format_count(limit, 'group')} may be unavailable"
 
 
 def _away(view: View) -> list[str]:
@@ -56,4 +54,4 @@ def _away(view: View) -> list[str]:
 
 
 def _phrase(names: list[str]) -> str:
-    return f"{listed(names, NAMED)} {'is' if len(names) == 1 else 'are'} not ready"
+    return f"{join_names(names, NAMED)} {'is' if len(names) == 1 else 'are'} not ready"

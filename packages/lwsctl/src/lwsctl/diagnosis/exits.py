@@ -67,10 +67,10 @@ def signal(end: JSONObject) -> str:
     return SIGNALS.get(end.get("exitCode") or 0, "") if end.get("reason") != NO_MEMORY else ""
 
 
-def described(end: JSONObject) -> str:
+def describe_exit(end: JSONObject) -> str:
     """Return the exit code of a run with its reason and signal.
 
-    >>> described({"exitCode": 139, "reason": "Error"}), described({"exitCode": 1})
+    >>> describe_exit({"exitCode": 139, "reason": "Error"}), describe_exit({"exitCode": 1})
     ('exit code 139 (Error, killed by SIGSEGV)', 'exit code 1')
     """
     name = signal(end)
@@ -78,7 +78,7 @@ def described(end: JSONObject) -> str:
     return f"exit code {end.get('exitCode')}{f' ({words})' if words else ''}"
 
 
-def declared(observed: Observed, rank: Rank) -> list[JSONObject]:
+def declared_containers(observed: Observed, rank: Rank) -> list[JSONObject]:
     """Return the containers of a rank, init containers first. If the rank has no pod, use its template."""
     spec = meta.spec(rank.object or {})
     if not spec.get("containers"):
@@ -88,7 +88,7 @@ def declared(observed: Observed, rank: Rank) -> list[JSONObject]:
 
 def container_of(observed: Observed, rank: Rank, name: str) -> JSONObject:
     """Return the container with this name, or an empty object if it is not declared."""
-    return next((container for container in declared(observed, rank) if container.get("name") == name), {})
+    return next((container for container in declared_containers(observed, rank) if container.get("name") == name), {})
 
 
 def advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[str]:
@@ -103,7 +103,7 @@ def advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[
     if code in LACKING and is_unmapped and image != ON_PURPOSE:
         yield (f"if a file is missing, map the image with --image {image}=DIR, or rehearse it with --stub={image}")
     elif reason is not None and _is_rendezvous(container, death.end):
-        yield f"exit code {code} of the rendezvous means that {reason.words}. {reason.advice}"
+        yield f"exit code {code} of the rendezvous means that {reason.description}. {reason.advice}"
     elif code == NOT_FOUND and not is_unmapped:
         yield f"exit code 127 means that an executable was not found in image {image}, or is not on PATH"
     elif code == NOT_EXECUTABLE:
@@ -118,7 +118,7 @@ def log_steps(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterat
     In a local cluster, the log of a deleted pod is available from the next pod with the same name. In other clusters,
     the command follows the log of the next pod.
     """
-    container = f" -c {death.container}" if len(declared(observed, rank)) > 1 else ""
+    container = f" -c {death.container}" if len(declared_containers(observed, rank)) > 1 else ""
     keeps = not observed.commands.kubectl
     is_earlier = death.is_over or (death.is_recorded and keeps)
     which = " --previous" if is_earlier else " --follow" if death.is_recorded else ""

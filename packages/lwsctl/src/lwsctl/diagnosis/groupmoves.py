@@ -25,13 +25,13 @@ def is_moving(view: View) -> bool:
     return meta.is_condition_true(view.object, MOVE_IN_PROGRESS.type)
 
 
-def closed(nodes: Mapping[str, JSONObject]) -> Closed:
+def closed_nodes(nodes: Mapping[str, JSONObject]) -> Closed:
     """Return cordons and all repelling taints, because the taint key of the manager is unknown."""
-    taints_by_node = {name: tuple(_closing(meta.spec(node))) for name, node in nodes.items()}
+    taints_by_node = {name: tuple(_closing_taints(meta.spec(node))) for name, node in nodes.items()}
     return {name: taints for name, taints in taints_by_node.items() if taints}
 
 
-def _closing(spec: JSONObject) -> Iterator[JSONObject]:
+def _closing_taints(spec: JSONObject) -> Iterator[JSONObject]:
     if spec.get("unschedulable"):
         yield placement.CORDONED
     for taint in spec.get("taints") or []:

@@ -31,10 +31,10 @@ INDENT: Final = "  "
 
 def quotes(lines: Sequence[str]) -> list[str]:
     """Return the first error and the last lines of a container as masked evidence."""
-    return _quoted(Mask().lines(lines)) if lines else []
+    return _quote_lines(Mask().lines(lines)) if lines else []
 
 
-def _quoted(masked_lines: Sequence[str]) -> list[str]:
+def _quote_lines(masked_lines: Sequence[str]) -> list[str]:
     return [f"{INDENT}{ranks.quote(line)}" for line in errorlines.excerpt(masked_lines, QUOTED)]
 
 
@@ -42,7 +42,7 @@ def wants_log(end: JSONObject) -> bool:
     """Return whether the log of a run may contain an error that its termination message does not contain."""
     lines, message = podstate.last_lines(end), str(end.get("message") or "")
     is_cut = len(lines) >= CUT_LINES or len(message) >= CUT_LENGTH
-    return is_cut or not errorlines.telling(lines).certain
+    return is_cut or not errorlines.first_error(lines).is_certain
 
 
 def recorded_run(death: ContainerFailure) -> RecordedRun | None:
@@ -58,8 +58,8 @@ def with_lines(diagnosis: Diagnosis, pod: str, container: str, lines: Sequence[s
         return diagnosis
     facts = [line for line in diagnosis.evidence if not line.startswith(INDENT)]
     title = f"the last lines of {pod}, container {container}:"
-    error = ranks.quote(podstate.quoted(lines)) if diagnosis.statement else ""
+    error = ranks.quote(podstate.quote_errors(lines)) if diagnosis.statement else ""
     sentence = f"{diagnosis.statement}{error}" if diagnosis.statement else diagnosis.sentence
     steps = tuple(step for step in diagnosis.steps if not step.startswith(NO_LINES))
-    evidence = (*facts, title, *_quoted(lines))
+    evidence = (*facts, title, *_quote_lines(lines))
     return replace(diagnosis, sentence=sentence, evidence=evidence, steps=steps, recorded=None)

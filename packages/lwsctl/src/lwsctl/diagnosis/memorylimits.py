@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kuberuntime.objects import meta
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from lwsctl.diagnosis.observed import Observed
 
 CONDITION: Final = "MemoryLimitExceeded"
@@ -16,4 +16,4 @@ def warnings(observed: Observed) -> Iterator[str]:
     for rank in observed.view.ranks:
         condition = meta.find_condition(rank.object or {}, CONDITION) or {}
         if condition.get("status") == "True":
-            yield f"pod {rank.pod}: {masked(str(condition.get('message')))} (a node would kill it with OOMKilled)"
+            yield f"pod {rank.pod}: {mask_message(str(condition.get('message')))} (a node would kill it with OOMKilled)"

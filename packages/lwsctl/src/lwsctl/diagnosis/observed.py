@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api import runsettings
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME
 from leaderworkerset.api.groupname import GroupName
@@ -88,9 +88,9 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         return next((obj for obj in self.get(resource) if meta.name(obj) == name), None)
 
     @cached_property
-    def ends(self) -> bool:
+    def runs_to_completion(self) -> bool:
         """Return whether ranks run to completion because the set or the command requires this."""
-        return self.commands.until_done or runsettings.read(meta.annotations(self.view.object)).completes
+        return self.commands.until_done or runsettings.read(meta.annotations(self.view.object)).runs_to_completion
 
     @cached_property
     def unready(self) -> tuple[tuple[Group, Rank], ...]:
@@ -98,20 +98,22 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
         Ranks that ran to completion are omitted.
         """
-        groups = (*self.view.groups, *self._refused)
+        groups = (*self.view.groups, *self._rejected_groups)
         return tuple(
             (group, rank)
             for group in groups
             for rank in group.ranks
-            if not rank.is_ready and self.rank in (None, rank.index) and not (self.ends and has_finished(group, rank))
+            if not rank.is_ready
+            and self.rank in (None, rank.index)
+            and not (self.runs_to_completion and has_finished(group, rank))
         )
 
     @property
-    def _refused(self) -> Iterator[Group]:
+    def _rejected_groups(self) -> Iterator[Group]:
         """Yield a group without a key if the leader Deployment reports that its leader is rejected."""
         failure = meta.find_condition(self.leader_deployment or {}, "ReplicaFailure") or {}
         if self.view.more and failure.get("status") == "True":
-            message = masked(str(failure.get("message") or ""))
+            message = mask_message(str(failure.get("message") or ""))
             match = REFUSED_POD.search(message)
             pod = match["pod"] if match else self.view.name
             yield Group(index=-1, ranks=(Rank(group="", index=0, pod=pod, state=MISSING, why=message),))

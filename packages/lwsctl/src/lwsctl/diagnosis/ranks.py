@@ -7,13 +7,13 @@ from typing import Any, Final, TypeAlias
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.terminations import ContainerFailure
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Subject
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import wording
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 Stage: TypeAlias = Callable[[Rank], bool]
 
@@ -60,7 +60,7 @@ def members(observed: Observed) -> Iterator[tuple[Group, Rank]]:
         yield from ((group, rank) for rank in group.ranks if observed.rank in (None, rank.index))
 
 
-def unsettled(observed: Observed) -> Iterator[tuple[Group, Rank]]:
+def unready_ranks(observed: Observed) -> Iterator[tuple[Group, Rank]]:
     """Yield the selected ranks that are not ready or failed recently."""
     return ((group, rank) for group, rank in members(observed) if not rank.is_ready or rank.deaths)
 
@@ -84,7 +84,7 @@ def of_subject(observed: Observed, subject: Subject) -> Rank:
 
 def others(count: int) -> str:
     """Return the suffix after the name of the first rank, with the number of other ranks."""
-    return f" (and {counted(count - 1, 'more rank')})" if count > 1 else ""
+    return f" (and {format_count(count - 1, 'more rank')})" if count > 1 else ""
 
 
 def states(members: Iterable[Rank], most: int = 3) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ def states(members: Iterable[Rank], most: int = 3) -> tuple[str, ...]:
 
 def quote(text: str) -> str:
     """Return a message on one line, with masked secrets, and truncated to fit in a terminal."""
-    line = " ".join(masked(text).split())
+    line = " ".join(mask_message(text).split())
     return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
 
 
@@ -106,12 +106,12 @@ def statuses(rank: Rank) -> Sequence[JSONObject]:
     return podstate.container_statuses(rank.object or {})
 
 
-def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
+def waiting_containers(rank: Rank) -> Iterator[tuple[str, str, str]]:
     """Yield the container, reason and message for each waiting container."""
     for status in statuses(rank):
         state: dict[str, Any] = (status.get("state") or {}).get("waiting") or {}
         if state.get("reason"):
-            yield str(status.get("name")), str(state["reason"]), masked(str(state.get("message") or ""))
+            yield str(status.get("name")), str(state["reason"]), mask_message(str(state.get("message") or ""))
 
 
 def refused_starts(rank: Rank) -> Iterator[tuple[str, str, str]]:
@@ -121,7 +121,7 @@ def refused_starts(rank: Rank) -> Iterator[tuple[str, str, str]]:
     """
     for run in rank.deaths:
         if run.end.get("reason") in NEVER_BEGAN:
-            yield run.container, str(run.end["reason"]), masked(str(run.end.get("message") or ""))
+            yield run.container, str(run.end["reason"]), mask_message(str(run.end.get("message") or ""))
 
 
 def messages(observed: Observed, rank: Rank, *reasons: str, of_any: bool = False) -> list[str]:

@@ -116,7 +116,7 @@ def _failed_runs(pod: JSONObject, *, ends: bool) -> Iterator[_Run]:
 
 
 def _run(pod: JSONObject, end: JSONObject, number: int) -> Iterator[_Run]:
-    finished = timestamps.read(str(end.get("finishedAt") or meta.created(pod)))
+    finished = timestamps.read(str(end.get("finishedAt") or meta.creation_timestamp(pod)))
     if finished is not None:
         yield _Run(finished, run_length(end), number)
 

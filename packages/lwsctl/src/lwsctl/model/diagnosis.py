@@ -32,11 +32,11 @@ class RecordedRun(Struct, frozen=True):
 
 
 class FailedContainer(Struct, frozen=True):
-    """A failed container. If `previous` is set, the log is from the previous run."""
+    """A failed container. If `is_previous_run` is set, the log is from the previous run."""
 
     pod: JSONObject
     container: str
-    previous: bool
+    is_previous_run: bool
 
 
 class Person(StrEnum):

@@ -137,10 +137,10 @@ def _count(obj: JSONObject, role: JSONObject, parts: Iterable[View]) -> RoleCoun
     return RoleCount(name, sum(view.ready for view in own), desired, updated)
 
 
-def placed(place: str, owners: Sequence[str]) -> str:
+def rank_path(place: str, owners: Sequence[str]) -> str:
     """Return the path of a rank, with the name of its LeaderWorkerSet as prefix, if any.
 
-    >>> placed("0/1", ()), placed("0/1", ("prefill", "prefill"))
+    >>> rank_path("0/1", ()), rank_path("0/1", ("prefill", "prefill"))
     ('0/1', 'prefill/0/1')
     """
     return "/".join([*owners[:1], place])

@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import Quantity
 from kuberuntime.objects.terminations import ContainerFailure
 from kuberuntime.texts import errorboundary
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import GroupEnd, GroupName, place_of
 from leaderworkerset.api.policytypes import AWAITS_LEADER
@@ -113,7 +113,7 @@ class Rank(Struct, frozen=True, kw_only=True):
         return timestamps.read(str(ready.get("lastTransitionTime") or self.created))
 
     @property
-    def ends_normally(self) -> bool:
+    def terminates_normally(self) -> bool:
         """Return whether the pod is being deleted and its containers run or were terminated by a signal."""
         if self.object is None or not meta.is_deleting(self.object):
             return False
@@ -128,7 +128,7 @@ class Rank(Struct, frozen=True, kw_only=True):
             return Readiness.READY
         if self.state == COMPLETED:
             return Readiness.COMPLETED
-        if self.ends_normally:
+        if self.terminates_normally:
             return Readiness.ENDING
         if self.startup is not None and self.state == "Running" and not self.deaths:
             return Readiness.STARTING  # a probe that fails before the first success is not a problem yet
@@ -259,7 +259,7 @@ def _rank_of(pod: JSONObject) -> Rank:
         index=place[1],
         pod=meta.name(pod),
         state=podstate.state(pod),
-        why=masked(held_back(pod) or podstate.why(pod)),
+        why=mask_message(held_back(pod) or podstate.waiting_reason(pod)),
         is_ready=podstate.stays_ready(pod),
         restarts=podstate.restarts(pod),
         node=meta.spec(pod).get("nodeName", ""),

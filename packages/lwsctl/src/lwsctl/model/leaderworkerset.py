@@ -51,7 +51,7 @@ class View(Struct, frozen=True, kw_only=True):
         return f"View({self._summary})"
 
     def __str__(self) -> str:
-        return printedview.text(self._summary, self.ranks)
+        return printedview.render(self._summary, self.ranks)
 
     @property
     def _summary(self) -> str:
@@ -202,7 +202,7 @@ def _view(
         place = place_of(pod)
         if place is not None:
             by_name.setdefault(place[0], {})[place[1]] = pod
-    by_group = _numbered(by_name, desired)
+    by_group = _number_groups(by_name, desired)
     shortage = desired - sum(0 <= index < desired for index in by_group)
     listed_count = 0 if groupname.is_hash_set(lws) else min(shortage, max(LISTED // size, 1))
     by_group |= {
@@ -244,7 +244,7 @@ class _Members(Struct, frozen=True):
         return self.pods.get(0)
 
     @property
-    def ends(self) -> bool:
+    def are_final(self) -> bool:
         """Return whether the pods will not be replaced.
 
         A random key of a group is lost when its leader is deleted.
@@ -252,7 +252,7 @@ class _Members(Struct, frozen=True):
         return isinstance(self.name, str) and (self.leader is None or meta.is_deleting(self.leader))
 
 
-def _numbered(
+def _number_groups(
     by_name: dict[GroupName, dict[int, JSONObject]], desired: int
 ) -> dict[int, tuple[GroupName, dict[int, JSONObject]]]:
     """Return the groups and their numbers, by name, or the latest first with terminating groups last."""
@@ -260,15 +260,15 @@ def _numbered(
         name: (name, pods) for name, pods in by_name.items() if isinstance(name, int)
     }
     keyed = [_Members(-1, name, pods, rank_of) for name, pods in by_name.items() if isinstance(name, str)]
-    living = sorted((members for members in keyed if not members.ends), key=_age, reverse=True)
-    ending = sorted((members for members in keyed if members.ends), key=lambda members: str(members.name))
+    living = sorted((members for members in keyed if not members.are_final), key=_age, reverse=True)
+    ending = sorted((members for members in keyed if members.are_final), key=lambda members: str(members.name))
     numbered |= {index: (members.name, members.pods) for index, members in enumerate(living)}
     first = max(desired, len(living))
     return numbered | {index: (members.name, members.pods) for index, members in enumerate(ending, first)}
 
 
 def _age(members: _Members) -> tuple[str, str]:
-    return meta.created(members.leader or {}), str(members.name)
+    return meta.creation_timestamp(members.leader or {}), str(members.name)
 
 
 def _size_of(members: _Members, size: int) -> int:
@@ -276,7 +276,7 @@ def _size_of(members: _Members, size: int) -> int:
 
     The limit is required because users with write access to pods can set any number in the annotation.
     """
-    if members.ends:
+    if members.are_final:
         return 0
     own = decimals.natural(meta.annotations(members.leader).get(labels.SIZE, "")) if members.leader else None
     return min(size if own is None else own, LISTED)
@@ -289,7 +289,7 @@ def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool
     ranks = tuple(
         members.describe(members.pods[number])
         if number in members.pods
-        else _missing(lws, members, number, is_held=is_held)
+        else _missing_rank(lws, members, number, is_held=is_held)
         for number in sorted({*range(_size_of(members, size)), *members.pods})
     )
     if leader is not None and groupname.end_of(leader) is GroupEnd.COMPLETE:
@@ -299,7 +299,7 @@ def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool
     return Group(index=members.index, key=key, ranks=ranks, revision=revision)
 
 
-def _missing(lws: JSONObject, members: _Members, rank: int, *, is_held: bool) -> Rank:
+def _missing_rank(lws: JSONObject, members: _Members, rank: int, *, is_held: bool) -> Rank:
     host = groupname.host(members.leader) if members.leader else f"{meta.name(lws)}-{members.name}"
     why = AWAITS_LEADER if is_held and rank else NOT_CREATED
     return Rank(group=members.name, index=rank, pod=f"{host}-{rank}" if rank else host, state=MISSING, why=why)

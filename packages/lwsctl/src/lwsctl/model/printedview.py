@@ -9,7 +9,7 @@ CELLS: Final = attrgetter("group", "index", "pod", "state", "is_ready", "restart
 """The values in the row of a rank."""
 
 
-def text(summary: str, ranks: Iterable[object]) -> str:
+def render(summary: str, ranks: Iterable[object]) -> str:
     """Return the summary and a table of the ranks. API objects are not included."""
     rows = [HEADER, *(tuple(map(_cell, CELLS(rank))) for rank in ranks)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -21,7 +21,7 @@ from lwsctl.model.disaggregatedset import SetView, Shown, set_view
 from lwsctl.model.groups import Rank, rank_of
 from lwsctl.model.leaderworkerset import View, view, views_of
 from lwsctl.observation import lists
-from lwsctl.views.events.warningevents import Evidence, explained, wants_events
+from lwsctl.views.events.warningevents import Evidence, explain_views, wants_events
 from lwsctl.views.unmetconditions import Check
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Supplement:
         if is_needed:
             self._requested.set()
 
-    def ask(self) -> list[JSONObject]:
+    def list_objects(self) -> list[JSONObject]:
         """Return the objects that are currently known. The first call starts the watch."""
         self._requested.set()
         return list(self._informer.store.list())
@@ -121,8 +121,8 @@ class Explanations:
 
     def with_evidence(self, views: list[View]) -> list[View]:
         """Return the views with the known evidence. Events are watched if any object is not ready."""
-        events = self._events.ask() if wants_events(views) else []
-        return explained(views, Evidence(events=events, records=self._records.ask()), self._clock.now())
+        events = self._events.list_objects() if wants_events(views) else []
+        return explain_views(views, Evidence(events=events, records=self._records.list_objects()), self._clock.now())
 
 
 class ConditionWatch:
@@ -173,7 +173,7 @@ def pause_left(took: float, since: float) -> float:
 
 
 @asynccontextmanager
-async def following(*informers: ChangeSource) -> AsyncIterator[ConditionWatch]:
+async def watch_conditions(*informers: ChangeSource) -> AsyncIterator[ConditionWatch]:
     """Run informers, and yield when all of them are synchronized.
 
     If the user does not have permission to watch an object, ForbiddenError is raised in an exception group, instead
@@ -348,7 +348,7 @@ async def wait_for(
     try:
         async with (
             timeouts.within(FIRST_ANSWER if timeout == 0 else timeout),
-            following(*informers.all, *beside) as objects,
+            watch_conditions(*informers.all, *beside) as objects,
         ):
             if is_done() is None and timeout != 0:
                 await objects.until(is_done, every=every)

@@ -41,7 +41,7 @@ from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import lists
 from lwsctl.observation.lists import Lister, TooManyError
-from lwsctl.views.events.warningevents import EVICTED, Evidence, explained
+from lwsctl.views.events.warningevents import EVICTED, Evidence, explain_views
 from lwsctl.views.selection import Selection
 
 FEW: Final = 10
@@ -108,14 +108,14 @@ async def observe_view(
     evidence = Evidence(events=reader.objects.get(resources.CORE_EVENTS, ()), records=records)
     now = clock.now()
     observed = Observed(
-        view=explained([plain], evidence, now)[0],
+        view=explain_views([plain], evidence, now)[0],
         now=now,
         objects=reader.objects,
         unread=frozenset(reader.unread),
         running=None if running is None else running.result(),
         leader_deployment=reader.leader_deployment,
     )
-    if name := missingpods.unexplained(observed):
+    if name := missingpods.first_overdue_pod(observed):
         observed = replace(observed, namesake=await reader.find_pod(ObjectKey(plain.namespace, name)))
     if not (wants := list(_wants_of_evidence(observed))):
         return observed
@@ -131,7 +131,7 @@ async def _with_memory(reader: "Reader", view: View, now: datetime) -> View:
     await reader.read(ListRequest(Query(resources.CORE_EVENTS, view.namespace, field_selector=f"reason={EVICTED}")))
     records = reader.objects.get(resources.CONTROLLER_REVISIONS, ())
     events = reader.objects.get(resources.CORE_EVENTS, ())
-    return explained([view], Evidence(events=events, records=records), now)[0]
+    return explain_views([view], Evidence(events=events, records=records), now)[0]
 
 
 def wants_of_view(view: View) -> Iterator[ListRequest]:
@@ -164,13 +164,13 @@ def _has_started(rank: Rank) -> bool:
 
 def _wants_of_evidence(observed: Observed) -> Iterator[ListRequest]:
     """Yield additional lists that events suggest."""
-    if autoscalers.nominated(observed):
+    if autoscalers.nominated_node_claims(observed):
         yield ListRequest(Query(autoscalers.NODE_CLAIMS))
     if nameconflicts.without_revision(observed):
         yield ListRequest(Query(RESOURCE_QUOTAS, observed.view.namespace))
-    if podpolicies.unadmitted(observed):
+    if podpolicies.first_rejected_rank(observed):
         yield from _of_pod_policy()
-    if managers.unadmitted(observed) and not observed.knows(resources.DEPLOYMENTS):
+    if managers.rejected_pod(observed) and not observed.knows(resources.DEPLOYMENTS):
         yield from of_manager()
 
 
@@ -241,7 +241,7 @@ class Reader:
                 nodes = [await self._lists.node(name) for name in sorted(names)]
                 self.objects[resources.NODES] = [node for node in nodes if node is not None]
             else:
-                self.objects[resources.NODES] = await self._lists.bounded(Query(resources.NODES))
+                self.objects[resources.NODES] = await self._lists.list_bounded(Query(resources.NODES))
         except APIError:
             self.unread.add(resources.NODES)
         except TooManyError:
@@ -276,7 +276,7 @@ class Reader:
         if not short:
             return None
         try:
-            return await self._lists.bounded(Query(resources.PODS))
+            return await self._lists.list_bounded(Query(resources.PODS))
         except (APIError, TooManyError):
             return None
 

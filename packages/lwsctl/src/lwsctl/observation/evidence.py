@@ -60,7 +60,7 @@ async def find(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None =
     key = ObjectKey(diagnosis.namespace, diagnosis.target.partition("/")[0])
     with suppress(KubeError, OSError, TimeoutError):
         async with timeouts.within(PATIENCE):
-            episodes = await (read(key) if read is not None else stored(client, key))
+            episodes = await (read(key) if read is not None else list_stored_episodes(client, key))
             if lines_of_run := lines_of(episodes, run):
                 return RunLines(run.pod, run.container, lines_of_run, is_of_record=True)
     return None
@@ -71,12 +71,12 @@ def identity(diagnosis: Diagnosis) -> Hashable:
     if diagnosis.log is not None:
         pod, container = diagnosis.log.pod, diagnosis.log.container
         restarts = [status.get("restartCount") for status in meta.status(pod).get("containerStatuses") or []]
-        return meta.uid(pod), container, diagnosis.log.previous, *restarts
+        return meta.uid(pod), container, diagnosis.log.is_previous_run, *restarts
     run = diagnosis.recorded
     return None if run is None else (diagnosis.statement, run.pod, run.container, run.exit_code)
 
 
-async def stored(client: Client, key: ObjectKey) -> list[Episode]:
+async def list_stored_episodes(client: Client, key: ObjectKey) -> list[Episode]:
     """Return the failures of a LeaderWorkerSet that the manager stored in ConfigMaps."""
     return [
         episode

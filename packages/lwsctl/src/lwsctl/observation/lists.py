@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, NODES
 from leaderworkerset.api import labels
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.events.warningevents import Evidence, explained, wants_events
+from lwsctl.views.events.warningevents import Evidence, explain_views, wants_events
 
 MOST: Final = 2000
 """The maximum number of objects in cluster-wide lists of nodes or pods."""
@@ -30,7 +30,7 @@ class Lister(Protocol):
     async def all(self, query: Query) -> Sequence[JSONObject]:
         """Return all objects of a list."""
 
-    async def bounded(self, query: Query) -> Sequence[JSONObject]:
+    async def list_bounded(self, query: Query) -> Sequence[JSONObject]:
         """Return a list that has at most `MOST` objects."""
 
     async def node(self, name: str) -> JSONObject | None:
@@ -56,7 +56,7 @@ class Lists:
             self._read[query] = listing.items
         return self._read[query]
 
-    async def bounded(self, query: Query) -> list[JSONObject]:
+    async def list_bounded(self, query: Query) -> list[JSONObject]:
         """Return a list that has at most `MOST` objects."""
         page = await self._client.list_page(query, limit=PAGE)
         items = list(page.items)
@@ -94,12 +94,12 @@ def records_of(namespace: str, name: str = "") -> Query:
 
 async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> list[View]:
     """Return the views with the evidence. Events are listed only if any object is not ready."""
-    events = await _permitted(lists, events_in(namespace)) if wants_events(views) else []
-    evidence = Evidence(events=events, records=await _permitted(lists, records_of(namespace)) if views else [])
-    return explained(views, evidence, SystemClock().now())
+    events = await _list_if_permitted(lists, events_in(namespace)) if wants_events(views) else []
+    evidence = Evidence(events=events, records=await _list_if_permitted(lists, records_of(namespace)) if views else [])
+    return explain_views(views, evidence, SystemClock().now())
 
 
-async def _permitted(lists: Lists, query: Query) -> list[JSONObject]:
+async def _list_if_permitted(lists: Lists, query: Query) -> list[JSONObject]:
     """List objects. If the user does not have permission, return an empty list."""
     try:
         return await lists.all(query)

@@ -148,7 +148,7 @@ class LogFollower:
             while self._begin_all(tasks, informers) or self._readers:
                 await self._streams.next_end()
 
-    async def drained(self, timeout: float) -> None:
+    async def wait_until_drained(self, timeout: float) -> None:
         """Wait for at most `timeout` seconds until the logs of terminated runs are completely read."""
         if ended_readers := [reader for reader, goes_on in self._readers.items() if not goes_on()]:
             await asyncio.wait(ended_readers, timeout=timeout)

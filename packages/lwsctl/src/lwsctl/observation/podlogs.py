@@ -17,7 +17,7 @@ from lwsctl.model.diagnosis import FailedContainer
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import podsecrets
 from lwsctl.views.outcome import silent_failure
-from lwsctl.views.podcontainers import default_container, unlogged
+from lwsctl.views.podcontainers import default_container, missing_log_reason
 
 LAST_LINES: Final = 5
 """The number of lines that are quoted for a failed container, as in the kubelet's termination message."""
@@ -83,7 +83,7 @@ async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> Async
     has deleted the log.
     """
     container = options.container or default_container(pod)
-    never_ran = unlogged(pod, options.container)
+    never_ran = missing_log_reason(pod, options.container)
     is_empty, has_lines = True, False
     path = PODS.path(meta.namespace(pod), meta.name(pod), "log")
     rest = b""
@@ -126,7 +126,7 @@ async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_L
 
 async def log_tail(client: Client, failed: FailedContainer) -> list[str]:
     """Return the masked end of a failed container's log, to find its error. If it is unreadable, return no lines."""
-    options = PodLogOptions(container=failed.container, previous=failed.previous, tail=errorlines.JUDGED)
+    options = PodLogOptions(container=failed.container, previous=failed.is_previous_run, tail=errorlines.JUDGED)
     try:
         async with timeouts.within(PATIENCE):
             output = [line[:LONGEST_LINE].decode(errors="replace") async for line in read(client, failed.pod, options)]

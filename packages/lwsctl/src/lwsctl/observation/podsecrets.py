@@ -28,7 +28,7 @@ async def mask_for(client: Client, pods: Sequence[JSONObject]) -> Mask:
     """Return a mask for the values of the pods' Secrets, and of variables whose name indicates a secret."""
     keys = dict.fromkeys(ObjectKey(meta.namespace(pod), name) for pod in pods for name in names(pod) if name)
     secrets = await asyncio.gather(*(_find(client, key) for key in islice(keys, MOST)))
-    return Mask(masking.known([secret for secret in secrets if secret is not None], pods))
+    return Mask(masking.secret_values([secret for secret in secrets if secret is not None], pods))
 
 
 def names(pod: JSONObject) -> Iterator[str]:

@@ -27,4 +27,4 @@ def _logs(episode: Episode, run: RecordedRun) -> Iterator[tuple[str, ...]]:
         if container.name == run.container and any(end.exit_code == run.exit_code for end in container.ends)
     ]
     logs = [log for container in ends for log in reversed(container.logs) if log]
-    yield from sorted(logs, key=lambda log: not errorlines.telling(log[-errorlines.JUDGED :]).certain)
+    yield from sorted(logs, key=lambda log: not errorlines.first_error(log[-errorlines.JUDGED :]).is_certain)

@@ -88,14 +88,14 @@ class SharedLists:
         """Return the objects by their keys, or raise the error from reading them."""
         answer = self._answers.get((query, is_bounded))
         if answer is None:
-            answer = self._answers[query, is_bounded] = await self._ask(query, keys, is_bounded=is_bounded)
+            answer = self._answers[query, is_bounded] = await self._request(query, keys, is_bounded=is_bounded)
         if answer.error is not None:
             raise answer.error
         return answer.arranged
 
-    async def _ask(self, query: Query, keys: Keys, *, is_bounded: bool) -> ListResult:
+    async def _request(self, query: Query, keys: Keys, *, is_bounded: bool) -> ListResult:
         try:
-            objects = await (self._lists.bounded if is_bounded else self._lists.all)(query)
+            objects = await (self._lists.list_bounded if is_bounded else self._lists.all)(query)
         except (APIError, TooManyError) as error:
             return ListResult({}, error)
         by_key: dict[ObjectKey, list[JSONObject]] = {}
@@ -133,13 +133,13 @@ class OwnLists(Struct, frozen=True):
         """Return the objects in a list that belong to the LeaderWorkerSet or to its namespace."""
         wide = self.shared.wide(query)
         if wide.label_selector != query.label_selector:
-            return (await self.shared.read(wide, _labelled)).get(self.key, ())
+            return (await self.shared.read(wide, _keys_by_label)).get(self.key, ())
         if query.resource == CORE_EVENTS:
             return (await self.shared.read(wide, self.shared.mentioned)).get(self.key, ())
-        keys = _placed if query.namespace else _anywhere
+        keys = _keys_by_namespace if query.namespace else _anywhere
         return (await self.shared.read(wide, keys)).get(ObjectKey(query.namespace, ""), ())
 
-    async def bounded(self, query: Query) -> Sequence[JSONObject]:
+    async def list_bounded(self, query: Query) -> Sequence[JSONObject]:
         """Return a list in all namespaces that has at most `MOST` objects."""
         keys = _of_node if query.resource == NODES else _anywhere
         return (await self.shared.read(query, keys, is_bounded=True)).get(ObjectKey("", ""), ())
@@ -153,11 +153,11 @@ class OwnLists(Struct, frozen=True):
         return next(iter(nodes.get(ObjectKey("", name), ())), None)
 
 
-def _labelled(obj: JSONObject) -> Iterable[ObjectKey]:
+def _keys_by_label(obj: JSONObject) -> Iterable[ObjectKey]:
     return (groupname.lws_key(obj),)
 
 
-def _placed(obj: JSONObject) -> Iterable[ObjectKey]:
+def _keys_by_namespace(obj: JSONObject) -> Iterable[ObjectKey]:
     return (ObjectKey(meta.namespace(obj), ""),)
 
 

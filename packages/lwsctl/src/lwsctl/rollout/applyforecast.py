@@ -38,7 +38,7 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout.forecast import Forecast, RolloutStage, RolloutState, forecast
 from lwsctl.rollout.patches import is_paused
 from lwsctl.views.document import VERSION
-from lwsctl.views.wording import counted, duration, format_groups
+from lwsctl.views.wording import duration, format_count, format_groups
 
 WAVES_SHOWN: Final = 12
 """The maximum number of steps in text output. Machine-readable output contains all steps."""
@@ -108,7 +108,7 @@ def forecast_apply(before: View | None, after: JSONObject) -> ApplyForecast:
         rolls=rolls,
         kept=world.updated.bit_count() if rolls else 0,
         is_paused=is_paused(after),
-        changes=() if old is None else tuple(field_changes(_read(old), _read(after))),
+        changes=() if old is None else tuple(field_changes(_parse(old), _parse(after))),
         size=lws.size,
         budget=limits,
         forecast=future,
@@ -136,7 +136,7 @@ def lines(plan: ApplyForecast) -> list[str]:
         _summary(plan),
         *_in_place(plan),
         *_steps(plan),
-        *_exhausted(plan),
+        *_exhausted_effects(plan),
         *_bounds(plan),
         *(f"warning: {text}" for text in plan.warnings),
     ]
@@ -158,7 +158,7 @@ def document(plan: ApplyForecast) -> JSONObject:
             for wave in plan.forecast.waves
         ],
         "inPlacePods": plan.in_place * plan.size,
-        "recreatedPods": _recreated(plan) * plan.size,
+        "recreatedPods": _recreated_groups(plan) * plan.size,
         "notInPlace": plan.obstacle,
         "heldGroups": plan.forecast.held,
         "peakExtraPods": plan.forecast.extra * plan.size,
@@ -170,7 +170,7 @@ def document(plan: ApplyForecast) -> JSONObject:
     }
 
 
-def _read(obj: JSONObject) -> JSONObject:
+def _parse(obj: JSONObject) -> JSONObject:
     """Parse a LeaderWorkerSet and its template as the controller does. Empty fields are ignored."""
     content = build_revision_content(obj)["spec"]
     return restore_revision(obj, {"data": {"spec": content}})
@@ -214,30 +214,30 @@ def _startup(group: Group) -> timedelta | None:
 def _summary(plan: ApplyForecast) -> str:
     making = sum(len(wave.groups) for wave in plan.forecast.waves)
     if plan.is_new:
-        return f"{counted(plan.budget.replicas, 'group')} of {counted(plan.size, 'pod')} would be created"
+        return f"{format_count(plan.budget.replicas, 'group')} of {format_count(plan.size, 'pod')} would be created"
     if plan.is_open and plan.rolls:
         bounds = f"at most {plan.budget.unavailable} unavailable, at most {plan.budget.surge} extra"
         return f"a new revision: the Deployment controller replaces all groups in any order; {bounds}"
     if plan.is_open:
-        return f"no new revision: {counted(plan.budget.replicas, 'group')} of {counted(plan.size, 'pod')} desired"
+        return f"no new revision: {format_count(plan.budget.replicas, 'group')} of {format_count(plan.size, 'pod')} desired"
     if not plan.forecast.waves:
         return "no groups would be created or deleted" + (_held_note(plan) if plan.rolls else "")
-    back = f"the revision of {counted(plan.kept, 'existing group')}" if plan.kept else "a new revision"
+    back = f"the revision of {format_count(plan.kept, 'existing group')}" if plan.kept else "a new revision"
     reason = back if plan.rolls else "no new revision"
     action = "updated" if plan.in_place else "created"
-    return f"{reason}: {counted(making, 'group')} of {counted(plan.size, 'pod')} would be {action}{_held_note(plan)}"
+    return f"{reason}: {format_count(making, 'group')} of {format_count(plan.size, 'pod')} would be {action}{_held_note(plan)}"
 
 
 def _held_note(plan: ApplyForecast) -> str:
     if not plan.forecast.held:
         return ""
     if plan.is_barred:
-        return f"; {counted(plan.forecast.held, 'group')} would remain at the previous revision"
+        return f"; {format_count(plan.forecast.held, 'group')} would remain at the previous revision"
     why = "the rollout is paused" if plan.is_paused else f"partition {plan.budget.partition}"
-    return f"; {counted(plan.forecast.held, 'group')} would remain at the previous revision ({why})"
+    return f"; {format_count(plan.forecast.held, 'group')} would remain at the previous revision ({why})"
 
 
-def _recreated(plan: ApplyForecast) -> int:
+def _recreated_groups(plan: ApplyForecast) -> int:
     return sum(len(wave.groups) for wave in plan.forecast.waves) - plan.in_place
 
 
@@ -248,7 +248,7 @@ def _in_place(plan: ApplyForecast) -> Iterator[str]:
     elif plan.obstacle:
         yield f"in place: 0 pods, because {plan.obstacle} of a running pod is immutable"
     elif plan.in_place:
-        yield f"in place: {counted(plan.in_place * plan.size, 'pod')}, recreated: {_recreated(plan) * plan.size}"
+        yield f"in place: {format_count(plan.in_place * plan.size, 'pod')}, recreated: {_recreated_groups(plan) * plan.size}"
 
 
 def _steps(plan: ApplyForecast) -> Iterator[str]:
@@ -257,10 +257,10 @@ def _steps(plan: ApplyForecast) -> Iterator[str]:
         if number < WAVES_SHOWN or number == len(waves):
             yield f"  step {number}: {_wave_text(wave)}; {wave.available} available{_extra(wave, plan.size)}"
         elif number == WAVES_SHOWN:
-            yield f"  … {counted(len(waves) - WAVES_SHOWN, 'more step')}"
+            yield f"  … {format_count(len(waves) - WAVES_SHOWN, 'more step')}"
 
 
-def _exhausted(plan: ApplyForecast) -> Iterator[str]:
+def _exhausted_effects(plan: ApplyForecast) -> Iterator[str]:
     """Yield the effects on groups without remaining restarts. These groups are replaced, deleted or kept."""
     indexes = {index for wave in plan.forecast.waves for index in wave.groups}
     if plan.is_open and plan.rolls:
@@ -284,7 +284,7 @@ def _wave_text(wave: RolloutStage) -> str:
 
 
 def _extra(wave: RolloutStage, size: int) -> str:
-    return f", {counted(wave.extra * size, 'extra pod')}" if wave.extra else ""
+    return f", {format_count(wave.extra * size, 'extra pod')}" if wave.extra else ""
 
 
 def _bounds(plan: ApplyForecast) -> Iterator[str]:
@@ -292,7 +292,7 @@ def _bounds(plan: ApplyForecast) -> Iterator[str]:
         yield "  it would not complete, because groups that are not ready count as unavailable"
     if plan.forecast.available is None or plan.is_new:
         return
-    pods = counted(plan.forecast.extra * plan.size, "extra pod")
-    yield f"at most {pods}; at least {plan.forecast.available} of {counted(plan.budget.replicas, 'group')} available"
+    pods = format_count(plan.forecast.extra * plan.size, "extra pod")
+    yield f"at most {pods}; at least {plan.forecast.available} of {format_count(plan.budget.replicas, 'group')} available"
     if (takes := plan.takes) is not None and plan.startup is not None:
-        yield f"about {duration(takes)}: {counted(plan.samples, 'group')} started in {duration(plan.startup)} each"
+        yield f"about {duration(takes)}: {format_count(plan.samples, 'group')} started in {duration(plan.startup)} each"

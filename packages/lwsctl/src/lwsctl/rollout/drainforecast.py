@@ -17,7 +17,7 @@ from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout.applyforecast import startups
-from lwsctl.views.wording import counted, duration
+from lwsctl.views.wording import duration, format_count
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 """The annotation of static pods, which a drain cannot delete."""
@@ -38,13 +38,13 @@ class DrainForecast(Struct, frozen=True, kw_only=True):
     why_not: str = ""
 
 
-def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> DrainForecast:
+def forecast_moves(view: View, groups: Sequence[Group], why_not: str = "") -> DrainForecast:
     """Return the predicted moves of these groups. Raise ValueError if the rollout strategy is invalid."""
     limits = read_rollout_budget(leaderworkerset.decode(view.object).spec)
     extra = 0 if groupname.is_hash_set(view.object) else limits.surge
     at_once = max(limits.unavailable + extra, 1)
     available = {group.name for group in view.groups if group.is_ready}
-    ordered = [group.name for group in sorted(groups, key=_turn)]
+    ordered = [group.name for group in sorted(groups, key=_move_order)]
     starts = startups(view)
     return DrainForecast(
         place=f"{view.namespace}/{view.name}",
@@ -56,7 +56,7 @@ def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> DrainFore
     )
 
 
-def _turn(group: Group) -> tuple[int, str]:
+def _move_order(group: Group) -> tuple[int, str]:
     """Return the sort key for the order of moves: the reverse index, or the leader name with random keys."""
     return (0, group.ranks[0].pod) if group.key else (-group.index, "")
 
@@ -68,17 +68,17 @@ def lines(sets: Iterable[DrainForecast]) -> Iterator[str]:
         if leaving.why_not:
             yield f"  {leaving.place}: {many} would remain: {leaving.why_not}"
             continue
-        extra = f", {counted(leaving.extra, 'extra group')} first" if leaving.extra else ""
+        extra = f", {format_count(leaving.extra, 'extra group')} first" if leaving.extra else ""
         takes = f", about {duration(leaving.takes)}" if leaving.takes is not None else ""
         yield f"  {leaving.place}: {many} would move, at most {leaving.at_once} at a time{extra}{takes}"
 
 
-def staying(pods: Iterable[JSONObject]) -> str:
+def count_other_pods(pods: Iterable[JSONObject]) -> str:
     """Return the number of pods outside groups by kind of owner, or an empty string if there are none."""
     kinds = [_kind(pod) for pod in pods]
     others = kinds.count("")
-    words = [counted(others, "pod") + " that are not moved (`kubectl drain` evicts them)"] if others else []
-    words += [f"{counted(count, 'pod')} of {kind}" for kind in (DAEMONS, NODE) if (count := kinds.count(kind))]
+    words = [format_count(others, "pod") + " that are not moved (`kubectl drain` evicts them)"] if others else []
+    words += [f"{format_count(count, 'pod')} of {kind}" for kind in (DAEMONS, NODE) if (count := kinds.count(kind))]
     return ", ".join(words)
 
 

@@ -28,7 +28,7 @@ def is_paused(lws: JSONObject) -> bool:
     return labels.PAUSED_PARTITION in meta.annotations(lws)
 
 
-def restoring(lws: JSONObject, entry: Entry) -> list[JSONObject]:
+def restore_patch(lws: JSONObject, entry: Entry) -> list[JSONObject]:
     """Return the JSON patch that restores a revision, and its recorded change cause."""
     saved = revision_content(entry)
     fields = [
@@ -36,10 +36,10 @@ def restoring(lws: JSONObject, entry: Entry) -> list[JSONObject]:
     ]
     annotations = {name: value for name, value in meta.annotations(lws).items() if name != labels.CHANGE_CAUSE}
     annotations |= {labels.CHANGE_CAUSE: entry.cause} if entry.cause else {}
-    return [_unchanged(lws), *fields, {"op": "add", "path": "/metadata/annotations", "value": annotations}]
+    return [_version_test(lws), *fields, {"op": "add", "path": "/metadata/annotations", "value": annotations}]
 
 
-def pausing(view: View, statefulset: JSONObject | None) -> JSONObject | None:
+def pause_patch(view: View, statefulset: JSONObject | None) -> JSONObject | None:
     """Return the merge patch that blocks later changes, and updates of all groups without the current revision.
 
     The partition is raised to the progress of the rollout. Groups above the partition are unchanged, and groups below
@@ -54,7 +54,7 @@ def pausing(view: View, statefulset: JSONObject | None) -> JSONObject | None:
     return _with_partition(lws, max(_lowest_partition(view, statefulset), before), annotations)
 
 
-def resuming(lws: JSONObject) -> JSONObject | None:
+def resume_patch(lws: JSONObject) -> JSONObject | None:
     """Return the merge patch that restores the previous partition, or 0 if the recorded value is invalid."""
     if not is_paused(lws):
         return None
@@ -62,7 +62,7 @@ def resuming(lws: JSONObject) -> JSONObject | None:
     return _with_partition(lws, remembered or 0, {labels.PAUSED_PARTITION: None})
 
 
-def restarting(lws: JSONObject, now: datetime) -> JSONObject:
+def restart_patch(lws: JSONObject, now: datetime) -> JSONObject:
     """Return the merge patch that creates a new revision without other changes.
 
     Raise `PausedError` if it is paused.
@@ -72,7 +72,7 @@ def restarting(lws: JSONObject, now: datetime) -> JSONObject:
     template = meta.spec(lws).get("leaderWorkerTemplate") or {}
     stamp = {"metadata": {"annotations": {RESTARTED_AT: timestamps.render(now)}}}
     names = ("leaderTemplate", "workerTemplate") if template.get("leaderTemplate") else ("workerTemplate",)
-    return _versioned(lws, {"spec": {"leaderWorkerTemplate": dict.fromkeys(names, stamp)}})
+    return _with_version_test(lws, {"spec": {"leaderWorkerTemplate": dict.fromkeys(names, stamp)}})
 
 
 def partition(lws: JSONObject) -> int:
@@ -95,13 +95,13 @@ def _lowest_partition(view: View, statefulset: JSONObject | None) -> int:
 
 def _with_partition(lws: JSONObject, value: int, annotations: JSONObject) -> JSONObject:
     strategy = {"rollingUpdateConfiguration": {"partition": value}}
-    return _versioned(lws, {"metadata": {"annotations": annotations}, "spec": {"rolloutStrategy": strategy}})
+    return _with_version_test(lws, {"metadata": {"annotations": annotations}, "spec": {"rolloutStrategy": strategy}})
 
 
-def _versioned(lws: JSONObject, change: JSONObject) -> JSONObject:
+def _with_version_test(lws: JSONObject, change: JSONObject) -> JSONObject:
     return change | {"metadata": {"resourceVersion": meta.resource_version(lws)} | meta.metadata(change)}
 
 
-def _unchanged(lws: JSONObject) -> JSONObject:
+def _version_test(lws: JSONObject) -> JSONObject:
     """Return the patch operation because of which the API server rejects the patch if the object has changed."""
     return {"op": "replace", "path": "/metadata/resourceVersion", "value": meta.resource_version(lws)}

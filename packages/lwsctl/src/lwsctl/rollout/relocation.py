@@ -22,7 +22,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.decisions.nodefit import Amounts, Need, fit_obstacle, free_space, read_need, read_requests
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.wording import counted, listed
+from lwsctl.views.wording import format_count, join_names
 
 NAMED_NODES: Final = 3
 """The maximum number of nodes that are listed for each reason and as destinations."""
@@ -55,9 +55,9 @@ class Relocation(Struct, frozen=True):
         """
         if self.why_nowhere:
             return f"it does not fit on any other node ({self.why_nowhere})"
-        nodes = [f"{name} ({counted(count, 'pod')})" for name, count in sorted(self.pods.items())]
+        nodes = [f"{name} ({format_count(count, 'pod')})" for name, count in sorted(self.pods.items())]
         preempting = " after preemption of pods with a lower priority" if self.is_preempting else ""
-        return f"it fits on {listed(nodes, NAMED_NODES)}{preempting}"
+        return f"it fits on {join_names(nodes, NAMED_NODES)}{preempting}"
 
 
 def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: ClusterFacts) -> Relocation:
@@ -68,7 +68,7 @@ def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: Cl
     needs = Counter(_needs(lws, group, cluster))
     key = meta.annotations(lws).get(labels.EXCLUSIVE_TOPOLOGY, "")
     domains = untaken(key, nodes, _nodes_of_groups(others, meta.namespace(lws))) if key else [nodes]
-    least = _preempting(group)
+    least = _preemption_priority(group)
     used, used_by_rivals = usage(others), usage(pod for pod in others if _priority(pod) >= least)
     for amounts, domain in itertools.product((used, used_by_rivals), domains):
         if (pods := free_space(domain, amounts).distribute(needs)) is not None:
@@ -77,10 +77,14 @@ def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: Cl
         return Relocation({}, "no other node exists")
     if not domains:
         return Relocation({}, f"every other {key} domain already has a group")
-    return Relocation({}, blocking([node for domain in domains for node in domain], used_by_rivals, needs))
+    return Relocation(
+        {}, insufficient_resources([node for domain in domains for node in domain], used_by_rivals, needs)
+    )
 
 
-def stranded(view: View, groups: Iterable[Group], closed: Collection[str], cluster: ClusterFacts) -> Iterator[str]:
+def unplaceable_groups(
+    view: View, groups: Iterable[Group], closed: Collection[str], cluster: ClusterFacts
+) -> Iterator[str]:
     """Yield a line for each group that fits on no schedulable node, even if no other group is moved."""
     for group in groups:
         if (outlook := relocate(view.object, group, closed, cluster)).why_nowhere:
@@ -96,7 +100,7 @@ def untaken(key: str, nodes: Iterable[JSONObject], nodes_of_groups: AbstractSet[
     return [part for part in domains.values() if not any(meta.name(node) in nodes_of_groups for node in part)]
 
 
-def blocking(nodes: Sequence[JSONObject], used: Mapping[str, Amounts], needs: Iterable[Need]) -> str:
+def insufficient_resources(nodes: Sequence[JSONObject], used: Mapping[str, Amounts], needs: Iterable[Need]) -> str:
     """Return the reason why pods fit on no node, which is the insufficient resources for the first such pod.
 
     If each pod fits on some node, return the nodes without space for any pod, or that the remaining nodes are too few.
@@ -111,7 +115,7 @@ def blocking(nodes: Sequence[JSONObject], used: Mapping[str, Amounts], needs: It
     for name in regarded[0]:
         if all(of_node[name] for of_node in regarded):
             lacking.setdefault(regarded[0][name], []).append(name)
-    texts = (f"{reason}: {listed(names, NAMED_NODES)}" for reason, names in sorted(lacking.items()))
+    texts = (f"{reason}: {join_names(names, NAMED_NODES)}" for reason, names in sorted(lacking.items()))
     return "; ".join(texts) or TOO_FEW
 
 
@@ -140,7 +144,7 @@ def _priority(pod: JSONObject) -> int:
     return int(meta.spec(pod).get("priority") or 0)
 
 
-def _preempting(group: Group) -> int:
+def _preemption_priority(group: Group) -> int:
     """Return the priority below which the group can preempt pods."""
     pods = [rank.object for rank in group.ranks if rank.object is not None]
     if any(meta.spec(pod).get("preemptionPolicy") == "Never" for pod in pods):

@@ -45,7 +45,7 @@ def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
     return has_started or not waits_for_start(lws)
 
 
-def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | None = None) -> RestartStep:
+def next_batch(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | None = None) -> RestartStep:
     """Return the next batch. It contains all unready groups immediately, and ready groups within the limit.
 
     Exhausted and completed groups are not counted in the limit, because they do not restart automatically.

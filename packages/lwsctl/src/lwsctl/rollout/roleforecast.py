@@ -27,7 +27,7 @@ from leaderworkerset.decisions.rolesteps import (
 )
 from lwsctl.rollout.applyforecast import WAVES_SHOWN
 from lwsctl.views.document import VERSION
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 
 class RoleForecast(Struct, frozen=True, kw_only=True):
@@ -73,14 +73,14 @@ def lines(plan: RoleForecast) -> Iterator[str]:
     for name, state in zip(plan.roles, plan.states, strict=True):
         if plan.is_new or plan.rolls or state.initial != state.target:
             now = "" if plan.is_new else f", now {state.initial}"
-            yield f"  role {name}: {counted(state.target, 'group')} desired{now}{each}"
+            yield f"  role {name}: {format_count(state.target, 'group')} desired{now}{each}"
     if not plan.is_new:
         yield "a new revision: the groups of all roles would be replaced" if plan.rolls else "no new revision"
     for number, step in enumerate(plan.steps, start=1):
         if number < WAVES_SHOWN or number == len(plan.steps):
             yield f"  step {number}: {_counts(plan, step)}"
         elif number == WAVES_SHOWN:
-            yield f"  … {counted(len(plan.steps) - WAVES_SHOWN, 'more step')}"
+            yield f"  … {format_count(len(plan.steps) - WAVES_SHOWN, 'more step')}"
 
 
 def document(plan: RoleForecast) -> JSONObject:

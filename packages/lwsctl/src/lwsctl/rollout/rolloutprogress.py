@@ -17,7 +17,7 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout.patches import is_paused, partition
 from lwsctl.views.document import VERSION
 from lwsctl.views.reasons import reasons
-from lwsctl.views.wording import counted, duration, format_groups
+from lwsctl.views.wording import duration, format_count, format_groups
 
 BAR: Final = 20
 """The width of the progress bar in characters."""
@@ -48,7 +48,7 @@ class RolloutProgress(Struct, frozen=True, kw_only=True):
     """Latest-revision groups without remaining restarts. The rollout waits until a user recovers them."""
 
     @property
-    def standing(self) -> tuple[int, int, int]:
+    def progress_values(self) -> tuple[int, int, int]:
         """Return the values that change during the progress of the rollout."""
         return self.done, self.updated, self.ready
 
@@ -72,25 +72,25 @@ def progress(view: View, now: datetime) -> RolloutProgress:
         held=held_count,
         is_complete=is_complete,
         is_paused=is_paused(lws),
-        remaining=None if is_complete else _remaining(lws, len(done), desired, now),
+        remaining=None if is_complete else _remaining_time(lws, len(done), desired, now),
         reason=reasons(view).removeprefix("; "),
         passed=tuple(group.name for group in rolled if group.is_exhausted and group not in updated),
         exhausted=tuple(group.name for group in updated if group.is_exhausted),
     )
 
 
-def line(rollout: RolloutProgress) -> str:
+def progress_line(rollout: RolloutProgress) -> str:
     """Return the progress of a rollout in one line.
 
-    >>> line(RolloutProgress(name="web", done=1, updated=2, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
+    >>> progress_line(RolloutProgress(name="web", done=1, updated=2, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
     ...     remaining=timedelta(seconds=90), reason=""))
     'web: 1/4 groups updated, 1 starting; about 90s remaining'
     """
-    parts = [f"{rollout.done}/{counted(rollout.desired, 'group')} updated"]
+    parts = [f"{rollout.done}/{format_count(rollout.desired, 'group')} updated"]
     if starting := rollout.updated - rollout.done:
         parts[0] += f", {starting} starting"
     if rollout.held:
-        parts.append(f"the partition blocks {counted(rollout.held, 'group')}")
+        parts.append(f"the partition blocks {format_count(rollout.held, 'group')}")
     if rollout.passed:
         parts.append(f"exhausted: {format_groups(rollout.passed)}, replaced without counting in maxUnavailable")
     if rollout.exhausted:
@@ -109,7 +109,7 @@ def brief_line(rollout: RolloutProgress) -> str:
     ...     remaining=timedelta(seconds=90), reason="web-1 is Pending: no node"))
     'web: 1/4 groups updated; about 90s remaining; web-1 is Pending: no node; 1 starting'
     """
-    parts = [f"{rollout.done}/{counted(rollout.desired, 'group')} updated"]
+    parts = [f"{rollout.done}/{format_count(rollout.desired, 'group')} updated"]
     if rollout.is_paused:
         parts.append("paused")
     elif rollout.remaining is not None and rollout.remaining >= SHORTEST:
@@ -151,7 +151,7 @@ def bar(rollout: RolloutProgress) -> str:
     return f"[{'#' * done}{'=' * starting}{'-' * (BAR - done - starting)}]"
 
 
-def _remaining(lws: JSONObject, done: int, desired: int, now: datetime) -> timedelta | None:
+def _remaining_time(lws: JSONObject, done: int, desired: int, now: datetime) -> timedelta | None:
     began = (meta.find_condition(lws, UPDATE_IN_PROGRESS.type) or {}).get("lastTransitionTime")
     if not began or not done or not meta.is_condition_true(lws, UPDATE_IN_PROGRESS.type):
         return None

@@ -14,7 +14,7 @@ from leaderworkerset.api import groupname
 from leaderworkerset.api.groupname import GroupName
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.wording import counted, format_groups
+from lwsctl.views.wording import format_count, format_groups
 
 
 class ScaleDown(Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
     if ready:
         yield f"{name}: {format_groups(ready)} {_go(len(ready))} although ready, because groups with an index are deleted in descending order"
     if scale_down.others > 0:
-        yield f"{name}: {counted(scale_down.others, 'ready group')} {_go(scale_down.others)}"
+        yield f"{name}: {format_count(scale_down.others, 'ready group')} {_go(scale_down.others)}"
     for stays, what in ((scale_down.staying, ""), (scale_down.over, ", and not recreated")):
         if stays:
             verb = "remain" if len(stays) > 1 else "remains"

@@ -50,14 +50,16 @@ def lines(
     previous: Mapping[str, ViewSubject], now: Mapping[str, ViewSubject], paused: Container[str] = ()
 ) -> dict[str, str]:
     """Return a line for each subject that changed since it was last shown and whose lines are not rate-limited."""
-    changed = {name: _line(previous.get(name), subject) for name, subject in now.items() if subject.pace not in paused}
+    changed = {
+        name: _change_line(previous.get(name), subject) for name, subject in now.items() if subject.pace not in paused
+    }
     gone = {name: f"{name}{GONE}" for name, before in previous.items() if name not in now and _is_missed(before, now)}
     return {name: text for name, text in changed.items() if text} | {
         name: text for name, text in gone.items() if previous[name].pace not in paused
     }
 
 
-def shared(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubject], now: datetime) -> list[str]:
+def group_lines(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubject], now: datetime) -> list[str]:
     """Return the lines of subjects in order. In a large LeaderWorkerSet, groups with the same change share a line."""
     shared_lines, by_owner = [], defaultdict[tuple[str, bool], list[Group]](list)
     for name, text in texts.items():
@@ -79,7 +81,7 @@ def _is_missed(before: ViewSubject, now: Mapping[str, ViewSubject]) -> bool:
     return before.owner == before.name or before.owner in now
 
 
-def _line(before: ViewSubject | None, subject: ViewSubject) -> str:
+def _change_line(before: ViewSubject | None, subject: ViewSubject) -> str:
     previous_facts = before.facts if before else {}
     changed = [name for name, text in subject.facts.items() if previous_facts.get(name) != text]
     if not changed and previous_facts.keys() <= subject.facts.keys():
@@ -109,6 +111,6 @@ def _facts(group: Group, name: str, own: str) -> Iterator[tuple[str, str]]:
 def describe(rank: Rank) -> str:
     """Describe a rank as in its table row, but without its age."""
     ready = ", ready" if rank.is_ready else ""
-    restarts = f", {wording.counted(rank.restarts, 'restart')}" if rank.restarts else ""
+    restarts = f", {wording.format_count(rank.restarts, 'restart')}" if rank.restarts else ""
     why = wording.reason(rank)
     return f"{wording.state(rank)}{ready}{restarts}{f': {why}' if why else ''}"

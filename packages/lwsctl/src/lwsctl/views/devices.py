@@ -7,7 +7,7 @@ from typing import Final
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from lwsctl.views.wording import duration
 
 DEVICES: Final = "localkube.internal/devices"
@@ -56,9 +56,9 @@ def idle(pod: JSONObject | None, now: datetime) -> str:
     return f"{which} idle for {duration(now - max(since))}"
 
 
-def failing(node: JSONObject) -> str:
+def failing_devices(node: JSONObject) -> str:
     """Return the failing devices of a node and the reason, or an empty string if there are none."""
     for condition in meta.status(node).get("conditions") or ():
         if condition.get("type") == ACCELERATORS_HEALTHY and condition.get("status") == "False":
-            return masked(str(condition.get("message") or ""))
+            return mask_message(str(condition.get("message") or ""))
     return ""

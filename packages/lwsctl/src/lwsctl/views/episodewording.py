@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from leaderworkerset.api.episode import ContainerEnd, Episode, RankEnd, RunEnd
-from lwsctl.views.wording import age, counted
+from lwsctl.views.wording import age, format_count
 
 
 def sentence(episode: Episode, now: datetime) -> str:
@@ -13,7 +13,7 @@ def sentence(episode: Episode, now: datetime) -> str:
     unknown = "; the rank that failed first is unknown" if several else ""
     first = unknown if episode.first_rank is None else f", rank {episode.first_rank} failed first"
     failure = f": {episode.failure}" if episode.failure else ""
-    return f"group {episode.group} {episode.outcome.words} {age(episode.time, now)} ago{first} (pod {episode.failed_pod or '-'}{failure})"
+    return f"group {episode.group} {episode.outcome.description} {age(episode.time, now)} ago{first} (pod {episode.failed_pod or '-'}{failure})"
 
 
 def circumstances(episode: Episode) -> Iterator[str]:
@@ -28,7 +28,7 @@ def circumstances(episode: Episode) -> Iterator[str]:
             yield from (f"  {change}" for change in episode.revision.changes)
     yield from (f"Note: {note}" for note in episode.notes)
     if episode.masked:
-        yield f"Note: values that look like secrets are replaced with [masked], {counted(episode.masked, 'time')}"
+        yield f"Note: values that look like secrets are replaced with [masked], {format_count(episode.masked, 'time')}"
 
 
 def ends(runs: Sequence[RunEnd]) -> str:
@@ -46,4 +46,4 @@ def logs(episode: Episode) -> Iterator[tuple[str, Sequence[str]]]:
 
 def _title(rank: RankEnd, container: ContainerEnd, number: int, run: Sequence[str]) -> str:
     which = f", run {number} of {len(container.logs)}" if len(container.logs) > 1 else ""
-    return f"Log of rank {rank.rank} ({rank.pod}, {container.name}{which}), the last {counted(len(run), 'line')}:"
+    return f"Log of rank {rank.rank} ({rank.pod}, {container.name}{which}), the last {format_count(len(run), 'line')}:"

@@ -36,7 +36,7 @@ def steps(progress: Progress, now: datetime) -> str:
     >>> steps(Progress(step=120, total=480, metrics=(("loss", "2.1"),)), datetime.now())
     '[#####---------------] step 120 of 480 (25 %), loss 2.1'
     """
-    share, left = progress.share, progress.left(now)
+    share, left = progress.share, progress.remaining_time(now)
     parts = [f"step {progress.step}"]
     if share is not None:
         filled = int(share * BAR)
@@ -48,7 +48,7 @@ def steps(progress: Progress, now: datetime) -> str:
 
 def silence(hang: Hang, now: datetime) -> str:
     """Return the time without progress, and the rank whose progress report is the oldest."""
-    blamed = hang.blamed
+    blamed = hang.longest_silent_rank
     waits = f" and waits for {blamed.waits}" if blamed.waits else ""
     silent = f"{blamed.pod} has no output for {duration(now - blamed.since)}{waits}"
     return f"no progress for {duration(now - hang.since)}: {silent}"

@@ -13,7 +13,7 @@ from msgspec import Struct
 from kuberuntime.objects.ordinals import ranges
 from lwsctl.model.groups import Group
 from lwsctl.views import recreations, wording
-from lwsctl.views.reasons import others_than_ready, telling
+from lwsctl.views.reasons import others_than_ready, root_cause_rank
 
 FEW_GROUPS: Final = 10
 """The maximum number of groups of a LeaderWorkerSet for which each rank has a row."""
@@ -72,7 +72,7 @@ class GroupRow(Struct, frozen=True):
     def text(self) -> str:
         """Return the number of ready ranks, the states of the other ranks, and the reason."""
         others = "" if self.state == READY else f" ({self.state})"
-        text = f"{self.ready_ranks} of {wording.counted(self.ranks, 'rank')} ready{others}"
+        text = f"{self.ready_ranks} of {wording.format_count(self.ranks, 'rank')} ready{others}"
         return f"{text}; {self.why}" if self.why else text
 
     def age(self, now: datetime) -> str:
@@ -88,7 +88,7 @@ def group_rows(groups: Iterable[Group], now: datetime) -> list[GroupRow]:
     """Combine groups that have the same state. Unready groups are first, and groups are sorted by index."""
     by_state: dict[tuple[str, ...], list[tuple[Group, str]]] = {}
     for group in sorted(groups, key=lambda group: group.index):
-        why, common = _why(group, now)
+        why, common = _group_reason(group, now)
         key = ((others_than_ready(group) or READY), common, group.revision)
         by_state.setdefault(key, []).append((group, why))
     all_folds = [
@@ -98,13 +98,13 @@ def group_rows(groups: Iterable[Group], now: datetime) -> list[GroupRow]:
     return sorted(all_folds, key=lambda fold: (fold.is_fine, fold.groups[0].index))
 
 
-def _why(group: Group, now: datetime) -> tuple[str, str]:
+def _group_reason(group: Group, now: datetime) -> tuple[str, str]:
     """Return the reason of a group, and the reason without the group name.
 
     The latter is compared with other groups.
     """
     recreation_text = recreations.note(group, now)
-    first = telling(group.ranks)
+    first = root_cause_rank(group.ranks)
     if first is None:
         return recreation_text, recreation_text
     leader = group.ranks[0].pod

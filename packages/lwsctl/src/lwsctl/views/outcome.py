@@ -15,7 +15,7 @@ from lwsctl.model.diagnosis import FailedContainer
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import reasons, wording
-from lwsctl.views.wording import counted, format_groups, listed
+from lwsctl.views.wording import format_count, format_groups, join_names
 
 PLACES: Final = 8
 """The maximum number of ranks that are listed for one state."""
@@ -35,7 +35,7 @@ def all_done(views: Iterable[View]) -> bool:
 
 
 def _is_done(view: View) -> bool:
-    if runsettings.read(meta.annotations(view.object)).completes:
+    if runsettings.read(meta.annotations(view.object)).runs_to_completion:
         return view.is_complete
     whole = len(view.groups) >= view.desired
     return whole and all(is_done(rank) for rank in view.ranks)
@@ -54,7 +54,7 @@ def has_finished(group: Group, rank: Rank) -> bool:
     return group.end is GroupEnd.COMPLETE or is_done(rank)
 
 
-def unfinished(view: View) -> list[tuple[Group, Rank]]:
+def incomplete_ranks(view: View) -> list[tuple[Group, Rank]]:
     """Return the ranks that are not complete and their groups."""
     return [(group, rank) for group in view.groups for rank in group.ranks if not has_finished(group, rank)]
 
@@ -62,7 +62,7 @@ def unfinished(view: View) -> list[tuple[Group, Rank]]:
 def count_of_ended(view: View) -> str:
     """Return the number of ranks that exited with code 0, and the other ranks."""
     total = sum(len(group.ranks) for group in view.groups)
-    text = f"{total - len(unfinished(view))} of {counted(total, 'rank')} exited with code 0"
+    text = f"{total - len(incomplete_ranks(view))} of {format_count(total, 'rank')} exited with code 0"
     return "; ".join(filter(None, [text, not_ended(view)]))
 
 
@@ -71,14 +71,14 @@ def not_ended(view: View) -> str:
 
     Return an empty string if all ranks have completed.
     """
-    waiting = [rank for group, rank in unfinished(view) if group.end is None]
+    waiting = [rank for group, rank in incomplete_ranks(view) if group.end is None]
     if not waiting:
         return ""
     by_state: dict[str, list[str]] = {}
     for rank in waiting:
         by_state.setdefault(wording.state(rank), []).append(rank.place)
-    states = "; ".join(f"{listed(places, PLACES)} ({state})" for state, places in by_state.items())
-    problem = reasons.telling(waiting)
+    states = "; ".join(f"{join_names(places, PLACES)} ({state})" for state, places in by_state.items())
+    problem = reasons.root_cause_rank(waiting)
     return f"not complete: {states}" + (f"; {problem.pod}: {problem.why}" if problem else "")
 
 
@@ -110,16 +110,18 @@ class Failures(Struct):
                     place = f"{view.name}/{rank.place}"
                     self.counts[place] = self.counts.get(place, 0) + 1
                     if self.counts[place] > self.limit:
-                        return f"{place} failed {counted(self.counts[place], 'time')}, last with {described(end)}"
+                        return (
+                            f"{place} failed {format_count(self.counts[place], 'time')}, last with {describe_exit(end)}"
+                        )
         return None
 
 
-def described(end: JSONObject) -> str:
+def describe_exit(end: JSONObject) -> str:
     r"""Return the exit code and reason of a terminated container, and then its last lines, if any.
 
-    >>> described({"exitCode": 3, "reason": "Error", "message": "boom\n"})
+    >>> describe_exit({"exitCode": 3, "reason": "Error", "message": "boom\n"})
     'exit code 3 (Error):\n  boom'
-    >>> described({"exitCode": 137})
+    >>> describe_exit({"exitCode": 137})
     'exit code 137'
     """
     reason = f" ({end['reason']})" if end.get("reason") else ""

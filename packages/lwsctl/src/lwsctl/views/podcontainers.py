@@ -6,7 +6,7 @@ from typing import Final
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.model.admission import held_back
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 DEFAULT: Final = "kubectl.kubernetes.io/default-container"
 """The annotation that contains the default container for `kubectl logs` and `exec`."""
@@ -63,10 +63,10 @@ def has_log(status: JSONObject) -> bool:
     return any("running" in state or "terminated" in state for state in states)
 
 
-def unlogged(pod: JSONObject, container: str | None) -> str:
+def missing_log_reason(pod: JSONObject, container: str | None) -> str:
     """Return the reason why a container has no log, or an empty string if it has a log or this is unknown.
 
-    >>> unlogged({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
+    >>> missing_log_reason({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
     'no log yet (Pending): it has no node yet'
     """
     if container not in {None, *containers(pod)} or has_log(container_status(pod, container)):
@@ -75,21 +75,21 @@ def unlogged(pod: JSONObject, container: str | None) -> str:
     return f"no log yet ({podstate.state(pod)}){f': {why}' if why else ''}{_before(pod, container)}"
 
 
-def waiting(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str] | None:
+def waiting_for_logs(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str] | None:
     """Return the state of the first pod without a log, and a sentence about all pods in this state.
 
     Return None if every pod has a log.
     """
-    unlogged_pods = [(pod, why) for pod in pods if (why := unlogged(pod, container))]
+    unlogged_pods = [(pod, why) for pod in pods if (why := missing_log_reason(pod, container))]
     if not unlogged_pods:
         return None
-    return podstate.state(unlogged_pods[0][0]), summed((meta.name(pod), why) for pod, why in unlogged_pods)[0]
+    return podstate.state(unlogged_pods[0][0]), group_by_reason((meta.name(pod), why) for pod, why in unlogged_pods)[0]
 
 
-def summed(pairs: Iterable[tuple[str, str]]) -> list[str]:
+def group_by_reason(pairs: Iterable[tuple[str, str]]) -> list[str]:
     """Return a sentence for each reason. Pods and reasons are in pairs, whose order is preserved.
 
-    >>> summed([("web-0", "no log yet (Pending)"), ("web-1", "no log yet (Pending)"), ("web-2", "no log yet (Unknown)")])
+    >>> group_by_reason([("web-0", "no log yet (Pending)"), ("web-1", "no log yet (Pending)"), ("web-2", "no log yet (Unknown)")])
     ['web-0 and 1 more pod have no log yet (Pending)', 'web-2 has no log yet (Unknown)']
     """
     pods: dict[str, list[str]] = {}
@@ -98,14 +98,14 @@ def summed(pairs: Iterable[tuple[str, str]]) -> list[str]:
     return [
         f"{names[0]} has {why}"
         if len(names) == 1
-        else f"{names[0]} and {counted(len(names) - 1, 'more pod')} have {why}"
+        else f"{names[0]} and {format_count(len(names) - 1, 'more pod')} have {why}"
         for why, names in pods.items()
     ]
 
 
 def _reason(pod: JSONObject) -> str:
     """Return what the pod waits for, unless it waits only for its containers to become ready."""
-    why = podstate.why(pod)
+    why = podstate.waiting_reason(pod)
     if why and why != str((meta.find_condition(pod, "Ready") or {}).get("message") or ""):
         return why
     return "" if meta.spec(pod).get("nodeName") else "it has no node yet"

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from kuberuntime.objects import errorlines, podstate, terminations
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from lwsctl.model.groups import MISSING, Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import recreations, wording
 
 
-def telling(ranks: Iterable[Rank]) -> Rank | None:
+def root_cause_rank(ranks: Iterable[Rank]) -> Rank | None:
     """Return the rank whose problem explains the other problems, which is the rank at the earliest stage.
 
     A rank without a pod or a node explains a rank that does not start. A rank that does not start explains a crash, and
@@ -32,7 +32,7 @@ def _stage(rank: Rank) -> int:
 
 def first_problem(group: Group) -> str:
     """Return the rank whose problem explains the other problems and its reason, or an empty result."""
-    problem = telling(group.ranks)
+    problem = root_cause_rank(group.ranks)
     return f"{problem.pod}: {problem.why}" if problem else ""
 
 
@@ -44,7 +44,7 @@ def others_than_ready(group: Group) -> str:
 
 def summary(view: View, group: Group, now: datetime) -> str:
     """Describe a group in one line with its ready ranks, the states of the other ranks, and its recreations."""
-    ranks, others = wording.counted(len(group.ranks), "rank"), others_than_ready(group)
+    ranks, others = wording.format_count(len(group.ranks), "rank"), others_than_ready(group)
     if group.ranks and all(rank.state == "Completed" for rank in group.ranks):
         text = f"{ranks} completed"
     else:
@@ -60,7 +60,7 @@ def first_waiting(view: View) -> tuple[Rank, int] | None:
     if not waiting:
         return None
     with_reason = (rank for rank in waiting if rank.why and rank.state != MISSING)
-    first = telling(waiting) or next(with_reason, waiting[0])
+    first = root_cause_rank(waiting) or next(with_reason, waiting[0])
     return first, len(waiting) - 1
 
 
@@ -81,7 +81,7 @@ def brief(view: View) -> str:
     if first_and_count is None:
         return ""
     first, count = first_and_count
-    others = f" (and {wording.counted(count, 'more rank')})" if count else ""
+    others = f" (and {wording.format_count(count, 'more rank')})" if count else ""
     why = wording.reason(first)
     return f"{first.pod} {_crash(first) or f'is {wording.state(first)}' + (why and f': {why}')}{others}"
 
@@ -91,9 +91,9 @@ def _crash(rank: Rank) -> str:
     for status in podstate.container_statuses(rank.object or {}):
         waiting = (status.get("state") or {}).get("waiting") or {}
         ended = (status.get("lastState") or {}).get("terminated") or {}
-        line, *_ = errorlines.telling(podstate.last_lines(ended))
+        line, *_ = errorlines.first_error(podstate.last_lines(ended))
         if waiting.get("reason") == rank.state == "CrashLoopBackOff" and line:
-            return f'{rank.state}: "{masked(line)}" (exit {ended.get("exitCode")})'
+            return f'{rank.state}: "{mask_message(line)}" (exit {ended.get("exitCode")})'
     return ""
 
 
@@ -101,7 +101,9 @@ def behind(view: View) -> str:
     """Return a note if the status counts differ from the pods, or an empty string. Pods change before the status."""
     ready = sum(group.is_ready for group in view.groups)
     revisions = sorted(Counter(group.revision for group in view.groups if group.revision).values())
-    facts = [f"{wording.counted(ready, 'group')} {'is' if ready == 1 else 'are'} ready"] if ready != view.ready else []
+    facts = (
+        [f"{wording.format_count(ready, 'group')} {'is' if ready == 1 else 'are'} ready"] if ready != view.ready else []
+    )
     is_counted = view.up_to_date in (*revisions, sum(revisions)) or not (view.up_to_date or view.is_updating)
     if len(revisions) > 1 and not is_counted:
         facts.append(f"the revisions have {' and '.join(map(str, revisions))} groups")

@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from kuberuntime.objects import decimals, meta, ordinals, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.terminations import REMEMBERED, ContainerFailure
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api import groupname, labels, recreationrecord, restartannotation
 from leaderworkerset.api.recreationrecord import RECORDED, Origin, RecreationState
 from lwsctl.model.failurehistory import Recreations
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views.podcontainers import pod_template
-from lwsctl.views.wording import counted, duration
+from lwsctl.views.wording import duration, format_count
 
 
 def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
@@ -41,7 +41,7 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
         due=recreation.due,
         is_waiting=stays and recreation.state is not RecreationState.EXHAUSTED,
         is_exhausted=stays and recreation.state is RecreationState.EXHAUSTED,
-        failure=masked(recreation.failure.what),
+        failure=mask_message(recreation.failure.what),
         longest_run=None if seconds is None else timedelta(seconds=seconds),
     )
 
@@ -109,7 +109,7 @@ def sentence(recreation: Recreations, now: datetime) -> str:
     >>> sentence(Recreations(count=3, failed_pod="web-0", due=now, is_exhausted=True, failure="app: exit code 1"), now)
     'recreated 2 times; pod web-0 failed again (app: exit code 1), and no restarts remain; the pods are kept for diagnosis'
     """
-    attempts = f"recreated {counted(recreation.done, 'time')}"
+    attempts = f"recreated {format_count(recreation.done, 'time')}"
     cause = f"pod {recreation.failed_pod} failed"
     reason = f" ({recreation.reason})" if recreation.reason else ""
     if recreation.is_exhausted:
@@ -133,5 +133,5 @@ def in_place(group: Group, now: datetime) -> str:
         return ""
     pod, note = min(restarted_pods, key=lambda pair: (pair[1].since is None, -pair[1].restarts))
     since = f", not ready for {duration(now - note.since)}" if note.since is not None else ""
-    others = f" (and {counted(len(restarted_pods) - 1, 'more pod')})" if len(restarted_pods) > 1 else ""
-    return f"pod {pod} restarted all its containers in place {counted(note.restarts, 'time')}{since}{others}"
+    others = f" (and {format_count(len(restarted_pods) - 1, 'more pod')})" if len(restarted_pods) > 1 else ""
+    return f"pod {pod} restarted all its containers in place {format_count(note.restarts, 'time')}{since}{others}"

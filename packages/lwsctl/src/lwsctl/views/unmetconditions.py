@@ -16,7 +16,7 @@ from lwsctl.model.disaggregatedset import SetView, Shown, leaderworkersets
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views.outcome import not_ended
 from lwsctl.views.reasons import behind, reasons
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 READY_FOR: Final = timedelta(seconds=10)
 """The time for which a group must be ready after a failure before a wait finishes."""
@@ -46,7 +46,7 @@ def parse(condition: str) -> Check:
         kind, _, status = value.partition("=")
         return lambda view: for_condition(view, kind, status or "True")
     if word == "jsonpath" and (match := ASSIGNMENT.fullmatch(value)):
-        path = jsonpath.completed(match["path"])
+        path = jsonpath.normalize(match["path"])
         steps = jsonpath.path(path)
         return lambda view: for_path(view, path, steps, match["value"])
     raise ValueError(f"{condition}: use {USABLE}")
@@ -70,7 +70,7 @@ def for_ready(view: Shown | None) -> str | None:
     return ready_groups(view)
 
 
-def lasting(condition: str, now: Callable[[], datetime], least: timedelta = READY_FOR) -> Check:
+def condition_check(condition: str, now: Callable[[], datetime], least: timedelta = READY_FOR) -> Check:
     """Return the check for a condition.
 
     After a failure, `ready` must persist. Raise ValueError for unknown conditions.
@@ -98,9 +98,11 @@ def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR,
 def ready_groups(view: Shown) -> str:
     """Return the number of ready groups, and the first reason why a group is not ready."""
     if isinstance(view, SetView):
-        roles = ", ".join(f"{role.name} {role.ready} of {counted(role.desired, 'group')} ready" for role in view.roles)
+        roles = ", ".join(
+            f"{role.name} {role.ready} of {format_count(role.desired, 'group')} ready" for role in view.roles
+        )
         return f"{roles}; rollout {view.rollout}{_first_reason(view)}"
-    return f"{view.ready_by_pods} of {counted(view.desired, 'group')} ready{reasons(view) or _behind(view)}"
+    return f"{view.ready_by_pods} of {format_count(view.desired, 'group')} ready{reasons(view) or _behind(view)}"
 
 
 def for_completion(view: Shown | None) -> str | None:
@@ -109,13 +111,13 @@ def for_completion(view: Shown | None) -> str | None:
         return "it no longer exists"
     if isinstance(view, SetView):
         return "a DisaggregatedSet does not complete"
-    if not runsettings.read(meta.annotations(view.object)).completes:
+    if not runsettings.read(meta.annotations(view.object)).runs_to_completion:
         return f"it does not run to completion, because the annotation {labels.RUN_TO_COMPLETION} is missing"
     if view.is_complete:
         return None
     late = [str(group.name) for group in view.groups if group.end is GroupEnd.LATE]
     failed = f"; stopped at the deadline: {', '.join(late)}" if late else ""
-    return f"{view.completed} of {counted(view.desired, 'group')} complete{failed}{_progress(view) or _not_ended(view)}"
+    return f"{view.completed} of {format_count(view.desired, 'group')} complete{failed}{_progress(view) or _not_ended(view)}"
 
 
 def _progress(view: View) -> str:
@@ -139,7 +141,7 @@ def for_replicas(view: Shown | None, count: int) -> str | None:
         return "it no longer exists"
     if view.ready == count:
         return None
-    return f"{counted(view.ready, 'group')} ready, not {count}{_first_reason(view)}{_behind(view)}"
+    return f"{format_count(view.ready, 'group')} ready, not {count}{_first_reason(view)}{_behind(view)}"
 
 
 def _behind(view: Shown) -> str:

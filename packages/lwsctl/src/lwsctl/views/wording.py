@@ -6,7 +6,7 @@ from typing import Final
 
 from kuberuntime.objects import ordinals
 from kuberuntime.objects.duration import human
-from kuberuntime.texts.fieldchanges import counted as counted  # noqa: PLC0414 - texts of this package import it from here
+from kuberuntime.texts.fieldchanges import format_count as format_count  # noqa: PLC0414 - texts of this package import it from here
 from leaderworkerset.api.groupname import GroupName
 from lwsctl.model.groups import MISSING, NOT_CREATED, Rank
 
@@ -24,14 +24,14 @@ def updated_groups(updated: int, desired: int, with_surge: int) -> str:
     >>> updated_groups(2, 3, 2), updated_groups(2, 3, 3)
     ('2 of 3 groups updated', '2 of 3 groups and 1 surge group updated')
     """
-    surge = f" and {counted(with_surge - updated, 'surge group')}" if with_surge > updated else ""
-    return f"{updated} of {counted(desired, 'group')}{surge} updated"
+    surge = f" and {format_count(with_surge - updated, 'surge group')}" if with_surge > updated else ""
+    return f"{updated} of {format_count(desired, 'group')}{surge} updated"
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def join_names(names: Sequence[str], most: int) -> str:
     """Return the first few names and the number of other names.
 
-    >>> listed(["a", "b", "c"], 2)
+    >>> join_names(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

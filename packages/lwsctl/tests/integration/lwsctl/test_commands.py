@@ -169,7 +169,7 @@ async def test_node_table_shows_free_resources_and_their_users(space: LiveScenar
     for name in ("web-0", "web-0-1"):
         assert sum(line.startswith(f"    {space.namespace}/{name}: ") for line in told) == 1
     (named,) = await nodes.objects_of(session, (listed[0].name,), "")
-    assert formats.filled("name", [named], is_one=True) == f"node/{listed[0].name}\n"
+    assert formats.render_objects("name", [named], is_one=True) == f"node/{listed[0].name}\n"
 
 
 async def explained(space: LiveScenario, place: str, words: str) -> str:

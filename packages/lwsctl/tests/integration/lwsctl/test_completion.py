@@ -103,7 +103,7 @@ async def test_group_stops_at_its_deadline_and_set_after_its_ttl(space: LiveScen
 async def hang(space: LiveScenario, before: State) -> None:
     """Record that a rank of the group hangs."""
     worker = before.pods["web-0-1"]
-    since = timestamps.parse(meta.created(worker))
+    since = timestamps.parse(meta.creation_timestamp(worker))
     silent = SilentRank(pod="web-0-1", uid=meta.uid(worker), rank=1, since=since, waits="a lock (futex)")
     text = progressannotations.render_hang(Hang(since=since, ranks=(silent,)))
     await space.patch({"metadata": {"annotations": {labels.HANG: text}}}, "web-0", resource=PODS)

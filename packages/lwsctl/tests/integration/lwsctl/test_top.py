@@ -29,7 +29,7 @@ async def test_top_shows_the_usage_of_each_rank(space: LiveScenario, running: Ru
 
     async def lines() -> list[str]:
         cluster = await read(session, WANTED)
-        return top.table(await top.measured(session, WANTED, cluster), datetime.now(UTC))
+        return top.table(await top.measure_ranks(session, WANTED, cluster), datetime.now(UTC))
 
     async def cells() -> list[list[str]]:
         _, cluster = await observe(session, WANTED)

@@ -56,7 +56,7 @@ class KubernetesCluster(ServedCluster):
 
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
         """Make kwok report an additional restart."""
-        await client.patch(PODS, meta.key(pod), restarted(pod, 1), kind="merge")
+        await client.patch(PODS, meta.key(pod), restart_patch(pod, 1), kind="merge")
 
     async def restart_all(self, client: Client, pod: JSONObject) -> None:
         """Report a restart of all containers, and briefly an unready pod, as a kubelet does."""
@@ -80,7 +80,7 @@ class KubernetesCluster(ServedCluster):
 
         It may report a pod's start twice, and lose other writes.
         """
-        await client.patch(PODS, meta.key(pod), restarted(pod, 0), kind="merge")
+        await client.patch(PODS, meta.key(pod), restart_patch(pod, 0), kind="merge")
 
     async def end_kept(self, client: Client, pod: JSONObject) -> None:
         """Report the termination as a kubelet does, because kwok no longer reports a deleted pod."""
@@ -89,7 +89,7 @@ class KubernetesCluster(ServedCluster):
 
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
         """Make kwok report that all containers terminated permanently."""
-        await client.patch(PODS, meta.key(pod), annotated(ENDED, str(code), meta.uid(pod)), kind="merge")
+        await client.patch(PODS, meta.key(pod), annotation_patch(ENDED, str(code), meta.uid(pod)), kind="merge")
 
     @asynccontextmanager
     async def hung_node(self, client: Client, name: str, ready: str) -> AsyncIterator[None]:
@@ -97,13 +97,13 @@ class KubernetesCluster(ServedCluster):
         key = ObjectKey("", name)
         for pod in await pods_on(client, name):
             with suppress(NotFoundError):  # a pod of an earlier test, on its way out
-                await client.patch(PODS, meta.key(pod), annotated(HUNG, "true"), kind="merge")
-        await client.patch(NODE_RESOURCE, key, annotated(HUNG, "true"), kind="merge")
+                await client.patch(PODS, meta.key(pod), annotation_patch(HUNG, "true"), kind="merge")
+        await client.patch(NODE_RESOURCE, key, annotation_patch(HUNG, "true"), kind="merge")
         await report_ready(client, name, ready)
         try:
             yield
         finally:
-            await client.patch(NODE_RESOURCE, key, annotated(HUNG, None), kind="merge")
+            await client.patch(NODE_RESOURCE, key, annotation_patch(HUNG, None), kind="merge")
 
     async def provide_volumes(self, client: Client, prefix: str, storage_class: str, count: int) -> None:
         """Create the volumes that an administrator would create."""
@@ -111,14 +111,14 @@ class KubernetesCluster(ServedCluster):
             await client.create(PERSISTENT_VOLUMES, build_volume(f"{prefix}-{number}", storage_class))
 
 
-def restarted(pod: JSONObject, code: int) -> JSONObject:
+def restart_patch(pod: JSONObject, code: int) -> JSONObject:
     """Return kwok's patch that reports another restart of the first container with this exit code."""
     restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
     annotations = {RESTARTS: str(restarts), RESTARTED_AFTER: str(code)}
     return {"metadata": {"annotations": annotations, "uid": meta.uid(pod)}}
 
 
-def annotated(name: str, value: str | None, uid: str | None = None) -> JSONObject:
+def annotation_patch(name: str, value: str | None, uid: str | None = None) -> JSONObject:
     """Return the patch that sets or removes an annotation of the object with this UID only."""
     return {"metadata": {"annotations": {name: value}} | ({"uid": uid} if uid else {})}
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from msgspec import Struct
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules import restart_rules
 from kuberuntime.objects.podrules.env_rules import validate_env, validate_env_from
@@ -34,7 +34,7 @@ class Names(Struct, frozen=True):
 def validate(spec: JSONObject, declared: Names, path: str) -> Iterator[FieldError]:
     """Yield the errors of all containers and init containers."""
     if not spec.get("containers"):
-        yield required(f"{path}.containers")
+        yield required_error(f"{path}.containers")
     seen: set[str] = set()
     for field in CONTAINER_LISTS:
         for index, container in enumerate(spec.get(field) or ()):
@@ -49,7 +49,7 @@ def validate(spec: JSONObject, declared: Names, path: str) -> Iterator[FieldErro
 
 def _validate_name(name: str, seen: Collection[str], path: str) -> Iterator[FieldError]:
     if not name:
-        yield required(path)
+        yield required_error(path)
     elif name in seen:
         yield duplicate(path, name)
     else:
@@ -67,7 +67,7 @@ def _validate_init(container: JSONObject, where: str) -> Iterator[FieldError]:
 def _validate_container(container: JSONObject, declared: Names, where: str) -> Iterator[FieldError]:
     image = container.get("image", "")
     if not image:
-        yield required(f"{where}.image")
+        yield required_error(f"{where}.image")
     elif image != image.strip():
         yield invalid(f"{where}.image", image, "must not have leading or trailing whitespace")
     yield from must_be(container["imagePullPolicy"], PULL_POLICIES, f"{where}.imagePullPolicy")
@@ -96,7 +96,7 @@ def _validate_ports(ports: list[JSONObject], where: str) -> Iterator[FieldError]
                 yield duplicate(f"{path}.name", name)
             seen.add(name)
         if not port["containerPort"]:
-            yield required(f"{path}.containerPort")
+            yield required_error(f"{path}.containerPort")
         else:
             yield from validate_port(port["containerPort"], f"{path}.containerPort")
         if port.get("hostPort"):
@@ -109,11 +109,11 @@ def _validate_mounts(mounts: list[JSONObject], volumes: Collection[str], where: 
     for index, mount in enumerate(mounts):
         path = f"{where}[{index}]"
         if not mount["name"]:
-            yield required(f"{path}.name")
+            yield required_error(f"{path}.name")
         if mount["name"] not in volumes:
             yield not_found(f"{path}.name", mount["name"])
         if not mount["mountPath"]:
-            yield required(f"{path}.mountPath")
+            yield required_error(f"{path}.mountPath")
         elif mount["mountPath"] in seen:
             yield invalid(f"{path}.mountPath", mount["mountPath"], "must be unique")
         seen.add(mount["mountPath"])

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required_error
 from kuberuntime.objects.meta import JSONObject
 
 SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
@@ -29,7 +29,7 @@ def validate_env(variables: list[JSONObject], where: str) -> Iterator[FieldError
     for index, variable in enumerate(variables):
         name = variable["name"]
         if not name:
-            yield required(f"{where}[{index}].name")
+            yield required_error(f"{where}[{index}].name")
         elif not ENV_NAME.fullmatch(name):
             yield invalid(f"{where}[{index}].name", name, ENV_NAME_TEXT)
         if "valueFrom" in variable:
@@ -49,21 +49,21 @@ def _validate_source(variable: JSONObject, where: str) -> Iterator[FieldError]:
     if "fieldRef" in source:
         yield from validate_field_ref(source["fieldRef"], f"{where}.fieldRef", FIELD_PATHS)
     if "resourceFieldRef" in source and not source["resourceFieldRef"]["resource"]:
-        yield required(f"{where}.resourceFieldRef.resource")
+        yield required_error(f"{where}.resourceFieldRef.resource")
     for name in ("configMapKeyRef", "secretKeyRef"):
         if name not in source:
             continue
         target = source[name].get("name", "")
         yield from all_invalid(f"{where}.{name}.name", target, names.dns_1123_subdomain(target))
         if not source[name]["key"]:
-            yield required(f"{where}.{name}.key")
+            yield required_error(f"{where}.{name}.key")
 
 
 def validate_field_ref(reference: JSONObject, where: str, allowed: tuple[str, ...]) -> Iterator[FieldError]:
     """Yield the errors of a reference to a pod field."""
     path = reference["fieldPath"]
     if not path:
-        yield required(f"{where}.fieldPath")
+        yield required_error(f"{where}.fieldPath")
         return
     subscript = SUBSCRIPT.fullmatch(path)
     if subscript is not None:
@@ -87,4 +87,4 @@ def validate_env_from(sources: list[JSONObject], where: str) -> Iterator[FieldEr
             yield invalid(f"{path}.prefix", source["prefix"], ENV_NAME_TEXT)
         for name in references:
             if not source[name].get("name"):
-                yield required(f"{path}.{name}.name")
+                yield required_error(f"{path}.{name}.name")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 
 from kuberuntime.objects import names, objectmeta
-from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules import container_rules, scheduling_rules, security_rules, volume_rules
 from kuberuntime.objects.podrules.container_rules import Names
@@ -122,10 +122,10 @@ def _validate_host_port_uses(spec: JSONObject, path: str) -> Iterator[FieldError
 def _validate_dns(spec: JSONObject, path: str) -> Iterator[FieldError]:
     nameservers = (spec.get("dnsConfig") or {}).get("nameservers") or []
     if spec["dnsPolicy"] == "None" and "dnsConfig" not in spec:
-        yield required(f"{path}.dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
+        yield required_error(f"{path}.dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")
     elif spec["dnsPolicy"] == "None" and not nameservers:
         text = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-        yield required(f"{path}.dnsConfig.nameservers", text)
+        yield required_error(f"{path}.dnsConfig.nameservers", text)
     if len(nameservers) > MAX_NAMESERVERS:
         text = f"must not have more than {MAX_NAMESERVERS} nameservers"
         yield invalid(f"{path}.dnsConfig.nameservers", nameservers, text)
@@ -146,8 +146,8 @@ def validate_change(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
         return
     yield from _validate_gates(after, before)
     yield from _validate_deadline(after, before)
-    tolerations_before = [_untimed(toleration) for toleration in before.get("tolerations") or ()]
-    tolerations_after = [_untimed(toleration) for toleration in after.get("tolerations") or ()]
+    tolerations_before = [_without_seconds(toleration) for toleration in before.get("tolerations") or ()]
+    tolerations_after = [_without_seconds(toleration) for toleration in after.get("tolerations") or ()]
     if any(toleration not in tolerations_after for toleration in tolerations_before):
         yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
     gated = bool(before.get("schedulingGates"))
@@ -156,7 +156,7 @@ def validate_change(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
         yield forbidden("spec", f"pod updates may not change fields other than {CHANGEABLE}")
 
 
-def _untimed(toleration: JSONObject) -> JSONObject:
+def _without_seconds(toleration: JSONObject) -> JSONObject:
     return toleration | {"tolerationSeconds": None}
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.values import forbidden, must_be, port_errors, validate_port
 
@@ -55,7 +55,7 @@ def _validate_probe(probe: JSONObject, where: str, name: str) -> Iterator[FieldE
 def _validate_handler(handler: JSONObject, where: str) -> Iterator[FieldError]:
     handlers = [name for name in HANDLERS if name in handler]
     if not handlers:
-        yield required(where, "must specify a handler type")
+        yield required_error(where, "must specify a handler type")
     for extra in handlers[1:]:
         yield forbidden(f"{where}.{extra}", "may not specify more than 1 handler type")
     for name in handlers[:1]:
@@ -65,7 +65,7 @@ def _validate_handler(handler: JSONObject, where: str) -> Iterator[FieldError]:
 def _validate_action(name: str, action: JSONObject, where: str) -> Iterator[FieldError]:
     match name:
         case "exec" if not action.get("command"):
-            yield required(f"{where}.command")
+            yield required_error(f"{where}.command")
         case "httpGet":
             yield from _validate_target_port(action["port"], f"{where}.port")
             yield from must_be(action["scheme"], SCHEMES, f"{where}.scheme")

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from kuberuntime.objects import names, quantity
-from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.values import not_found
 
@@ -43,7 +43,7 @@ def _validate_relation(limits: JSONObject, requests: JSONObject, where: str) -> 
         if limit == amount:
             continue
         if limit is None and is_whole_only(name):
-            yield required(f"{where}.limits", "Limit must be set for non overcommitable resources")
+            yield required_error(f"{where}.limits", "Limit must be set for non overcommitable resources")
         elif limit is not None and is_whole_only(name):
             yield invalid(f"{where}.requests", amount, f"must be equal to {name} limit of {limit}")
         elif limit is not None and quantity.parse(limit) < quantity.parse(amount):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from kuberuntime.objects.field import FieldError, Kind, required
+from kuberuntime.objects.field import FieldError, Kind, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.values import must_be
 
@@ -20,7 +20,7 @@ def validate(container: JSONObject, where: str, *, is_init: bool) -> Iterator[Fi
     if policy is not None:
         yield from must_be(policy, POLICIES, f"{where}.restartPolicy")
     elif rules:
-        yield required(f"{where}.restartPolicy", "must specify restartPolicy when restart rules are used")
+        yield required_error(f"{where}.restartPolicy", "must specify restartPolicy when restart rules are used")
         if is_init:
             return
     path = f"{where}.restartPolicyRules"
@@ -33,7 +33,7 @@ def _validate_rule(rule: JSONObject, path: str) -> Iterator[FieldError]:
     yield from must_be(rule.get("action", ""), ACTIONS, f"{path}.action")
     codes = rule.get("exitCodes")
     if codes is None:
-        yield required(f"{path}.exitCodes", "must be specified")
+        yield required_error(f"{path}.exitCodes", "must be specified")
         return
     yield from must_be(codes.get("operator", ""), OPERATORS, f"{path}.exitCodes.operator")
     yield from _at_most(len(codes.get("values") or []), MOST_CODES, f"{path}.exitCodes.values")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.values import duplicate, forbidden, must_be, validate_selector
 
@@ -63,7 +63,7 @@ def _validate_spreading(constraints: list[JSONObject], path: str) -> Iterator[Fi
         if constraint["maxSkew"] <= 0:
             yield invalid(f"{where}.maxSkew", constraint["maxSkew"], "must be greater than zero")
         if not constraint["topologyKey"]:
-            yield required(f"{where}.topologyKey", "can not be empty")
+            yield required_error(f"{where}.topologyKey", "can not be empty")
         yield from must_be(constraint["whenUnsatisfiable"], UNSATISFIABLE, f"{where}.whenUnsatisfiable")
         pair = (constraint["topologyKey"], constraint["whenUnsatisfiable"])
         if pair in seen:
@@ -85,7 +85,7 @@ def _validate_node_affinity(affinity: JSONObject, path: str) -> Iterator[FieldEr
         terms = affinity[REQUIRED_TERMS]["nodeSelectorTerms"]
         where = f"{path}.{REQUIRED_TERMS}.nodeSelectorTerms"
         if not terms:
-            yield required(where, "must have at least one node selector term")
+            yield required_error(where, "must have at least one node selector term")
         for index, term in enumerate(terms or ()):
             yield from _validate_node_term(term, f"{where}[{index}]")
     for index, preferred in enumerate(affinity.get(PREFERRED_TERMS) or ()):
@@ -104,11 +104,11 @@ def _validate_requirement(requirement: JSONObject, path: str) -> Iterator[FieldE
     values = requirement.get("values") or []
     match requirement["operator"]:
         case "In" | "NotIn" if not values:
-            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+            yield required_error(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
         case "Exists" | "DoesNotExist" if values:
             yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
         case "Gt" | "Lt" if len(values) != 1:
-            yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
+            yield required_error(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
         case other if other not in NODE_OPERATORS:
             yield invalid(f"{path}.operator", other, "not a valid selector operator")
     yield from all_invalid(f"{path}.key", requirement["key"], names.label_key(requirement["key"]))
@@ -129,7 +129,7 @@ def _validate_pod_term(term: JSONObject, path: str) -> Iterator[FieldError]:
     for namespace in term.get("namespaces") or ():
         yield from all_invalid(f"{path}.namespace", namespace, names.dns_1123_label(namespace))
     if not term["topologyKey"]:
-        yield required(f"{path}.topologyKey", "can not be empty")
+        yield required_error(f"{path}.topologyKey", "can not be empty")
     yield from all_invalid(f"{path}.topologyKey", term["topologyKey"], names.label_key(term["topologyKey"]))
 
 

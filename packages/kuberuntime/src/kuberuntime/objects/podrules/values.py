@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, not_supported, required_error
 from kuberuntime.objects.meta import JSON, JSONObject
 
 MAX_PORT = 65535
@@ -66,7 +66,7 @@ def _validate_expression(expression: JSONObject, path: str) -> Iterator[FieldErr
     match expression["operator"]:
         case "In" | "NotIn":
             if not values:
-                yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+                yield required_error(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
         case "Exists" | "DoesNotExist":
             if values:
                 yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")

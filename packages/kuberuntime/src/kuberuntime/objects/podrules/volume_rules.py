@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.container_rules import validate_local_path
 from kuberuntime.objects.podrules.env_rules import validate_field_ref
@@ -33,7 +33,7 @@ def validate(volume: JSONObject, others: Collection[str], path: str) -> Iterator
     """Yield all errors of a volume. `others` contains the names of the previous volumes."""
     name = volume["name"]
     if not name:
-        yield required(f"{path}.name")
+        yield required_error(f"{path}.name")
     elif name in others:
         yield duplicate(f"{path}.name", name)
     else:
@@ -48,7 +48,7 @@ def _validate_source(volume: JSONObject, path: str) -> Iterator[FieldError]:
     source = volume[first]
     field = REQUIRED_NAMES.get(first)
     if field is not None and not source.get(field):
-        yield required(f"{path}.{first}.{field}")
+        yield required_error(f"{path}.{first}.{field}")
     match first:
         case "secret" | "configMap":
             yield from _validate_mode(source, "defaultMode", f"{path}.{first}")
@@ -64,7 +64,7 @@ def _validate_source(volume: JSONObject, path: str) -> Iterator[FieldError]:
             if ".." in source["path"].split("/"):
                 yield invalid(f"{path}.hostPath.path", source["path"], "must not contain '..'")
         case "ephemeral" if "volumeClaimTemplate" not in source:
-            yield required(f"{path}.ephemeral.volumeClaimTemplate")
+            yield required_error(f"{path}.ephemeral.volumeClaimTemplate")
 
 
 def _rank(source: str) -> int:
@@ -81,13 +81,13 @@ def _validate_items(source: JSONObject, path: str) -> Iterator[FieldError]:
     for index, item in enumerate(source.get("items") or ()):
         where = f"{path}.items[{index}]"
         if not item["key"]:
-            yield required(f"{where}.key")
+            yield required_error(f"{where}.key")
         yield from _validate_item_path(item, where)
 
 
 def _validate_item_path(item: JSONObject, where: str) -> Iterator[FieldError]:
     if not item["path"]:
-        yield required(f"{where}.path")
+        yield required_error(f"{where}.path")
     yield from validate_local_path(item["path"], f"{where}.path")
     yield from _validate_mode(item, "mode", where)
 
@@ -102,9 +102,9 @@ def _validate_downward(source: JSONObject, path: str) -> Iterator[FieldError]:
             yield from validate_field_ref(item["fieldRef"], f"{path}.fieldRef", VOLUME_FIELD_PATHS)
         elif "resourceFieldRef" in item:
             if not item["resourceFieldRef"].get("containerName"):
-                yield required(f"{path}.resourceFieldRef.containerName")
+                yield required_error(f"{path}.resourceFieldRef.containerName")
         else:
-            yield required(path, "one of fieldRef and resourceFieldRef is required")
+            yield required_error(path, "one of fieldRef and resourceFieldRef is required")
 
 
 def _validate_projected(source: JSONObject, path: str) -> Iterator[FieldError]:
@@ -112,7 +112,7 @@ def _validate_projected(source: JSONObject, path: str) -> Iterator[FieldError]:
         where = f"{path}.sources[{index}]"
         sources = [name for name in PROJECTIONS if name in projection]
         if not sources:
-            yield required(where, "Projected volume source is required")
+            yield required_error(where, "Projected volume source is required")
         for other in sources[1:]:
             yield forbidden(f"{where}.{other}", "may not specify more than 1 volume type per source")
         for name in sources[:1]:
@@ -123,9 +123,9 @@ def _validate_projection(name: str, projection: JSONObject, where: str) -> Itera
     match name:
         case "secret" | "configMap":
             if not projection.get("name"):
-                yield required(f"{where}.name")
+                yield required_error(f"{where}.name")
             yield from _validate_items(projection, where)
         case "downwardAPI":
             yield from _validate_downward(projection, where)
         case "serviceAccountToken" if not projection["path"]:
-            yield required(f"{where}.path")
+            yield required_error(f"{where}.path")

@@ -77,14 +77,14 @@ async def test_changes_during_an_outage_are_reported_afterwards() -> None:
         changes: list[Change] = []
         informer.subscribe(changes.append)
         changes.clear()
-        server.down = True
+        server.is_down = True
         server.cut()
         server.remove("a")
         server.put("b", spec={"changed": True})
         server.expire()
         await asyncio.sleep(120)
         assert names(informer) == {"a", "b"}
-        server.down = False
+        server.is_down = False
         await asyncio.sleep(31)
         assert [(meta.name(change.object), change.new is None) for change in changes] == [("a", True), ("b", False)]
 
@@ -225,7 +225,7 @@ def test_store_and_changes_converge_to_the_server_state(steps: list[str], stream
             informer.subscribe(replay)
             for number, step in enumerate(steps):
                 await perform(server, informer, step, number)
-            server.down = False
+            server.is_down = False
             await asyncio.sleep(TIMEOUT + GRACE + 31)
             truth = {meta.key(obj): meta.resource_version(obj) for obj in server.objects.values()}
             assert {meta.key(obj): meta.resource_version(obj) for obj in informer.store.list()} == truth
@@ -247,7 +247,7 @@ async def perform(server: SmallServer, informer: Informer, step: str, number: in
         case ["expire"]:
             server.expire()
         case ["down" | "up"]:
-            server.down = step == "down"
+            server.is_down = step == "down"
         case ["bookmark"]:
             server.bookmark()
         case ["relist"]:

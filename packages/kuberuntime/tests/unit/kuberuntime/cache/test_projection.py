@@ -16,7 +16,7 @@ from kuberuntime.cache.projection import (
     SHORT_KEY,
     Projection,
     Values,
-    decoding,
+    build_decoder,
     parse,
 )
 
@@ -100,7 +100,7 @@ def test_decoding_keeps_values_of_a_different_shape(status: Any) -> None:
 
 
 def test_projection_is_selected_by_the_identity_of_an_object() -> None:
-    decode = decoding(lambda obj: Projection("spec") if obj["kind"] == "Pod" else Projection("status"))
+    decode = build_decoder(lambda obj: Projection("spec") if obj["kind"] == "Pod" else Projection("status"))
     assert decode(b'{"kind": "Pod", "spec": 1, "status": 2}') == {"kind": "Pod", "spec": 1}
     assert decode(b'{"kind": "Node", "spec": 1, "status": 2}') == {"kind": "Node", "status": 2}
 
@@ -108,13 +108,13 @@ def test_projection_is_selected_by_the_identity_of_an_object() -> None:
 @given(values, values)
 @settings(max_examples=examples(20))
 def test_sharing_with_a_previous_version_changes_no_value(value: Any, last: Any) -> None:
-    assert Values().shared({"a": value, "b": 1}, {"a": last, "b": 1}) == {"a": value, "b": 1}
+    assert Values().deduplicate({"a": value, "b": 1}, {"a": last, "b": 1}) == {"a": value, "b": 1}
 
 
 def test_parts_of_a_previous_version_are_reused() -> None:
     last: dict[str, Any] = {"metadata": {"labels": {"a": "b"}, "resourceVersion": "1"}, "status": {"phase": "Pending"}}
     new = {"metadata": {"labels": {"a": "b"}, "resourceVersion": "2"}, "status": {"phase": "Running"}}
-    shared = Values().shared(new, last)
+    shared = Values().deduplicate(new, last)
     assert shared == new
     assert shared["metadata"]["labels"] is last["metadata"]["labels"]
 
@@ -122,7 +122,7 @@ def test_parts_of_a_previous_version_are_reused() -> None:
 @given(values)
 @settings(max_examples=examples(20))
 def test_sharing_texts_changes_no_value(value: Any) -> None:
-    assert Values().shared(value) == value
+    assert Values().deduplicate(value) == value
 
 
 @given(st.dictionaries(st.sampled_from(["spec", "status", "metadata"]), values))
@@ -135,7 +135,7 @@ def test_projection_is_idempotent(obj: dict[str, Any]) -> None:
 
 def test_projection_leaves_its_input_unchanged() -> None:
     obj = {"metadata": {"labels": {"a": "b"}}, "spec": {"x": 1}}
-    Values().shared(Projection("metadata.labels")(obj))
+    Values().deduplicate(Projection("metadata.labels")(obj))
     assert obj == {"metadata": {"labels": {"a": "b"}}, "spec": {"x": 1}}
 
 
@@ -143,7 +143,7 @@ def test_deeply_nested_values_are_returned_unchanged() -> None:
     value: Any = "text"
     for _ in range(20 * DEPTH):
         value = [value]
-    assert Values().shared(value) == value
+    assert Values().deduplicate(value) == value
 
 
 def fresh(text: str) -> str:
@@ -154,7 +154,7 @@ def fresh(text: str) -> str:
 def test_equal_texts_of_different_objects_are_shared() -> None:
     values = Values()
     objects = [{"metadata": {"labels": {fresh("key" * SHORT_KEY): fresh("value"), "a": str(i)}}} for i in range(2)]
-    (one, _), (other, _) = (values.shared(obj)["metadata"]["labels"].items() for obj in objects)
+    (one, _), (other, _) = (values.deduplicate(obj)["metadata"]["labels"].items() for obj in objects)
     assert one[0] is other[0]
     assert one[1] is other[1]
 
@@ -189,14 +189,14 @@ def test_long_texts_are_not_kept() -> None:
 
 def test_equal_parts_of_different_objects_are_one() -> None:
     values, ready = Values(), {"conditions": [{"type": "Ready", "status": "True"}]}
-    one, other = (values.shared({"metadata": {"name": name}, "status": ready}) for name in "ab")
+    one, other = (values.deduplicate({"metadata": {"name": name}, "status": ready}) for name in "ab")
     assert one["status"]["conditions"] is other["status"]["conditions"]
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (0, -0.0), ("1", 1), ([], {}), (None, {})])
 def test_parts_of_other_types_stay_apart(one: Any, other: Any) -> None:
     values = Values()
-    kept = [values.shared({"spec": {"containers": [{"value": value}]}}) for value in (one, other)]
+    kept = [values.deduplicate({"spec": {"containers": [{"value": value}]}}) for value in (one, other)]
     assert [repr(obj["spec"]["containers"][0]["value"]) for obj in kept] == [repr(one), repr(other)]
 
 
@@ -204,10 +204,10 @@ def test_parts_of_other_types_stay_apart(one: Any, other: Any) -> None:
 def test_long_parts_are_equal_and_not_held(length: int) -> None:
     part = ["x" * length]
     values = Values()
-    assert values.shared({"spec": {"command": part}}) == {"spec": {"command": part}}
+    assert values.deduplicate({"spec": {"command": part}}) == {"spec": {"command": part}}
     assert len(values) == 0
 
 
 def test_a_large_part_stays_the_same_object() -> None:
     part = ["x"] * LARGE
-    assert Values().shared({"spec": {"command": part}})["spec"]["command"] is part
+    assert Values().deduplicate({"spec": {"command": part}})["spec"]["command"] is part

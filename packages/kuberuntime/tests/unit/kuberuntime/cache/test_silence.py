@@ -41,7 +41,7 @@ async def test_silent_stream_is_replaced_within_75_seconds(streaming: bool) -> N
             assert names(informer) == {"a"}
             await asyncio.sleep(2)
             assert names(informer) == {"a", "b"}
-            assert not informer.watch_state.silent
+            assert not informer.watch_state.is_stalled
             await asyncio.sleep(3600)
     assert warnings(logs) == ["watch did not send events in time, reconnecting"]
 
@@ -55,10 +55,10 @@ async def test_server_that_stays_silent_is_logged_once() -> None:
             server.withhold = True
             server.mute()
             await asyncio.sleep(4 * SILENCE + 10)
-            states = [informer.watch_state.silent]
+            states = [informer.watch_state.is_stalled]
             server.withhold = False
             await asyncio.sleep(SILENCE)
-            states.append(informer.watch_state.silent)
+            states.append(informer.watch_state.is_stalled)
     assert states == [True, False]
     assert len(warnings(logs)) == 1
 
@@ -122,14 +122,14 @@ async def test_watches_that_close_immediately_cause_a_list(streaming: bool) -> N
     server = SmallServer(streaming_lists=streaming)
     with capture_logs() as logs:
         async with running(server) as informer:
-            server.ends_watches = True
+            server.closes_watches = True
             server.cut()
             await asyncio.sleep(3)
             server.put("a")
             await asyncio.sleep(600)
             assert names(informer) == {"a"}
             assert EMPTY_STREAMS < len(server.requests) < 60
-            server.ends_watches = False
+            server.closes_watches = False
             server.put("b")
             await asyncio.sleep(31)
             assert names(informer) == {"a", "b"}

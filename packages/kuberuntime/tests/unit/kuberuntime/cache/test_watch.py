@@ -54,19 +54,19 @@ LEADER_CHANGED: JSONObject = {"kind": "Status", "code": 500, "reason": "Internal
 ERROR: KubeError = ConnectionFailedError("refused")
 SEVEN = ResourceVersion("7")
 EMPTY, PAGING, INITIAL, LISTED, WATCHING = Phase
-PAGED = at(EMPTY, streaming=False)
+PAGED = at(EMPTY, is_streaming=False)
 
 TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     "a single page is a whole list": (
         PAGED,
         page("7", pod("3")),
-        at(LISTED, "7", streaming=False),
+        at(LISTED, "7", is_streaming=False),
         (ListStarted(), ListPage((pod("3"),)), ListCompleted(SEVEN)),
     ),
     "a first page leads to the next": (
         PAGED,
         page("7", pod("3"), token="t"),
-        at(PAGING, token="t", streaming=False),
+        at(PAGING, token="t", is_streaming=False),
         (ListStarted(), ListPage((pod("3"),))),
     ),
     "a middle page leads to the next": (
@@ -93,35 +93,40 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
         at(PAGING, token="t", failures=1),
         (),
     ),
-    "a list that fails is asked for again": (PAGED, RequestFailed(ERROR), at(EMPTY, streaming=False, failures=1), ()),
+    "a list that fails is asked for again": (
+        PAGED,
+        RequestFailed(ERROR),
+        at(EMPTY, is_streaming=False, failures=1),
+        (),
+    ),
     "failures add up": (
-        at(EMPTY, failures=3, streaming=False),
+        at(EMPTY, failures=3, is_streaming=False),
         RequestFailed(refusal(500)),
-        at(EMPTY, failures=4, streaming=False),
+        at(EMPTY, failures=4, is_streaming=False),
         (),
     ),
     "a list after failures leaves one to wait for": (
-        at(EMPTY, failures=9, streaming=False),
+        at(EMPTY, failures=9, is_streaming=False),
         page("7"),
-        at(LISTED, "7", failures=1, streaming=False),
+        at(LISTED, "7", failures=1, is_streaming=False),
         (ListStarted(), ListPage(()), ListCompleted(SEVEN)),
     ),
     "a server without streaming lists is asked for pages": (
         at(EMPTY),
         RequestFailed(refusal(422, "Invalid")),
-        at(EMPTY, streaming=False),
+        at(EMPTY, is_streaming=False),
         (),
     ),
     "so is one that does not know the words": (
         at(EMPTY),
         RequestFailed(refusal(400, "BadRequest")),
-        at(EMPTY, streaming=False),
+        at(EMPTY, is_streaming=False),
         (),
     ),
     "a refused page is no reason to stop paging": (
         PAGED,
         RequestFailed(refusal(400, "BadRequest")),
-        at(EMPTY, streaming=False, failures=1),
+        at(EMPTY, is_streaming=False, failures=1),
         (),
     ),
     "a server that is away may still stream lists later": (at(EMPTY), RequestFailed(ERROR), at(EMPTY, failures=1), ()),
@@ -169,25 +174,25 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     "an addition moves the version": (
         at(WATCHING, "7", failures=2),
         StreamEvent("ADDED", pod("8")),
-        at(WATCHING, "8", spoken=True, speaks=True),
+        at(WATCHING, "8", has_received_event=True, sends_events=True),
         (ObjectApplied(pod("8")),),
     ),
     "so does a change": (
         at(WATCHING, "7"),
         StreamEvent("MODIFIED", pod("8")),
-        at(WATCHING, "8", spoken=True, speaks=True),
+        at(WATCHING, "8", has_received_event=True, sends_events=True),
         (ObjectApplied(pod("8")),),
     ),
     "so does a deletion": (
         at(WATCHING, "7"),
         StreamEvent("DELETED", pod("8")),
-        at(WATCHING, "8", spoken=True, speaks=True),
+        at(WATCHING, "8", has_received_event=True, sends_events=True),
         (ObjectDeleted(pod("8")),),
     ),
     "so does a bookmark": (
         at(WATCHING, "7"),
         StreamEvent("BOOKMARK", pod("7")),
-        at(WATCHING, "7", spoken=True, speaks=True),
+        at(WATCHING, "7", has_received_event=True, sends_events=True),
         (Bookmark(SEVEN),),
     ),
     "an unknown type means nothing": (at(WATCHING, "7"), StreamEvent("PONDERED", pod("9")), at(WATCHING, "7"), ()),
@@ -237,26 +242,31 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     "an event ends the count of empty watches": (
         at(WATCHING, "7", failures=2, empty=5),
         StreamEvent("BOOKMARK", pod("7")),
-        at(WATCHING, "7", spoken=True, speaks=True),
+        at(WATCHING, "7", has_received_event=True, sends_events=True),
         (Bookmark(SEVEN),),
     ),
     "so does a watch that lasted": (at(WATCHING, "7", empty=2), StreamEnded(290), at(LISTED, "7"), ()),
     "a watch that falls silent lists again": (
-        at(WATCHING, "7", spoken=True, speaks=True),
+        at(WATCHING, "7", has_received_event=True, sends_events=True),
         StreamSilent(),
-        at(EMPTY, silent=True, speaks=True),
+        at(EMPTY, is_stalled=True, sends_events=True),
         (),
     ),
     "a watch that has never spoken opens again": (at(WATCHING, "7"), StreamSilent(), at(LISTED, "7"), ()),
-    "a silent list starts over": (at(INITIAL), StreamSilent(), at(EMPTY, silent=True), ()),
-    "a silent watch opens": (at(EMPTY, silent=True), StreamOpened(), at(INITIAL, silent=True), (ListStarted(),)),
+    "a silent list starts over": (at(INITIAL), StreamSilent(), at(EMPTY, is_stalled=True), ()),
+    "a silent watch opens": (
+        at(EMPTY, is_stalled=True),
+        StreamOpened(),
+        at(INITIAL, is_stalled=True),
+        (ListStarted(),),
+    ),
     "the first object ends the silence": (
-        at(INITIAL, silent=True),
+        at(INITIAL, is_stalled=True),
         StreamEvent("ADDED", pod("3")),
         at(INITIAL),
         (ListPage((pod("3"),)),),
     ),
-    "so does an error": (at(EMPTY, silent=True), RequestFailed(ERROR), at(EMPTY, failures=1), ()),
+    "so does an error": (at(EMPTY, is_stalled=True), RequestFailed(ERROR), at(EMPTY, failures=1), ()),
     "a list that took too long starts over": (at(PAGING, token="t"), StreamEnded(290), at(EMPTY), ()),
     "a relist forgets where the watch was": (at(WATCHING, "7"), Relist(), at(EMPTY), ()),
     "a relist starts a list over": (at(PAGING, token="t"), Relist(), at(EMPTY), ()),
@@ -291,7 +301,7 @@ def fitting(state: State) -> st.SearchStrategy[Input]:
             return STREAMED
         case Phase.LISTED:
             return ASKED | st.just(StreamOpened())
-        case Phase.EMPTY if state.streaming:
+        case Phase.EMPTY if state.is_streaming:
             return ASKED | st.just(StreamOpened())
         case _:
             return ASKED | PAGES
@@ -336,12 +346,12 @@ NOT_SERVED = from_status({"code": 404, "reason": "NotFound", "message": "the ser
 @pytest.mark.parametrize("phase", [Phase.EMPTY, Phase.LISTED, Phase.WATCHING, Phase.PAGING, Phase.INITIAL])
 def test_optional_kind_that_is_not_served_has_no_objects(phase: Phase) -> None:
     """The CRD may be created or deleted later, so nothing waits for this cache."""
-    state = State(phase=phase, version=ResourceVersion("7"), failures=2, optional=True)
+    state = State(phase=phase, version=ResourceVersion("7"), failures=2, is_optional=True)
 
     after, outputs = step(state, RequestFailed(NOT_SERVED))
 
     assert outputs == (ListStarted(), ListCompleted(ResourceVersion("")))
-    assert (after.phase, after.failures, after.optional) == (Phase.EMPTY, 3, True)
+    assert (after.phase, after.failures, after.is_optional) == (Phase.EMPTY, 3, True)
 
 
 def test_required_kind_that_is_not_served_blocks() -> None:
@@ -351,7 +361,7 @@ def test_required_kind_that_is_not_served_blocks() -> None:
     assert after.phase is Phase.EMPTY
 
 
-SPEAKING, SILENT, IDLE = State(speaks=True), State(speaks=True, silent=True), State()
+SPEAKING, SILENT, IDLE = State(sends_events=True), State(sends_events=True, is_stalled=True), State()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 from testkit.virtualtime import run
 
 from kuberuntime.client.client import RETRIES, Client, Listing
@@ -18,11 +18,11 @@ POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace
 
 
 def busy(seconds: str, status: int = 429) -> Response:
-    return answer(status, {"kind": "Status", "code": status, "message": "slow down"}, {"retry-after": seconds})
+    return respond(status, {"kind": "Status", "code": status, "message": "slow down"}, {"retry-after": seconds})
 
 
 def test_get_returns_the_object() -> None:
-    client = Client(ScriptedTransport(answer(200, POD)))
+    client = Client(ScriptedTransport(respond(200, POD)))
 
     assert run(client.get(PODS, KEY)) == POD
 
@@ -35,7 +35,7 @@ def test_error_type_follows_the_reason() -> None:
 
 
 def test_malformed_answer_is_an_error() -> None:
-    client = Client(ScriptedTransport(answer(200, b"<html>login</html>")))
+    client = Client(ScriptedTransport(respond(200, b"<html>login</html>")))
 
     with pytest.raises(APIError, match="the server responded with 200: <html>login</html>"):
         run(client.get(PODS, KEY))
@@ -43,7 +43,7 @@ def test_malformed_answer_is_an_error() -> None:
 
 def test_answer_that_is_nested_too_deeply_is_an_error() -> None:
     """API servers store objects with 10,000 levels. The depth that can be read depends on the Python version."""
-    deep = answer(200, b'{"items":' * 100_000 + b"1" + b"}" * 100_000)
+    deep = respond(200, b'{"items":' * 100_000 + b"1" + b"}" * 100_000)
 
     with pytest.raises(APIError, match="the server responded with 200: "):
         run(Client(ScriptedTransport(deep)).get(PODS, KEY))
@@ -53,8 +53,8 @@ def test_answer_that_is_nested_too_deeply_is_an_error() -> None:
 
 def test_list_follows_continue_and_restores_kinds() -> None:
     transport = ScriptedTransport(
-        answer(200, {"metadata": {"resourceVersion": "7", "continue": "t"}, "items": [{"metadata": {"name": "a"}}]}),
-        answer(200, {"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "b"}}]}),
+        respond(200, {"metadata": {"resourceVersion": "7", "continue": "t"}, "items": [{"metadata": {"name": "a"}}]}),
+        respond(200, {"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "b"}}]}),
     )
 
     listing = run(Client(transport).list(PODS, namespace="default", limit=1))
@@ -68,8 +68,8 @@ def test_list_follows_continue_and_restores_kinds() -> None:
 
 def test_next_page_is_requested_before_decoding_the_current() -> None:
     transport = ScriptedTransport(
-        answer(200, {"metadata": {"continue": "t"}, "items": 5}),  # the response cannot be decoded into a page
-        answer(200, {"metadata": {}, "items": []}),
+        respond(200, {"metadata": {"continue": "t"}, "items": 5}),  # the response cannot be decoded into a page
+        respond(200, {"metadata": {}, "items": []}),
     )
 
     with pytest.raises(TypeError):
@@ -80,9 +80,9 @@ def test_next_page_is_requested_before_decoding_the_current() -> None:
 def test_expired_continue_token_leads_to_one_complete_list() -> None:
     first, second = {"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}
     transport = ScriptedTransport(
-        answer(200, {"metadata": {"continue": "t", "resourceVersion": "7"}, "items": [first]}),
+        respond(200, {"metadata": {"continue": "t", "resourceVersion": "7"}, "items": [first]}),
         failure(410, "Expired", "too old"),
-        answer(200, {"metadata": {"resourceVersion": "9"}, "items": [first, second]}),
+        respond(200, {"metadata": {"resourceVersion": "9"}, "items": [first, second]}),
     )
 
     listing = run(Client(transport).list(PODS, label_selector="app=web", limit=1))
@@ -93,7 +93,7 @@ def test_expired_continue_token_leads_to_one_complete_list() -> None:
 
 def test_rejected_complete_list_is_an_error() -> None:
     transport = ScriptedTransport(
-        answer(200, {"metadata": {"continue": "t"}, "items": []}),
+        respond(200, {"metadata": {"continue": "t"}, "items": []}),
         failure(410, "Expired", "too old"),
         failure(410, "Expired", "too old again"),
     )
@@ -114,24 +114,24 @@ async def test_page_request_ends_with_its_list(items: object) -> None:
     before = asyncio.all_tasks()
     with pytest.raises((TypeError, TimeoutError)):
         async with asyncio.timeout(1):
-            await Client(Slow(answer(200, {"metadata": {"continue": "t"}, "items": items}))).list(PODS)
+            await Client(Slow(respond(200, {"metadata": {"continue": "t"}, "items": items}))).list(PODS)
     assert (asyncio.all_tasks() - before) == set()
 
 
 def test_malformed_page_is_an_error() -> None:
     with pytest.raises(APIError, match="the server responded with 200: <html>login</html>"):
-        run(Client(ScriptedTransport(answer(200, b"<html>login</html>"))).list(PODS))
+        run(Client(ScriptedTransport(respond(200, b"<html>login</html>"))).list(PODS))
 
 
 def test_empty_list_may_omit_its_items() -> None:
-    client = Client(ScriptedTransport(answer(200, {"metadata": {"resourceVersion": "7"}, "items": None})))
+    client = Client(ScriptedTransport(respond(200, {"metadata": {"resourceVersion": "7"}, "items": None})))
 
     assert run(client.list(PODS)) == Listing([], ResourceVersion("7"))
 
 
 @pytest.mark.virtual_time
 async def test_busy_server_is_retried_after_its_retry_time() -> None:
-    transport = ScriptedTransport(busy("2"), busy("3", 503), answer(200, POD))
+    transport = ScriptedTransport(busy("2"), busy("3", 503), respond(200, POD))
 
     await Client(transport).get(PODS, KEY)
     assert asyncio.get_running_loop().time() == pytest.approx(5)
@@ -157,7 +157,7 @@ def test_server_without_a_retry_time_is_not_retried() -> None:
 
 @pytest.mark.virtual_time
 async def test_writes_carry_dry_run_and_field_validation() -> None:
-    transport = ScriptedTransport(*[answer(200, POD)] * 4)
+    transport = ScriptedTransport(*[respond(200, POD)] * 4)
     client = Client(transport, field_validation="Strict")
 
     await client.create(PODS, POD, dry_run=True)
@@ -174,7 +174,7 @@ async def test_writes_carry_dry_run_and_field_validation() -> None:
 
 
 def test_delete_returns_the_answer_of_the_server() -> None:
-    client = Client(ScriptedTransport(answer(200, {"kind": "Status", "status": "Success"})))
+    client = Client(ScriptedTransport(respond(200, {"kind": "Status", "status": "Success"})))
 
     assert run(client.delete(PODS, KEY, uid="u")) == {"kind": "Status", "status": "Success"}
 
@@ -191,7 +191,7 @@ def test_rejected_stream_raises_the_error_in_its_body() -> None:
 
 
 def test_stream_yields_its_chunks() -> None:
-    client = Client(ScriptedTransport(answer(200, b"line\n")))
+    client = Client(ScriptedTransport(respond(200, b"line\n")))
 
     async def scenario() -> list[bytes]:
         async with client.stream("GET", "/log") as response:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 import trustme
 from aiohttp import web
-from testkit.fakes import ScriptedTransport, answer
+from testkit.fakes import ScriptedTransport, respond
 
 from kuberuntime.access.access import TLS, Access
 from kuberuntime.access.credentials import SecretEntry, StoredCredentials
@@ -179,7 +179,7 @@ async def test_write_is_abandoned_when_the_lease_ends() -> None:
 async def test_unanswered_write_of_a_leader_is_a_connection_error() -> None:
     with pytest.raises(ConnectionFailedError, match="POST /pods did not respond within 2"):
         await FencedTransport(SilentTransport(), Gate(2.0)).request(POST)
-    transport = ScriptedTransport(ConnectionFailedError("refused"), answer(201, {}))
+    transport = ScriptedTransport(ConnectionFailedError("refused"), respond(201, {}))
     fenced = FencedTransport(transport, Gate())
     with pytest.raises(ConnectionFailedError, match="refused"):
         await fenced.request(POST)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import structlog
 from structlog.testing import capture_logs
-from testkit.fakes import SmallServer, answer
+from testkit.fakes import SmallServer, respond
 from testkit.virtualtime import VirtualClock, run
 
 from kuberuntime.cache.informer import Informer
@@ -34,7 +34,7 @@ def held(request: Request) -> Response | None:
     """Serve a lease that another process holds, regardless of writes to it."""
     spec = {"holderIdentity": "other", "leaseDurationSeconds": 600}
     lease = {"metadata": {"name": "lock", "resourceVersion": "1"}, "spec": spec}
-    return answer(200, lease) if request.path.endswith("/lock") else None
+    return respond(200, lease) if request.path.endswith("/lock") else None
 
 
 def logged(*, outage: Outage | None) -> list[tuple[str, str]]:
@@ -63,14 +63,14 @@ def logged(*, outage: Outage | None) -> list[tuple[str, str]]:
         for informer in informers:
             await informer.wait_synced()
         tasks.append(asyncio.ensure_future(run_workers(queue, work, name="test", workers=2)))
-        server.down = True
+        server.is_down = True
         server.cut()
         tasks.append(asyncio.ensure_future(election.run(forever)))
         for number in range(KEYS):
             server.put(f"pod-{number}")
             queue.add(f"pod-{number}")
         await asyncio.sleep(60)
-        server.down = False
+        server.is_down = False
         await asyncio.sleep(60)
         for task in tasks:
             task.cancel()
@@ -101,9 +101,9 @@ async def test_repeated_outage_is_reported_again() -> None:
     outage = Outage(structlog.get_logger())
     with capture_logs() as lines:
         for _ in range(2):
-            outage.failed(ConnectionFailedError("refused"))
-            outage.failed(ConnectionFailedError("refused"))
+            outage.record_failure(ConnectionFailedError("refused"))
+            outage.record_failure(ConnectionFailedError("refused"))
             await asyncio.sleep(7)
-            outage.answered()
-            outage.answered()
+            outage.record_response()
+            outage.record_response()
     assert [line.get("error") or line["after"] for line in lines] == ["refused", pytest.approx(7.0, abs=0.2)] * 2

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from testkit.fakes import ScriptedTransport, answer
+from testkit.fakes import ScriptedTransport, respond
 from testkit.virtualtime import VirtualClock
 
 from kuberuntime.client.ratelimit import LimitedTransport, TokenBucket
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 async def test_burst_passes_and_later_requests_keep_the_rate() -> None:
-    inner = ScriptedTransport(*[answer(200, {})] * 6)
+    inner = ScriptedTransport(*[respond(200, {})] * 6)
     limited = LimitedTransport(inner, TokenBucket(rate=2, burst=3), VirtualClock())
     loop = asyncio.get_running_loop()
     times = []
@@ -38,7 +38,7 @@ async def test_burst_passes_and_later_requests_keep_the_rate() -> None:
 
 async def test_busy_namespace_does_not_delay_other_namespaces() -> None:
     limited = LimitedTransport(
-        ScriptedTransport(*[answer(200, {})] * 1003), TokenBucket(rate=10, burst=1), VirtualClock()
+        ScriptedTransport(*[respond(200, {})] * 1003), TokenBucket(rate=10, burst=1), VirtualClock()
     )
     sent: list[str] = []
 

@@ -13,7 +13,7 @@ from kuberuntime.controller.contention import (
     Contention,
     Target,
     content_of,
-    contested,
+    describe_conflicts,
     target_of,
 )
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -119,8 +119,8 @@ def test_writer_of_a_patched_field_is_named() -> None:
         "fieldsV1": {"f:spec": {"f:replicas": {}}},
     }
     stored = {"metadata": {"managedFields": [rival]}, "spec": {"replicas": 5}}
-    assert contested(scaling(1), stored) == "spec.replicas is written by this process and by kubectl (Update)"
-    assert contested(scaling(5), stored) == ""
+    assert describe_conflicts(scaling(1), stored) == "spec.replicas is written by this process and by kubectl (Update)"
+    assert describe_conflicts(scaling(5), stored) == ""
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,11 @@ def test_writers_of_a_contested_field_are_named(managed: list[tuple[str, str, bo
     desired = {"metadata": {"name": "web", "labels": {"role": "leader", "app": "web"}}, "spec": {"list": [1]}}
     apply = Apply(resource=STATEFULSETS, object=desired, manager="lws")
 
-    assert contested(apply, stored) == f"metadata.labels.role is written by lws and by {writer}"
+    assert describe_conflicts(apply, stored) == f"metadata.labels.role is written by lws and by {writer}"
     assert (
-        contested(Apply(resource=STATEFULSETS, object=stored | {"metadata": {"name": "web"}}, manager="lws"), stored)
+        describe_conflicts(
+            Apply(resource=STATEFULSETS, object=stored | {"metadata": {"name": "web"}}, manager="lws"), stored
+        )
         == ""
     )
 
@@ -166,7 +168,7 @@ def test_items_of_named_lists_are_fields(items: list[JSONObject], expected: str)
     entry = {"manager": "kyverno", "operation": "Update", "fieldsV1": fields}
     stored = {"metadata": {"managedFields": [entry]}, "spec": {"items": items}}
     desired = {"metadata": {"name": "web"}, "spec": {"items": [{"name": "main", "image": "app:1"}]}}
-    assert contested(Apply(resource=STATEFULSETS, object=desired, manager="lws"), stored) == expected
+    assert describe_conflicts(Apply(resource=STATEFULSETS, object=desired, manager="lws"), stored) == expected
 
 
 def test_replacement_is_the_same_at_any_version() -> None:

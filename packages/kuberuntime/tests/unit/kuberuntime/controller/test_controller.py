@@ -104,7 +104,7 @@ async def rig(
         plan=doubler.plan,
         executor=Executor(Client(server), NoEvents(), VirtualClock()),
         options=ControllerOptions(
-            workers=workers, quiet=quiet, rest=rest, written=lambda _, writes: written.extend(writes), failed=failed
+            workers=workers, is_quiet=quiet, rest=rest, written=lambda _, writes: written.extend(writes), failed=failed
         ),
     )
     manager = Manager(informers=[informer], runnables=[controller])

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
-from testkit.fakes import answer, failure
+from testkit.fakes import failure, respond
 from testkit.transports import RequestTransport
 from testkit.virtualtime import VirtualClock
 
@@ -61,12 +61,12 @@ class EventsServer(RequestTransport):
             if self.loses_answers:
                 self.loses_answers -= 1
                 raise ConnectionFailedError("the answer was lost")
-            return answer(201, content)
+            return respond(201, content)
         name = request.path.rsplit("/", 1)[1]
         if name not in self.objects:
             return failure(404, "NotFound")
         self.objects[name] |= content
-        return answer(200, self.objects[name])
+        return respond(200, self.objects[name])
 
 
 @dataclass

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 from msgspec.structs import replace
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 from testkit.virtualtime import VirtualClock, run
 
 from kuberuntime.client.client import Client
@@ -97,22 +97,22 @@ def execute(plan: Plan, *script: Response | Exception) -> Outcome:
 @pytest.mark.parametrize(
     ("action", "script", "writes", "events"),
     [
-        (APPLY, answer(200, WRITTEN), (WRITE,), [DONE]),
-        (CREATE, answer(201, WRITTEN), (WRITE,), [DONE]),
+        (APPLY, respond(200, WRITTEN), (WRITE,), [DONE]),
+        (CREATE, respond(201, WRITTEN), (WRITE,), [DONE]),
         (replace(CREATE, if_absent=True), failure(409, "AlreadyExists"), (), []),
-        (DELETE, answer(200, WRITTEN), (GONE,), [DONE]),
+        (DELETE, respond(200, WRITTEN), (GONE,), [DONE]),
         (DELETE, failure(404, "NotFound"), (GONE,), []),
         (DELETE, CONFLICT, (GONE,), []),
-        (replace(DELETE, uid=None), answer(200, WRITTEN), (GONE,), [DONE]),
-        (replace(DELETE, uid=None), answer(200, {"kind": "Status", "details": {"uid": "u"}}), (GONE,), [DONE]),
+        (replace(DELETE, uid=None), respond(200, WRITTEN), (GONE,), [DONE]),
+        (replace(DELETE, uid=None), respond(200, {"kind": "Status", "details": {"uid": "u"}}), (GONE,), [DONE]),
         (replace(DELETE, uid=None), failure(404, "NotFound"), (ObjectRemoval(PODS, KEY, None),), []),
-        (STATUS, answer(200, WRITTEN), (WRITE,), [DONE]),
+        (STATUS, respond(200, WRITTEN), (WRITE,), [DONE]),
         (replace(STATUS, if_present=True), failure(404, "NotFound"), (), []),
-        (PATCH, answer(200, WRITTEN), (WRITE,), [DONE]),
+        (PATCH, respond(200, WRITTEN), (WRITE,), [DONE]),
         (replace(PATCH, if_present=True), failure(404, "NotFound"), (), []),
-        (PUT, answer(200, WRITTEN), (WRITE,), [DONE]),
-        (BIND, answer(201, {"kind": "Status", "status": "Success"}), (), [DONE]),
-        (ALL, answer(200, {"kind": "PodList", "items": []}), (), [DONE]),
+        (PUT, respond(200, WRITTEN), (WRITE,), [DONE]),
+        (BIND, respond(201, {"kind": "Status", "status": "Success"}), (), [DONE]),
+        (ALL, respond(200, {"kind": "PodList", "items": []}), (), [DONE]),
     ],
     ids=[
         "apply",
@@ -173,7 +173,7 @@ REFUSED = "it exists: it has no controller, its spec.kind is not right, and its 
 )
 def test_object_of_a_different_owner_is_named(existing: JSONObject, message: str) -> None:
     """Either the response to the creation was lost and no cache has the object yet, or the name is in use."""
-    found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
+    found = respond(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
     create = replace(CREATE, object=owned("n", "u"), unless_own=True, accepted=ACCEPTED)
 
     outcome = execute(Plan((create,)), failure(409, "AlreadyExists", "it exists"), found)
@@ -198,7 +198,7 @@ def test_object_of_a_different_owner_is_named(existing: JSONObject, message: str
     ids=["its own", "of a predecessor", "deleted meanwhile", "orphan", "of nobody", "of another owner"],
 )
 def test_apply_to_an_object_of_a_different_owner_names_it(existing: list[JSONObject], message: str) -> None:
-    listing = answer(200, {"metadata": {"resourceVersion": "7"}, "items": existing})
+    listing = respond(200, {"metadata": {"resourceVersion": "7"}, "items": existing})
     apply = replace(APPLY, object=owned("n", "u", selector={"app": "web"}))
 
     outcome = execute(Plan((apply,)), failure(422, "Invalid", "no such field"), listing)
@@ -221,7 +221,7 @@ def test_object_that_exists_may_be_a_silent_failure(*, is_silent: bool) -> None:
 
 @pytest.mark.parametrize("items", [[owned("n", "earlier")], []], ids=["of a predecessor", "deleted meanwhile"])
 def test_object_of_a_predecessor_causes_a_requeue(items: list[JSONObject]) -> None:
-    found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": items})
+    found = respond(200, {"metadata": {"resourceVersion": "7"}, "items": items})
     create = replace(CREATE, object=owned("n", "u"), unless_own=True)
 
     outcome = execute(Plan((create,)), failure(409, "AlreadyExists", "it exists"), found)
@@ -241,7 +241,7 @@ def test_object_of_a_predecessor_causes_a_requeue(items: list[JSONObject]) -> No
 )
 def test_own_object_with_other_content_causes_a_requeue(existing: JSONObject, error: str) -> None:
     """An existing name is not a success by itself, because the object may be a different one."""
-    found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
+    found = respond(200, {"metadata": {"resourceVersion": "7"}, "items": [existing]})
     create = replace(CREATE, object=owned("n", "u", data=1), unless_own=True, equal=(("spec", "data"),))
 
     outcome = execute(Plan((create,)), failure(409, "AlreadyExists", "it exists"), found)
@@ -257,7 +257,7 @@ def test_failed_plan_performs_its_failure_patches(script: Response, statuses: in
     """A plan that was computed from an outdated object is only recomputed."""
     put = replace(PUT, subresource="")
 
-    outcome = execute(Plan((put, DELETE), on_failure=(PATCH,)), script, answer(200, WRITTEN))
+    outcome = execute(Plan((put, DELETE), on_failure=(PATCH,)), script, respond(200, WRITTEN))
 
     assert outcome.error is not None
     assert [one.method for one in outcome.transport.requests] == ["PUT", *["PATCH"] * statuses]
@@ -266,7 +266,7 @@ def test_failed_plan_performs_its_failure_patches(script: Response, statuses: in
 @pytest.mark.parametrize(("action", "kept"), [(APPLY, WRITTEN), (CREATE, {}), (PATCH, {}), (PUT, {}), (STATUS, {})])
 def test_only_the_answer_to_an_apply_is_kept(action: WriteAction, kept: JSONObject) -> None:
     """A plan may create a thousand objects, and their responses would be kept until the plan completes."""
-    (write,) = execute(Plan((action,)), answer(200, WRITTEN)).writes
+    (write,) = execute(Plan((action,)), respond(200, WRITTEN)).writes
     assert isinstance(write, ObjectWrite)
     assert write.object == kept
 
@@ -321,7 +321,7 @@ def test_replacement_of_a_newer_object_requeues_without_event(action: Action) ->
 
 
 def test_status_is_written_at_its_observed_version() -> None:
-    outcome = execute(Plan((STATUS,)), answer(200, WRITTEN))
+    outcome = execute(Plan((STATUS,)), respond(200, WRITTEN))
 
     request = outcome.transport.requests[0]
     assert (request.method, request.path) == ("PUT", "/api/v1/namespaces/default/pods/web/status")
@@ -342,13 +342,13 @@ def test_status_is_written_at_its_observed_version() -> None:
     ids=["patch", "put", "bind", "delete a collection"],
 )
 def test_action_uses_its_method_and_path(action: Action, method: str, path: str) -> None:
-    outcome = execute(Plan((action,)), answer(200, WRITTEN))
+    outcome = execute(Plan((action,)), respond(200, WRITTEN))
 
     assert [(request.method, request.path) for request in outcome.transport.requests] == [(method, path)]
 
 
 def test_deletion_without_propagation_uses_the_default() -> None:
-    outcome = execute(Plan((Delete(resource=PODS, key=KEY, uid=UID("u"), grace_period=0),)), answer(200, WRITTEN))
+    outcome = execute(Plan((Delete(resource=PODS, key=KEY, uid=UID("u"), grace_period=0),)), respond(200, WRITTEN))
 
     assert msgspec.json.decode(outcome.transport.requests[0].body) == {
         "apiVersion": "v1",
@@ -361,7 +361,7 @@ def test_deletion_without_propagation_uses_the_default() -> None:
 def test_finally_actions_run_after_a_failure() -> None:
     plan = Plan((Finally(actions=(CREATE, DELETE), after=(STATUS,)), APPLY))
 
-    outcome = execute(plan, failure(403, "Forbidden", "quota"), answer(200, WRITTEN))
+    outcome = execute(plan, failure(403, "Forbidden", "quota"), respond(200, WRITTEN))
 
     assert str(outcome.error) == "create Pod default/web: quota"
     assert outcome.writes == (WRITE,)
@@ -384,7 +384,7 @@ REPORT = Patch(
 def test_failure_is_reported_if_the_plan_requests_it() -> None:
     plan = Plan((Finally(actions=(CREATE, DELETE), after=(), on_failure=(REPORT,)), APPLY))
 
-    outcome = execute(plan, failure(403, "Forbidden", "quota"), answer(200, WRITTEN))
+    outcome = execute(plan, failure(403, "Forbidden", "quota"), respond(200, WRITTEN))
 
     assert str(outcome.error) == "create Pod default/web: quota"
     assert [request.method for request in outcome.transport.requests] == ["POST", "PATCH"]
@@ -406,12 +406,12 @@ def test_only_a_refusal_is_reported_by_on_refusal(script: Response | Exception, 
     """An error that a retry may resolve is not a rejection."""
     plan = Plan((Finally(actions=(CREATE,), on_refusal=(REPORT,)),))
 
-    outcome = execute(plan, script, *[answer(200, WRITTEN)] * patches)
+    outcome = execute(plan, script, *[respond(200, WRITTEN)] * patches)
 
     assert [request.method for request in outcome.transport.requests] == ["POST", *["PATCH"] * patches]
 
 
-@pytest.mark.parametrize("answers", [[answer(200, WRITTEN)], [CONFLICT]], ids=["success", "a newer object"])
+@pytest.mark.parametrize("answers", [[respond(200, WRITTEN)], [CONFLICT]], ids=["success", "a newer object"])
 def test_success_and_conflicts_report_no_failure(answers: list[Response]) -> None:
     """A conflict of a replacement is not a failure. The key is requeued, and its plan recomputed."""
     plan = Plan((Finally(actions=(STATUS,), after=(), on_failure=(REPORT,)),))
@@ -426,14 +426,14 @@ def test_success_and_conflicts_report_no_failure(answers: list[Response]) -> Non
     [
         ([failure(403, "Forbidden", "quota")], ["PUT", "PATCH"]),
         ([CONFLICT], ["PUT", "DELETE"]),
-        ([answer(200, WRITTEN)], ["PUT", "DELETE"]),
+        ([respond(200, WRITTEN)], ["PUT", "DELETE"]),
     ],
     ids=["failure", "a newer object", "success"],
 )
 def test_otherwise_takes_the_place_of_after_a_failure(answers: list[Response], methods: list[str]) -> None:
     plan = Plan((Finally(actions=(PUT,), after=(DELETE,), otherwise=(REPORT,)),))
 
-    outcome = execute(plan, *answers, answer(200, WRITTEN))
+    outcome = execute(plan, *answers, respond(200, WRITTEN))
 
     assert [request.method for request in outcome.transport.requests] == methods
 
@@ -441,20 +441,20 @@ def test_otherwise_takes_the_place_of_after_a_failure(answers: list[Response], m
 def test_plan_continues_after_finally_actions() -> None:
     plan = Plan((Finally(actions=(CREATE,), after=(STATUS,)), DELETE))
 
-    outcome = execute(plan, *[answer(200, WRITTEN)] * 3)
+    outcome = execute(plan, *[respond(200, WRITTEN)] * 3)
 
     assert outcome.error is None
     assert outcome.writes == (WRITE, WRITE, GONE)
 
 
 def test_given_body_is_sent_verbatim() -> None:
-    outcome = execute(Plan((replace(CREATE, body=b'{ "a": 1 }'),)), answer(201, WRITTEN))
+    outcome = execute(Plan((replace(CREATE, body=b'{ "a": 1 }'),)), respond(201, WRITTEN))
 
     assert outcome.transport.requests[0].body == b'{ "a": 1 }'
 
 
 def test_first_failure_stops_the_plan_and_keeps_its_writes() -> None:
-    outcome = execute(Plan((APPLY, CREATE, DELETE)), answer(200, WRITTEN), failure(403, "Forbidden", "quota"))
+    outcome = execute(Plan((APPLY, CREATE, DELETE)), respond(200, WRITTEN), failure(403, "Forbidden", "quota"))
 
     assert isinstance(outcome.error, ActionError)
     assert outcome.writes == (WRITE,)
@@ -463,7 +463,7 @@ def test_first_failure_stops_the_plan_and_keeps_its_writes() -> None:
 
 
 def test_error_of_a_plan_is_raised_after_its_actions() -> None:
-    outcome = execute(Plan((APPLY,), error="group 3 has no leader"), answer(200, WRITTEN))
+    outcome = execute(Plan((APPLY,), error="group 3 has no leader"), respond(200, WRITTEN))
 
     assert isinstance(outcome.error, PlanError)
     assert (str(outcome.error), outcome.writes) == ("group 3 has no leader", (WRITE,))
@@ -476,6 +476,6 @@ def test_events_without_a_write_are_recorded() -> None:
 
 
 def test_written_object_includes_its_kind() -> None:
-    outcome = execute(Plan((Create(resource=STATEFULSETS, object=POD),)), answer(201, WRITTEN))
+    outcome = execute(Plan((Create(resource=STATEFULSETS, object=POD),)), respond(201, WRITTEN))
 
     assert outcome.writes == (ObjectWrite(STATEFULSETS, KEY, ResourceVersion("7")),)

@@ -155,13 +155,13 @@ async def test_hold_of_an_opaque_version_ends_by_a_relist() -> None:
 
 async def test_key_is_held_while_the_server_is_unavailable() -> None:
     async with rig() as r:
-        r.pods.down = True
+        r.pods.is_down = True
         r.pods.cut()
         r.pods.put("a")
         r.barrier.expect(LWS, [written(2)])
         await asyncio.sleep(300)
         assert r.holds()
-        r.pods.down = False
+        r.pods.is_down = False
         await asyncio.sleep(31)
         assert not r.holds()
 

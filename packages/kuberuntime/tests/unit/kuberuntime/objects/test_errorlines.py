@@ -25,12 +25,12 @@ def cases() -> Iterator[Case]:
         marked = [line for line in paragraph.split("\n") if line and not line.startswith("#")]
         if marked:
             (telling,) = [line for line in marked if line[0] in ">?"]
-            yield Case(tuple(line[2:] for line in marked), ErrorLine(telling[2:].strip(), certain=telling[0] == ">"))
+            yield Case(tuple(line[2:] for line in marked), ErrorLine(telling[2:].strip(), is_certain=telling[0] == ">"))
 
 
 @pytest.mark.parametrize("case", [*cases()], ids=lambda case: case.telling.line[:40])
 def test_relevant_line_of_a_program_is_quoted(case: Case) -> None:
-    assert errorlines.telling(case.lines)[:2] == case.telling[:2]
+    assert errorlines.first_error(case.lines)[:2] == case.telling[:2]
 
 
 def test_corpus_has_over_a_hundred_programs() -> None:

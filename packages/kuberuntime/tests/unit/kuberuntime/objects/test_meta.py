@@ -45,4 +45,4 @@ def test_objects_are_sorted_by_age_and_uncreated_ones_first() -> None:
         )
     ]
     assert [meta.name(one) for one in sorted(found, key=meta.by_age)] == ["d", "b", "a", "c"]
-    assert meta.created(found[1]) == "2026-01-01T00:00:00Z"
+    assert meta.creation_timestamp(found[1]) == "2026-01-01T00:00:00Z"

@@ -117,7 +117,7 @@ def test_scheduling_gates_are_shown() -> None:
     ],
 )
 def test_unready_pod_has_a_reason(given: JSONObject, sentence: str) -> None:
-    assert podstate.why(given) == sentence
+    assert podstate.waiting_reason(given) == sentence
 
 
 def test_restarts_of_init_containers_count_during_initialization() -> None:
@@ -129,7 +129,7 @@ def test_restarts_of_init_containers_count_during_initialization() -> None:
 def test_running_and_succeeded_containers_have_no_reason() -> None:
     assert podstate.state(pod(containers=[container(ready=True)])) == "Running"
     done = pod(containers=[container(terminated={"exitCode": 0})])
-    assert podstate.why(done) == ""
+    assert podstate.waiting_reason(done) == ""
 
 
 def test_ready_pod_does_not_stay_ready_during_its_deletion() -> None:
@@ -155,4 +155,4 @@ DELETED = {"deletionTimestamp": "2026-01-01T00:00:40Z", "deletionGracePeriodSeco
 def test_deleted_pod_is_terminating_unless_it_failed_before(code: int, second: int, sentence: str) -> None:
     """The deletion was requested at second 10."""
     run = {"exitCode": code, "reason": "Error", "finishedAt": f"2026-01-01T00:00:{second:02}Z"}
-    assert podstate.why(pod(metadata=DELETED, containers=[container(terminated=run)])) == sentence
+    assert podstate.waiting_reason(pod(metadata=DELETED, containers=[container(terminated=run)])) == sentence

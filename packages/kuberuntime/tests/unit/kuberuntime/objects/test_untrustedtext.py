@@ -3,7 +3,7 @@
 import pytest
 
 from kuberuntime.objects import errorlines, podstate
-from kuberuntime.objects.untrustedtext import LONGEST, bounded, clean, visible
+from kuberuntime.objects.untrustedtext import LONGEST, clean, shorten, visible
 
 DIRECTIONS = "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 INVISIBLE = "\u200b\u2060\ufeff\u00ad\u2028\u2029\u0085\U000e0041"
@@ -45,18 +45,18 @@ def test_every_control_and_mark_of_direction_is_visible() -> None:
 
 def test_long_text_keeps_both_ends() -> None:
     text = "begin" + "x" * LONGEST + "end"
-    assert len(bounded(text)) < LONGEST + 100
-    assert bounded(text).startswith("begin")
-    assert bounded(text).endswith("end")
-    assert bounded("short") == "short"
+    assert len(shorten(text)) < LONGEST + 100
+    assert shorten(text).startswith("begin")
+    assert shorten(text).endswith("end")
+    assert shorten("short") == "short"
 
 
 def test_colored_error_is_an_error_line() -> None:
     lines = ["\x1b[32mINFO\x1b[0m loaded", "\x1b[1;31mRuntimeError\x1b[0m: no GPU", "\x1b[36mbye\x1b[0m"]
-    assert errorlines.telling(lines) == ("RuntimeError: no GPU", True, "")
+    assert errorlines.first_error(lines) == ("RuntimeError: no GPU", True, "")
     ended = {"message": "\n".join(lines), "exitCode": 1, "reason": "Error"}
     assert podstate.describe_termination(ended) == "RuntimeError: no GPU (Error, exit code 1)"
 
 
 def test_error_after_a_progress_bar_is_an_error_line() -> None:
-    assert errorlines.telling(["  1%|#\r  2%|#\rRuntimeError: no GPU"]).line == "RuntimeError: no GPU"
+    assert errorlines.first_error(["  1%|#\r  2%|#\rRuntimeError: no GPU"]).line == "RuntimeError: no GPU"

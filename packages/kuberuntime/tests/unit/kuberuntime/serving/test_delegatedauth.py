@@ -6,7 +6,7 @@ import sys
 import msgspec
 import pytest
 from aiohttp import ClientSession, TCPConnector
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 from testkit.virtualtime import VirtualClock
 
 from kuberuntime.client.client import Client
@@ -27,10 +27,10 @@ from kuberuntime.serving.delegatedauth import (
 from kuberuntime.serving.serving import Listener
 
 USER = {"username": "system:serviceaccount:monitoring:prometheus", "groups": ["g"], "extra": {"k": ["v"]}}
-KNOWN = answer(201, {"status": {"authenticated": True, "user": USER}})
-UNKNOWN = answer(201, {"status": {}})
-ALLOWED = answer(201, {"status": {"allowed": True}})
-DENIED = answer(201, {"status": {"allowed": False}})
+KNOWN = respond(201, {"status": {"authenticated": True, "user": USER}})
+UNKNOWN = respond(201, {"status": {}})
+ALLOWED = respond(201, {"status": {"allowed": True}})
+DENIED = respond(201, {"status": {"allowed": False}})
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
-from testkit.fakes import answer, failure
+from testkit.fakes import failure, respond
 from testkit.transports import RequestTransport
 from testkit.virtualtime import START, VirtualClock, run
 
@@ -26,7 +26,7 @@ from kuberuntime.serving.leaderelection import (
     ObservedLease,
     Wait,
     decide,
-    released,
+    released_spec,
     see,
 )
 
@@ -97,7 +97,7 @@ def test_age_of_a_lease_restarts_only_when_it_changes() -> None:
 
 
 def test_released_lease_has_no_holder() -> None:
-    freed = released(lease(), START)
+    freed = released_spec(lease(), START)
     assert (freed["holderIdentity"], freed["leaseDurationSeconds"], freed["leaseTransitions"]) == ("", 1, 3)
 
 
@@ -118,7 +118,7 @@ class LeaseServer:
     def serve(self, request: Request) -> Response:
         if request.method == "GET":
             self.reads += 1
-            return failure(404, "NotFound") if self.lease is None else answer(200, self.lease)
+            return failure(404, "NotFound") if self.lease is None else respond(200, self.lease)
         sent = msgspec.json.decode(request.body)
         if self.lease is None and request.method == "PUT":
             return failure(404, "NotFound")
@@ -128,7 +128,7 @@ class LeaseServer:
         self.lease = sent | {"metadata": sent["metadata"] | {"resourceVersion": str(self.version)}}
         self.writes.append(str(sent["spec"]["holderIdentity"]))
         self.written.set()
-        return answer(200, self.lease)
+        return respond(200, self.lease)
 
 
 class Line(RequestTransport):

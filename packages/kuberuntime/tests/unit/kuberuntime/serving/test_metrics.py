@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer
+from testkit.fakes import ScriptedTransport, respond
 
 from kuberuntime.client.transport import Request
 from kuberuntime.controller.workqueue import Result, WorkQueue, run_workers
@@ -58,7 +58,7 @@ async def test_every_step_of_a_key_is_counted() -> None:
 
 async def test_requests_are_counted_with_their_status() -> None:
     metrics = Metrics(api_requests="my_requests_total")
-    inner = ScriptedTransport(answer(200, {}), answer(409, {}), ConnectionFailedError("gone"), answer(200, {}))
+    inner = ScriptedTransport(respond(200, {}), respond(409, {}), ConnectionFailedError("gone"), respond(200, {}))
     transport = ObservedTransport(inner, "api:6443", metrics)
     path = "/apis/apps/v1/namespaces/default/statefulsets/web"
     await transport.request(Request("GET", path))
@@ -79,7 +79,7 @@ async def test_requests_are_counted_with_their_status() -> None:
 
 async def test_broken_stream_is_counted_once() -> None:
     metrics = Metrics()
-    transport = ObservedTransport(ScriptedTransport(answer(200, {}), ConnectionFailedError("refused")), "h", metrics)
+    transport = ObservedTransport(ScriptedTransport(respond(200, {}), ConnectionFailedError("refused")), "h", metrics)
     request = Request("GET", "/api/v1/pods", (("watch", "true"),))
     with pytest.raises(ConnectionFailedError, match="midway"):
         async with transport.stream(request):

@@ -78,7 +78,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         if text is not None and _apply(key, text, DEFAULTS) is None:
             yield invalid(f"metadata.annotations.{key}", text, f"must be {allowed}")
     first, longest = labels.RESTART_FIRST_DELAY, labels.RESTART_LONGEST_DELAY
-    delays = (FIRST_DELAYS.read(new.get(first, "")), LONGEST_DELAYS.read(new.get(longest, "")))
+    delays = (FIRST_DELAYS.parse(new.get(first, "")), LONGEST_DELAYS.parse(new.get(longest, "")))
     if None not in delays and max(delays, key=_seconds) == delays[0] != delays[1]:
         yield invalid(f"metadata.annotations.{longest}", new[longest], f"must not be less than {first} ({new[first]})")
 
@@ -97,11 +97,11 @@ def _apply(key: str, text: str, settings: RestartSettings) -> RestartSettings | 
     """Return the settings after applying one annotation, or None if its value is invalid."""
     if key in _DURATIONS:
         field, allowed = _DURATIONS[key]
-        length = allowed.read(text)
+        length = allowed.parse(text)
         return None if length is None else replace(settings, **{field: length})
     match key:
         case labels.RESTART_BACKOFF if text in {ON, OFF}:
-            return replace(settings, backs_off=text == ON)
+            return replace(settings, has_backoff=text == ON)
         case labels.MAX_GROUP_RESTARTS if text == UNLIMITED:
             return replace(settings, max_restarts=None)
         case labels.MAX_GROUP_RESTARTS if 1 <= (number := decimals.natural(text) or 0) <= MOST_RESTARTS:

@@ -49,7 +49,7 @@ EXPIRED: Final = decisionevents.EventKind("Normal", "TTLAfterFinished", "Delete"
 def settings_of(lws: LeaderWorkerSet) -> RunSettings:
     """Return the settings of a LeaderWorkerSet. Groups with random keys do not run to completion."""
     settings = runsettings.read(lws.annotations)
-    return runsettings.OFF if settings.completes and lws.spec.group_identity.is_hash else settings
+    return runsettings.OFF if settings.runs_to_completion and lws.spec.group_identity.is_hash else settings
 
 
 def has_succeeded(pod: JSONObject) -> bool:
@@ -63,10 +63,10 @@ def has_succeeded(pod: JSONObject) -> bool:
 
 def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, _container: JSONObject) -> bool:
     """Return whether restarts are ignored, because the pod runs to completion and none of its containers failed."""
-    return lws is not None and settings_of(lws).completes and not failed(pod)
+    return lws is not None and settings_of(lws).runs_to_completion and not has_failed(pod)
 
 
-def failed(pod: JSONObject) -> bool:
+def has_failed(pod: JSONObject) -> bool:
     """Return whether a container was restarted after an error, as opposed to exit code 0."""
     statuses = [
         status
@@ -89,7 +89,7 @@ def _last_exit(status: JSONObject) -> int | None:
 def end_of(lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime) -> GroupEnd | None:
     """Return the result of the leader's group if the group finishes now, or None if the group continues."""
     settings = settings_of(lws)
-    if not settings.completes:
+    if not settings.runs_to_completion:
         return None
     if has_succeeded(leader):
         return GroupEnd.COMPLETE
@@ -105,7 +105,7 @@ def time_left(
     It counts from the time at which the template of the leader was first desired.
     """
     key = groupname.revision(leader)
-    began = [meta.created(revision) for revision in revisions if groupname.revision(revision) == key]
+    began = [meta.creation_timestamp(revision) for revision in revisions if groupname.revision(revision) == key]
     if settings.deadline is None or not any(began):
         return None
     return timestamps.parse(min(filter(None, began))) + settings.deadline - now
@@ -142,20 +142,22 @@ def finish(group: LiveGroup) -> PolicyDecision:
     The container of the leader may be running again.
     """
     settings = settings_of(group.lws)
-    if not settings.completes:
+    if not settings.runs_to_completion:
         return NOTHING
     end = end_of(group.lws, group.leader, group.revisions, group.now)
     if end is not None:
-        return PolicyDecision(holds="the group is being completed", actions=(mark(group.leader, end), _end(group, end)))
+        return PolicyDecision(
+            holds="the group is being completed", actions=(mark_finished(group.leader, end), _end(group, end))
+        )
     left = time_left(settings, group.leader, group.revisions, group.now)
     return NOTHING if left is None else PolicyDecision(requeue_after=left.total_seconds())
 
 
-def mark(leader: JSONObject, end: GroupEnd) -> Patch:
+def mark_finished(leader: JSONObject, end: GroupEnd) -> Patch:
     """Mark and preserve the leader of a finished group. Kueue then also finishes the Workload."""
     marks = {labels.GROUP_ENDED: end.value, labels.RECOVER: None}
     marks |= FINISHED_FOR_KUEUE if labels.QUEUE_NAME in meta.labels(leader) else {}
-    return retention.mark(leader, {"annotations": marks, "finalizers": [retention.FINALIZER]})
+    return retention.metadata_patch(leader, {"annotations": marks, "finalizers": [retention.FINALIZER]})
 
 
 def _end(group: LiveGroup, end: GroupEnd) -> Delete:
@@ -194,7 +196,7 @@ def of_hang(obj: JSONObject, leader: JSONObject) -> Failure | None:
     hang = progressannotations.hang_of(meta.annotations(leader).get(labels.HANG, "")) if settings.recreates else None
     if hang is None:
         return None
-    blamed, timeout = hang.blamed, settings.timeout
+    blamed, timeout = hang.longest_silent_rank, settings.timeout
     waits = f", waits for {blamed.waits}" if blamed.waits else ""
     length = 0 if timeout is None else int(timeout.total_seconds())
     return Failure(pod=blamed.pod, uid=UID(blamed.uid), what=f"no progress for {length} s{waits}")

@@ -122,7 +122,9 @@ def _describe(
         is_present=present.is_present,
         must_move=label in observed.groups_to_move,
         budget=budget,
-        age=(observed.now - _created(leader, observed.now)).total_seconds() if leader and observed.is_draining else inf,
+        age=(observed.now - _creation_time(leader, observed.now)).total_seconds()
+        if leader and observed.is_draining
+        else inf,
     )
 
 
@@ -177,7 +179,7 @@ def changes(
     patches: list[Patch] = []
     ends: list[float] = []
     for pod in pods:
-        left = (_created(pod, now) + LONGEST - now).total_seconds()
+        left = (_creation_time(pod, now) + LONGEST - now).total_seconds()
         starts = is_wanted and groupname.label(pod) not in whole and left > 0 and not meta.is_deleting(pod)
         annotations = meta.annotations(pod)
         if starts and not FOREIGN.keys() & annotations.keys():
@@ -189,8 +191,8 @@ def changes(
     return patches, min(ends, default=None)
 
 
-def _created(pod: JSONObject, now: datetime) -> datetime:
-    text = meta.created(pod)
+def _creation_time(pod: JSONObject, now: datetime) -> datetime:
+    text = meta.creation_timestamp(pod)
     return timestamps.parse(text) if text else now
 
 

@@ -168,7 +168,7 @@ def _mark_all(facts: SetFacts, folded: GroupIndex, released: int) -> tuple[Actio
     if living is None or groupname.revision(living) != key or not outdatedleaders.has_looked(living):
         return ()
     groups = marks(folded, facts.observed.groups, facts.lws.name, key, released)
-    return together(mark(facts.obj, group, key, living) for group in groups)
+    return together(mark_leader(facts.obj, group, key, living) for group in groups)
 
 
 def _events(facts: SetFacts, leaders: LeaderDecision, folded: GroupIndex) -> Sequence[Event]:
@@ -190,7 +190,7 @@ def find_route(
 ) -> tuple[Route, GroupIndex]:
     """Return the in-place update to the revision `key`, and a summary of all groups."""
     setting = read(meta.annotations(obj))
-    own_revisions = revisions.owned(all_revisions, obj)
+    own_revisions = revisions.owned_revisions(all_revisions, obj)
     new, bound = revisions.find(own_revisions, key), _bound(obj, gang)
     obstacles = {
         revision: "" if revision == key else bound or obstacle_between(revisions.find(own_revisions, revision), new)
@@ -209,11 +209,13 @@ def obstacle_between(old: JSONObject | None, new: JSONObject | None) -> str:
 
 def obstacle(old: Any, new: Any) -> str:
     """Return the first different `spec` field that cannot be updated in place, or an empty string."""
-    fixed = (path for path in differences(_fixed(old), _fixed(new), "spec") if not IMAGE.fullmatch(path))
+    fixed = (
+        path for path in differences(_revision_fields(old), _revision_fields(new), "spec") if not IMAGE.fullmatch(path)
+    )
     return next(fixed, "") or inplaceresources.obstacle(old or {}, new or {})
 
 
-def _fixed(spec: Any) -> Any:
+def _revision_fields(spec: Any) -> Any:
     """Return the `spec` fields that are part of a revision, without CPU and memory."""
     template = (spec or {}).get("leaderWorkerTemplate") or {}
     templates = {
@@ -248,7 +250,7 @@ def announce(
     setting = read(meta.annotations(obj))
     if new is None or not setting.is_wanted:
         return ()
-    why = _bound(obj, gang) or obstacle_between(revisions.find(revisions.owned(all_revisions, obj), old), new)
+    why = _bound(obj, gang) or obstacle_between(revisions.find(revisions.owned_revisions(all_revisions, obj), old), new)
     if not why:
         return ()
     kind, what = (
@@ -277,7 +279,7 @@ def marks(folded: GroupIndex, groups: Mapping[str, GroupFacts], name: str, key: 
     return [group for group in candidates if group.updating != key and not group.is_deleting]
 
 
-def mark(obj: JSONObject, group: GroupFacts, key: str, statefulset: JSONObject) -> Patch:
+def mark_leader(obj: JSONObject, group: GroupFacts, key: str, statefulset: JSONObject) -> Patch:
     """Return the action that marks a leader with the target revisions of the group and the leader StatefulSet."""
     annotations = {
         labels.IN_PLACE_REVISION: key,

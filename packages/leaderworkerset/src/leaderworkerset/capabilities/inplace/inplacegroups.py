@@ -24,7 +24,7 @@ def extend(facts: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject
 
 def excuses(_lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
     """Return whether a container was restarted only because its image changed."""
-    return (container.get("restartCount") or 0) <= inplacepods.excused(pod).get(container.get("name", ""), 0)
+    return (container.get("restartCount") or 0) <= inplacepods.expected_restarts(pod).get(container.get("name", ""), 0)
 
 
 def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> str:

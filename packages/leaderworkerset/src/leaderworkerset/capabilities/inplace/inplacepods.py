@@ -55,7 +55,7 @@ def read(pod: JSONObject) -> dict[str, PreviousContainer]:
     return entries
 
 
-def excused(pod: JSONObject) -> Mapping[str, int]:
+def expected_restarts(pod: JSONObject) -> Mapping[str, int]:
     """Return the number of expected restarts for each container."""
     known = read(pod)
     counts = {name: before.restarts for name, before in known.items()}

@@ -27,7 +27,7 @@ class ResourceField(NamedTuple):
     resource: str
 
 
-def changed(before: JSONObject | None, after: JSONObject) -> dict[ResourceField, str]:
+def changed_quantities(before: JSONObject | None, after: JSONObject) -> dict[ResourceField, str]:
     """Return the quantities that differ from a previous pod template. It is None if it no longer exists."""
     known = {} if before is None else _amounts(_containers(before))
     return {place: amount for place, amount in _amounts(_containers(after)).items() if known.get(place) != amount}
@@ -43,7 +43,7 @@ def read(pod: JSONObject) -> dict[ResourceField, str]:
     for entry in meta.annotations(pod).get(labels.IN_PLACE_RESOURCES, "").split(","):
         path, _, amount = entry.partition("=")
         parts = path.split(".")
-        if len(parts) == len(ResourceField._fields) and _parsed(amount) is not None:
+        if len(parts) == len(ResourceField._fields) and _parse_quantity(amount) is not None:
             amounts[ResourceField(*parts)] = amount
     return amounts
 
@@ -53,9 +53,9 @@ def record(amounts: Mapping[ResourceField, str]) -> str:
     return ",".join(f"{'.'.join(place)}={amount}" for place, amount in sorted(amounts.items()))
 
 
-def due(pod: JSONObject, amounts: Mapping[ResourceField, str]) -> dict[ResourceField, str]:
+def missing_quantities(pod: JSONObject, amounts: Mapping[ResourceField, str]) -> dict[ResourceField, str]:
     """Return the quantities that are missing in the pod spec, or none if the node cannot resize the pod."""
-    return {} if not amounts or _is_unsupported(pod) else _missing(_containers(pod), amounts)
+    return {} if not amounts or _is_unsupported(pod) else _missing_amounts(_containers(pod), amounts)
 
 
 def is_settled(pod: JSONObject) -> bool:
@@ -66,7 +66,7 @@ def is_settled(pod: JSONObject) -> bool:
     """
     amounts = read(pod)
     reported = meta.status(pod).get("containerStatuses") or []
-    return not amounts or not (_missing(reported, amounts) or due(pod, amounts))
+    return not amounts or not (_missing_amounts(reported, amounts) or missing_quantities(pod, amounts))
 
 
 def refusal(pod: JSONObject) -> str:
@@ -81,7 +81,7 @@ def refusal(pod: JSONObject) -> str:
         return UNSUPPORTED
     pending = meta.find_condition(pod, PENDING) or {}
     is_infeasible = pending.get("status") == "True" and pending.get("reason") == INFEASIBLE
-    return INFEASIBLE if is_infeasible and not _missing(_containers(pod), amounts) else ""
+    return INFEASIBLE if is_infeasible and not _missing_amounts(_containers(pod), amounts) else ""
 
 
 def containers(amounts: Mapping[ResourceField, str]) -> dict[str, JSONObject]:
@@ -143,9 +143,13 @@ def _amounts(holders: list[JSONObject]) -> dict[ResourceField, str]:
     }
 
 
-def _missing(holders: list[JSONObject], amounts: Mapping[ResourceField, str]) -> dict[ResourceField, str]:
+def _missing_amounts(holders: list[JSONObject], amounts: Mapping[ResourceField, str]) -> dict[ResourceField, str]:
     present = _amounts(holders)
-    return {place: amount for place, amount in amounts.items() if _parsed(present.get(place, "")) != _parsed(amount)}
+    return {
+        place: amount
+        for place, amount in amounts.items()
+        if _parse_quantity(present.get(place, "")) != _parse_quantity(amount)
+    }
 
 
 def _is_unsupported(pod: JSONObject) -> bool:
@@ -154,7 +158,7 @@ def _is_unsupported(pod: JSONObject) -> bool:
     return meta.is_condition_true(pod, "Ready") and not any("resources" in status for status in statuses)
 
 
-def _parsed(text: str) -> Quantity | None:
+def _parse_quantity(text: str) -> Quantity | None:
     try:
         return quantity.parse(text)
     except QuantityError:

@@ -84,12 +84,12 @@ class MarkedGroup(Struct, frozen=True, dict=True):
 
         Raise ValueError if it is invalid.
         """
-        return self.revised(self.key)
+        return self.at_revision(self.key)
 
-    def revised(self, key: str) -> LeaderWorkerSet | None:
+    def at_revision(self, key: str) -> LeaderWorkerSet | None:
         """Return the LeaderWorkerSet at a revision, or None if the revision does not exist."""
         group = self.group
-        revision = revisions.find(revisions.owned(group.revisions, group.obj), key)
+        revision = revisions.find(revisions.owned_revisions(group.revisions, group.obj), key)
         return None if revision is None else leaderworkerset.decode(revisions.restore(group.obj, revision))
 
     @cached_property
@@ -124,7 +124,7 @@ class MarkedGroup(Struct, frozen=True, dict=True):
         return str(meta.status(self.workers or {}).get("updateRevision") or "")
 
     @cached_property
-    def outdated(self) -> Sequence[JSONObject]:
+    def outdated_workers(self) -> Sequence[JSONObject]:
         """Return the workers with a different revision."""
         return [pod for pod in self.members if not self.is_of(pod, self.made_of)]
 
@@ -153,8 +153,8 @@ class MarkedGroup(Struct, frozen=True, dict=True):
 def _hold(now: MarkedGroup) -> tuple[Action, ...]:
     """Set the worker StatefulSet template to the target revision, and prevent pod replacement."""
     assert now.workers is not None and now.target is not None  # noqa: PT018, S101 - the rows before say so
-    before, after = now.revised(groupname.revision(now.workers)), _template(now.target, is_leader=False)
-    amounts = inplaceresources.changed(None if before is None else _template(before, is_leader=False), after)
+    before, after = now.at_revision(groupname.revision(now.workers)), _template(now.target, is_leader=False)
+    amounts = inplaceresources.changed_quantities(None if before is None else _template(before, is_leader=False), after)
     own = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: now.key}}}
     template = own | {"spec": _containers(_images(after), inplaceresources.containers(amounts))}
     strategy = {"type": groupstate.HELD, "rollingUpdate": None}
@@ -172,11 +172,11 @@ def _patch(now: MarkedGroup, pod: JSONObject, made_of: str) -> tuple[Action, ...
     """Update the images and labels of a pod, record its running containers, and resize the pod."""
     assert now.target is not None  # noqa: S101 - the rows before say so
     is_leader = groupname.is_leader(pod)
-    before, after = now.revised(groupname.revision(pod)), _template(now.target, is_leader=is_leader)
+    before, after = now.at_revision(groupname.revision(pod)), _template(now.target, is_leader=is_leader)
     old = None if before is None else _template(before, is_leader=is_leader)
     known = {} if old is None else _images(old)
     changed = {name: image for name, image in _images(after).items() if known.get(name) != image}
-    amounts = inplaceresources.read(pod) | inplaceresources.changed(old, after)
+    amounts = inplaceresources.read(pod) | inplaceresources.changed_quantities(old, after)
     ended = now.group.now + _grace(after) + START
     notes = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, changed, timestamps.render(ended))} if changed else {}
     notes |= {labels.IN_PLACE_RESOURCES: inplaceresources.record(amounts)} if amounts else {}
@@ -192,7 +192,7 @@ def _resize(now: MarkedGroup, pod: JSONObject, amounts: Mapping[ResourceField, s
     The API server would reject the same resize again until the user changes it. If the setting is `Only`, the group
     waits.
     """
-    due = inplaceresources.due(pod, amounts)
+    due = inplaceresources.missing_quantities(pod, amounts)
     if not due or (inplacegroups.is_refused(now.group.leader) and not now.is_only):
         return ()
     change = {"spec": _containers({}, inplaceresources.containers(due))}
@@ -286,8 +286,8 @@ STEPS: Final = (
     ),
     StepRule(
         InPlaceStep.PATCH_WORKERS,
-        lambda now: bool(now.outdated),
-        lambda now: (Concurrently(sequences=tuple(_patch(now, pod, now.made_of) for pod in now.outdated)),),
+        lambda now: bool(now.outdated_workers),
+        lambda now: (Concurrently(sequences=tuple(_patch(now, pod, now.made_of) for pod in now.outdated_workers)),),
     ),
     StepRule(
         InPlaceStep.PATCH_LEADER,

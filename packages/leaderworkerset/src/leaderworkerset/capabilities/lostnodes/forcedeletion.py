@@ -61,7 +61,7 @@ class StuckGroup(Struct, frozen=True, kw_only=True):
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the error of the annotation. Invalid stored values are ignored."""
     text = lws.annotations.get(labels.RELEASE_LOST_PODS_AFTER)
-    if text is not None and text != OFF and GRACES.read(text) is None:
+    if text is not None and text != OFF and GRACES.parse(text) is None:
         yield invalid(f"metadata.annotations.{labels.RELEASE_LOST_PODS_AFTER}", text, f"must be {GRACES}, or {OFF}")
 
 
@@ -71,7 +71,7 @@ def grace_of(group: LiveGroup) -> timedelta | None:
     text = meta.annotations(group.obj).get(labels.RELEASE_LOST_PODS_AFTER)
     if text is None:
         return default
-    return None if text == OFF else GRACES.read(text) or default
+    return None if text == OFF else GRACES.parse(text) or default
 
 
 def _stuck(group: LiveGroup) -> StuckGroup | None:
@@ -93,7 +93,7 @@ def decide(group: LiveGroup) -> PolicyDecision:
 
 def nodes_of(stuck: StuckGroup) -> set[str]:
     """Return the names of the nodes that must be observed."""
-    return {_node_name(pod) for pod in _on_nodes(stuck.pods) if _left(pod, stuck) <= timedelta()}
+    return {_node_name(pod) for pod in _on_nodes(stuck.pods) if _remaining_time(pod, stuck) <= timedelta()}
 
 
 def release(stuck: StuckGroup, nodes: Nodes) -> PolicyDecision:
@@ -101,7 +101,7 @@ def release(stuck: StuckGroup, nodes: Nodes) -> PolicyDecision:
     actions: list[Action] = []
     waits: list[timedelta] = []
     for pod in _on_nodes(stuck.pods):
-        left = _left(pod, stuck)
+        left = _remaining_time(pod, stuck)
         if left > timedelta():
             waits.append(min(left, RECHECK))
             continue
@@ -138,7 +138,7 @@ def _on_nodes(pods: Sequence[JSONObject]) -> Iterator[JSONObject]:
             yield pod
 
 
-def _left(pod: JSONObject, stuck: StuckGroup) -> timedelta:
+def _remaining_time(pod: JSONObject, stuck: StuckGroup) -> timedelta:
     """Return the remaining termination time of the pod. The deletion timestamp includes its grace period."""
     return timestamps.parse(meta.metadata(pod)["deletionTimestamp"]) + stuck.grace - stuck.now
 

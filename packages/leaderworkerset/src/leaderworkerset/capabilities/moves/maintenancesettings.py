@@ -23,12 +23,12 @@ class MaintenanceSettings(Struct, frozen=True):
     """The taint key that closes a node (can be empty), and whether LeaderWorkerSets are moved by default."""
 
     taint: str = ""
-    by_default: bool = False
+    moves_by_default: bool = False
 
     def moves(self, annotations: Mapping[str, str]) -> bool:
         """Return whether the groups of a LeaderWorkerSet with these annotations are moved."""
         setting = annotations.get(labels.MOVE_OFF_CLOSED_NODES)
-        return setting == ON if setting in (ON, OFF) else self.by_default
+        return setting == ON if setting in (ON, OFF) else self.moves_by_default
 
 
 def errors(lws: LeaderWorkerSet) -> list[FieldError]:

@@ -23,7 +23,7 @@ from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFac
 from leaderworkerset.core.leaderworkerset.deploymentleaders import Leaders
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below, highest, regular
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
-from leaderworkerset.core.leaderworkerset.status import Assessment, put
+from leaderworkerset.core.leaderworkerset.status import Assessment, with_condition
 
 Group = TypeVar("Group")
 
@@ -50,7 +50,7 @@ def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -
 
 def depart(facts: SetFacts, folded: GroupIndex) -> GroupIndex:
     """Return the group summary with the desired groups on closed nodes that are neither terminating nor exhausted."""
-    leaving = _leaving(facts)
+    leaving = _find_leaving_groups(facts)
     if not leaving:
         return folded
     known, name = facts.observed.groups, facts.lws.name
@@ -60,11 +60,11 @@ def depart(facts: SetFacts, folded: GroupIndex) -> GroupIndex:
 
 def decide(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDecision:
     """Delete the leaders of groups to move, unless a different step deletes leaders, and report the groups."""
-    leaving = _leaving(facts)
+    leaving = _find_leaving_groups(facts)
     folded = None if leaders.rollout is None else leaders.rollout.folded
-    groups = _waiting(facts, folded) if leaving else {}
-    if groups and leaders.is_still and _is_rolled_out(facts, folded):
-        moved = _chosen(facts, folded, groups)
+    groups = _groups_to_move(facts, folded) if leaving else {}
+    if groups and leaders.leaves_groups_unchanged and _is_rolled_out(facts, folded):
+        moved = _select_groups(facts, folded, groups)
         leaders = replace(leaders, actions=(*leaders.actions, *_move(facts, [groups[name] for name in moved])))
     if leaders.assessment is None or not (groups or _has_moved(facts.lws)):
         return leaders
@@ -74,14 +74,14 @@ def decide(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDec
 
 def deletes_leaders(facts: SetFacts) -> bool:
     """Return whether a leader can be deleted for a move now, unless a different step changes leaders."""
-    if not _leaving(facts):
+    if not _find_leaving_groups(facts):
         return False
     folded = None if facts.lws.spec.group_identity.is_hash else depart(facts, facts.folded)
-    groups = _waiting(facts, folded)
-    return bool(groups) and _is_rolled_out(facts, folded) and bool(_chosen(facts, folded, groups))
+    groups = _groups_to_move(facts, folded)
+    return bool(groups) and _is_rolled_out(facts, folded) and bool(_select_groups(facts, folded, groups))
 
 
-def _leaving(facts: SetFacts) -> Leaving:
+def _find_leaving_groups(facts: SetFacts) -> Leaving:
     leaving: Leaving = facts.observed.facts.get(names.MOVES, {})
     return leaving
 
@@ -90,10 +90,10 @@ def _has_moved(lws: LeaderWorkerSet) -> bool:
     return any(condition.type == MOVE_IN_PROGRESS.type for condition in lws.status.conditions)
 
 
-def _waiting(facts: SetFacts, folded: GroupIndex | None) -> Mapping[str, GroupFacts]:
+def _groups_to_move(facts: SetFacts, folded: GroupIndex | None) -> Mapping[str, GroupFacts]:
     """Return the leaders of groups that must be moved from nodes, in order."""
     if folded is None:
-        leaving = _leaving(facts)
+        leaving = _find_leaving_groups(facts)
         groups = {
             group.leader: group for group in facts.observed.groups.values() if _stays(group) and group.leader in leaving
         }
@@ -116,7 +116,7 @@ def _is_rolled_out(facts: SetFacts, folded: GroupIndex | None) -> bool:
     return deploymentleaders.is_current(Leaders(facts.living, groups, key, has_older=False))
 
 
-def _chosen(facts: SetFacts, folded: GroupIndex | None, groups: Mapping[str, GroupFacts]) -> list[str]:
+def _select_groups(facts: SetFacts, folded: GroupIndex | None, groups: Mapping[str, GroupFacts]) -> list[str]:
     limits = budget.read(facts.lws.spec)
     return choose(groups, _available(facts, folded), limits.replicas - limits.unavailable)
 
@@ -126,13 +126,13 @@ def _available(facts: SetFacts, folded: GroupIndex | None) -> frozenset[str]:
         return frozenset(
             group.leader for group in facts.observed.groups.values() if _stays(group) and group.is_leader_ready
         )
-    living = 0 if facts.living is None else outdatedleaders.living(facts.living, folded)
+    living = 0 if facts.living is None else outdatedleaders.retained_groups(facts.living, folded)
     available = highest(living & folded.available(facts.lws.size))
     return frozenset(f"{facts.lws.name}-{index}" for index in available)
 
 
 def _move(facts: SetFacts, groups: Iterable[GroupFacts]) -> tuple[Action, ...]:
-    leaving = _leaving(facts)
+    leaving = _find_leaving_groups(facts)
     return together(
         delete_leader(facts, group, moving_group(facts.obj, group.leader, leaving[group.leader])) for group in groups
     )
@@ -160,7 +160,7 @@ def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, n
         last_transition_time=timestamps.render(now),
         observed_generation=lws.generation,
     )
-    assessed = replace(assessment, status=replace(assessment.status, conditions=put(conditions, new)))
+    assessed = replace(assessment, status=replace(assessment.status, conditions=with_condition(conditions, new)))
     return replace(assessed, outcome=MOVE_IN_PROGRESS, note=message) if waiting and not is_moving else assessed
 
 

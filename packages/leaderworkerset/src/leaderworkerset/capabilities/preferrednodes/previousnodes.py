@@ -79,7 +79,7 @@ def of(obj: JSONObject, record: JSONObject | None) -> PreviousNodes:
     """Return the previous nodes in the record of a group, if the LeaderWorkerSet enables this preference."""
     if record is None or not stays(meta.annotations(obj)) or meta.is_of_predecessor(record, obj):
         return NOWHERE
-    places = _read(meta.annotations(record))
+    places = _parse(meta.annotations(record))
     last = recreationrecord.read(record)
     is_last = last is not None and last.leader == meta.annotations(record).get(labels.FORMER_LEADER)
     if last is None or not is_last or last.count < BLAMED_FROM or last.failure.origin is not Origin.PROGRAM:
@@ -99,7 +99,7 @@ def marks(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
 
 def prefer(obj: JSONObject, leader: JSONObject, record: JSONObject | None) -> list[JSONObject]:
     """Return the node preferences of a leader based on the record of its group."""
-    return preferred(leader, of(obj, record), 0)
+    return with_preferences(leader, of(obj, record), 0)
 
 
 def worker_annotations(obj: JSONObject, record: JSONObject | None) -> dict[str, str]:
@@ -144,18 +144,18 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     """Add the gate to a marked leader with an index. Replace the node list of a worker with node preferences."""
     if member.is_leader:
         is_gated = stays(meta.annotations(pod)) and not groupname.is_hash(pod)
-        return replacement.gated(pod) if is_gated else pod
+        return replacement.with_gate(pod) if is_gated else pod
     keys = {labels.FORMER_NODES, labels.AVOIDED_NODE}
     annotations = meta.annotations(pod)
     if not annotations.keys() & keys:
         return pod
     kept = {key: text for key, text in annotations.items() if key not in keys}
     plain = pod | {"metadata": meta.metadata(pod) | {"annotations": kept}}
-    preferences = preferred(pod, _read(annotations), member.worker_index)
+    preferences = with_preferences(pod, _parse(annotations), member.worker_index)
     return _with_preferences(plain, preferences) if preferences else plain
 
 
-def preferred(pod: JSONObject, places: PreviousNodes, rank: int) -> list[JSONObject]:
+def with_preferences(pod: JSONObject, places: PreviousNodes, rank: int) -> list[JSONObject]:
     """Return the pod's own preferences and the added preferences, or an empty value if none are added."""
     added = places.preferences(rank)
     nodes: JSONObject = (meta.spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
@@ -178,7 +178,7 @@ RULE: Final = PodRule(
 POLICY: Final = Policy(admit=admit, rule=RULE)
 
 
-def _read(annotations: Mapping[str, str]) -> PreviousNodes:
+def _parse(annotations: Mapping[str, str]) -> PreviousNodes:
     """Parse the previous nodes. Invalid node names are ignored, because users can set any annotation value."""
     nodes = tuple(_node(text) for text in annotations.get(labels.FORMER_NODES, "")[:LONGEST].split(","))
     return PreviousNodes(nodes if any(nodes) else (), _node(annotations.get(labels.AVOIDED_NODE, "")))

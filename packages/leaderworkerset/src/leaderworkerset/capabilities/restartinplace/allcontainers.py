@@ -35,22 +35,22 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     text, where = lws.annotations.get(labels.IN_PLACE_RESTARTS), f"metadata.annotations.{labels.IN_PLACE_RESTARTS}"
     if text is None:
         return
-    if DEADLINES.read(text) is None:
+    if DEADLINES.parse(text) is None:
         yield invalid(where, text, f"must be {DEADLINES}")
     if not lws.spec.leader_worker_template.restart_policy.recreates:
         yield invalid(where, text, "requires a restartPolicy that recreates groups. Remove this annotation")
 
 
-def tolerated(annotations: Mapping[str, str]) -> timedelta | None:
+def time_to_ready(annotations: Mapping[str, str]) -> timedelta | None:
     """Return the time limit for the pod to become ready, or None if the restart is a failure."""
-    return DEADLINES.read(annotations.get(labels.IN_PLACE_RESTARTS, ""))
+    return DEADLINES.parse(annotations.get(labels.IN_PLACE_RESTARTS, ""))
 
 
 def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
     """Return whether the last restart of a container was a tolerated restart of all containers in the pod."""
     if not podstate.restarted_with_all(container):
         return False
-    if lws is not None and tolerated(lws.annotations) is not None:
+    if lws is not None and time_to_ready(lws.annotations) is not None:
         return True
     return (container.get("restartCount") or 0) <= restartannotation.read(pod).restarts
 
@@ -58,7 +58,7 @@ def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject)
 def find(group: LiveGroup) -> Fault:
     """Return the failure of the first overdue pod, or the pod annotations and the time until the next deadline."""
     annotations = meta.annotations(group.obj)
-    deadline = tolerated(annotations) if labels.IN_PLACE_RESTARTS in annotations else None
+    deadline = time_to_ready(annotations) if labels.IN_PLACE_RESTARTS in annotations else None
     if deadline is None:
         return NO_FAULT
     return decide(group.obj, failures.members(group), deadline, group.now)
@@ -71,7 +71,7 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
     for pod in pods:
         known, note = restartannotation.read(pod), _note(pod, now)
         if note != known:
-            news = (_news(obj, pod, note, deadline),) if note.restarts > known.restarts else ()
+            news = (_restart_event(obj, pod, note, deadline),) if note.restarts > known.restarts else ()
             patches.append(_write(pod, note, news))
         if note.since is not None:
             ends.append((note.since + deadline, pod))
@@ -79,7 +79,7 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
     if not ends:
         return Fault(actions=actions)
     end, pod = min(ends, key=lambda deadline_of_pod: deadline_of_pod[0])
-    return Fault(actions=actions, left=end - now) if end > now else Fault(failure=_late(pod, deadline))
+    return Fault(actions=actions, left=end - now) if end > now else Fault(failure=_timeout_failure(pod, deadline))
 
 
 def _note(pod: JSONObject, now: datetime) -> RestartNote:
@@ -103,7 +103,7 @@ def _restarts(pod: JSONObject) -> int:
     return max(counts, default=0)
 
 
-def _news(obj: JSONObject, pod: JSONObject, note: RestartNote, deadline: timedelta) -> Event:
+def _restart_event(obj: JSONObject, pod: JSONObject, note: RestartNote, deadline: timedelta) -> Event:
     limit = f". It must be ready within {_seconds(deadline)}" if note.since is not None else ""
     text = f"Pod {meta.name(pod)} restarted all its containers in place (restart {note.restarts}){limit}"
     return decisionevents.restarted_in_place(obj, text, pod)
@@ -114,7 +114,7 @@ def _write(pod: JSONObject, note: RestartNote, news: tuple[Event, ...]) -> Patch
     return identified_patch(PODS, pod, change, if_present=True, on_success=news)
 
 
-def _late(pod: JSONObject, deadline: timedelta) -> Failure:
+def _timeout_failure(pod: JSONObject, deadline: timedelta) -> Failure:
     what = f"not ready {_seconds(deadline)} after it restarted all its containers in place"
     return Failure(pod=meta.name(pod), uid=meta.uid(pod), restarts=_restarts(pod), what=what)
 

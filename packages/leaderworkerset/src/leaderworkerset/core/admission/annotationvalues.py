@@ -27,7 +27,7 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
             if meant := _meant(name):
                 yield f"metadata.annotations.{name}: {NO_EFFECT}. Did you mean {meant}?"
             continue
-        check = CHECKS.get(name, _anything if name in KNOWN else _nothing)
+        check = CHECKS.get(name, _accept_any if name in KNOWN else _accept_none)
         if why := check(lws, text):
             yield f"metadata.annotations.{name}: {why}"
 
@@ -57,11 +57,11 @@ def _node_label(_lws: LeaderWorkerSet, text: str) -> str:
     )
 
 
-def _anything(_lws: LeaderWorkerSet, _text: str) -> str:
+def _accept_any(_lws: LeaderWorkerSet, _text: str) -> str:
     return ""
 
 
-def _nothing(_lws: LeaderWorkerSet, _text: str) -> str:
+def _accept_none(_lws: LeaderWorkerSet, _text: str) -> str:
     return NO_EFFECT
 
 
@@ -70,7 +70,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     labels.PAUSED_PARTITION: _partition,
     labels.EXCLUSIVE_TOPOLOGY: _node_label,
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: _node_label,
-    labels.RECREATE_GROUP_AFTER_START: _anything,
+    labels.RECREATE_GROUP_AFTER_START: _accept_any,
 }
 """The LeaderWorkerSet annotations that are not read by capabilities or gang schedulers."""
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from kuberuntime.objects import intstr, meta, names
-from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required_error
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RoleRollingUpdate, decode
@@ -76,11 +76,11 @@ def _role(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError
         yield not_supported(f"{path}.spec.rolloutStrategy.type", strategy.type, supported)
     rolling = role.rolling_update
     if rolling is not None:
-        yield from _rolling(role, rolling, f"{path}.spec.rolloutStrategy.rollingUpdateConfiguration")
+        yield from _validate_rolling_update(role, rolling, f"{path}.spec.rolloutStrategy.rollingUpdateConfiguration")
     yield from _names(whole, role, path)
 
 
-def _rolling(role: Role, rolling: RoleRollingUpdate, path: str) -> Iterator[FieldError]:
+def _validate_rolling_update(role: Role, rolling: RoleRollingUpdate, path: str) -> Iterator[FieldError]:
     if rolling.partition:
         detail = "a DisaggregatedSet rolls all groups out: leave partition away"
         yield FieldError(Kind.FORBIDDEN, f"{path}.partition", detail=detail)
@@ -115,10 +115,10 @@ def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support:
 
     A change of `scheduling` creates new LeaderWorkerSets, so it is checked as for a new set.
     """
-    known = {role.get("name"): _scheduling(role) for role in meta.spec(old).get("roles") or []}
+    known = {role.get("name"): _scheduling_field(role) for role in meta.spec(old).get("roles") or []}
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         lws = _member(whole, role)
-        is_known = known.get(role.get("name")) == _scheduling(role)
+        is_known = known.get(role.get("name")) == _scheduling_field(role)
         own = (*identity_errors(lws), *namelengths.errors(lws))
         for error in (*own, *schedulingfield.errors(lws, None, support, is_known=is_known)):
             path = "name" if error.path == "metadata.name" else error.path
@@ -141,7 +141,7 @@ def _member_warnings(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[str]:
         yield from (f"spec.roles[{index}]: LeaderWorkerSet {lws.name}: {text}" for text in namelengths.warnings(lws))
 
 
-def _scheduling(role: JSONObject) -> JSON:
+def _scheduling_field(role: JSONObject) -> JSON:
     return (role.get("spec") or {}).get("scheduling")
 
 
@@ -165,7 +165,7 @@ def _placement(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]
     if not whole.placement.is_exclusive:
         return
     if not whole.placement.topology:
-        yield required("spec.placementPolicy.topology", "name the label of nodes that has their topology domain")
+        yield required_error("spec.placementPolicy.topology", "name the label of nodes that has their topology domain")
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         annotations = _annotations(role)
         key = next((key for key in EXCLUSIVE_KEYS if key in annotations), None)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kuberuntime.objects import intstr, meta, names, objectmeta
-from kuberuntime.objects.field import FieldError, Kind, invalid, required
+from kuberuntime.objects.field import FieldError, Kind, invalid, required_error
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -174,7 +174,7 @@ def identity_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     identity, policy = spec.group_identity, spec.group_replacement_policy
     if identity.is_hash:
         yield from _hash_errors(lws)
-    elif not policy.awaits_termination:
+    elif not policy.waits_for_termination:
         text = "Immediate is only supported with groupIdentity Hash"
         yield invalid("spec.groupReplacementPolicy", policy.value, text)
     if template.max_group_restarts is not None and not template.restart_policy.recreates:
@@ -208,7 +208,7 @@ def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         return
     subgroup_size, size = policy.sub_group_size, lws.size
     if subgroup_size is None:
-        yield required(SUBGROUP_SIZE, "subGroupSize is required")
+        yield required_error(SUBGROUP_SIZE, "subGroupSize is required")
         return
     if subgroup_size < 1:
         yield invalid(SUBGROUP_SIZE, subgroup_size, "subGroupSize must be equal or greater than 1")
@@ -235,7 +235,7 @@ def _templates(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return an error for each template without containers (Q-34)."""
     for field, template in lws.pod_templates.items():
         if not meta.spec(template).get("containers"):
-            yield required(f"{TEMPLATE}.{field}.spec.containers", "a pod needs at least one container")
+            yield required_error(f"{TEMPLATE}.{field}.spec.containers", "a pod needs at least one container")
 
 
 def _identity_change(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:

@@ -26,7 +26,7 @@ from kuberuntime.plan import Action, Apply, Plan, Put
 from leaderworkerset.api import labels, metadata
 from leaderworkerset.core.admission.pod import ADMITTING
 from leaderworkerset.core.extensions import UPSTREAM, Extensions
-from leaderworkerset.core.policies.celmutations import LABELS, has_label, text
+from leaderworkerset.core.policies.celmutations import LABELS, has_label, string_literal
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.podedits import with_annotations
 
@@ -48,11 +48,11 @@ def _is_member(*containers: str, quantifier: Literal["all", "exists"]) -> str:
     The expression does not use optional values, which Kubernetes 1.28 does not support.
     """
     own = [has_label(key) for key in (labels.GROUP_INDEX, labels.GROUP_KEY, labels.WORKER_INDEX)]
-    index = f"{LABELS}[{text(labels.WORKER_INDEX)}]"
-    is_own = f"object.metadata.name.endsWith({text('-')} + {index})"
-    own.append(f"({index} == {text(labels.LEADER_WORKER_INDEX)} || {is_own})")
+    index = f"{LABELS}[{string_literal(labels.WORKER_INDEX)}]"
+    is_own = f"object.metadata.name.endsWith({string_literal('-')} + {index})"
+    own.append(f"({index} == {string_literal(labels.LEADER_WORKER_INDEX)} || {is_own})")
     has_some = "has(container.env) && size(container.env) > 0"
-    is_first = f"{has_some} && container.env[0].name == {text(labels.ENV_LEADER_ADDRESS)}"
+    is_first = f"{has_some} && container.env[0].name == {string_literal(labels.ENV_LEADER_ADDRESS)}"
     return " && ".join([*own, *(f"{part}.{quantifier}(container, {is_first})" for part in containers)])
 
 

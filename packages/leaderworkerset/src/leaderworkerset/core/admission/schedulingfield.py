@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kuberuntime.objects import meta, names
-from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required_error
 from leaderworkerset.api import labels, schedulinglevels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import levels
@@ -53,7 +53,7 @@ def _provider(scheduling: schedulinglevels.Scheduling, support: Support) -> Iter
     """Return the errors of settings that the provider does not support (N-SCH-VAL-3 to N-SCH-VAL-6)."""
     match support.provider:
         case "":
-            yield required(PATH, "requires a configured scheduler provider")
+            yield required_error(PATH, "requires a configured scheduler provider")
         case "volcano":
             yield from _volcano(scheduling)
         case "kubernetes":
@@ -96,11 +96,11 @@ def _delegation(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -
             yield _forbidden(at_parent, "requires the group-template-name delegation annotation")
         return
     if not template:
-        yield required(at_template, "must name a parent Workload template")
+        yield required_error(at_template, "must name a parent Workload template")
     if meta.controller_of({"metadata": lws.metadata}) is None:
         yield _forbidden(at_template, CONTROLLED)
     if parent == "":
-        yield required(at_parent, "must name a parent CompositePodGroup")
+        yield required_error(at_parent, "must name a parent CompositePodGroup")
     if levels.level_of(scheduling) is SchedulingLevel.ROLE:
         yield _forbidden(at_template, "delegated scheduling supports only whole-LWS or replica mode")
 
@@ -118,14 +118,14 @@ def _update(
         yield _forbidden(PATH, "cannot switch the active scheduling level after creation")
     else:
         for new, known in zip(levels.parts(lws, scheduling), levels.parts(old, stored), strict=True):
-            yield from _fixed(new, known)
+            yield from _validate_immutable(new, known)
     new_classes, known_classes = _priorities(lws), _priorities(old)
     if len(new_classes) == len(known_classes) == 1 and new_classes != known_classes:
         text = "cannot change priorityClassName while workload-aware scheduling is configured"
         yield _forbidden(TEMPLATE, text)
 
 
-def _fixed(new: Part, known: Part) -> Iterator[FieldError]:
+def _validate_immutable(new: Part, known: Part) -> Iterator[FieldError]:
     changes = {
         "schedulingPolicy": (new.min_count is None) != (known.min_count is None),
         "schedulingConstraints": _topology(new.fields) != _topology(known.fields),
@@ -229,7 +229,7 @@ def _rules(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Ite
     if level is SchedulingLevel.ROLE:
         yield from _role_counts(lws, parts)
     is_whole_gang = level is not SchedulingLevel.ROLE and any(part.min_count is not None for part in parts)
-    if is_whole_gang and lws.spec.startup_policy.awaits_leader:
+    if is_whole_gang and lws.spec.startup_policy.waits_for_leader:
         text = "a gang containing the leader and workers is incompatible with startupPolicy LeaderReady"
         yield _forbidden(PATH, text)
     places = any(part.min_count is not None or _topology(part.fields) for part in parts)
@@ -241,7 +241,7 @@ def _rules(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Ite
     if any(meta.spec(template).get("schedulingGroup") is not None for template in lws.pod_templates.values()):
         yield _forbidden(PATH, "managed pod templates must not set spec.schedulingGroup")
     for part in parts:
-        yield from _unmatched(lws, part)
+        yield from _validate_claims(lws, part)
 
 
 def _role_counts(lws: LeaderWorkerSet, parts: Sequence[Part]) -> Iterator[FieldError]:
@@ -261,7 +261,7 @@ def _priorities(lws: LeaderWorkerSet) -> set[str]:
     return {str(meta.spec(template).get("priorityClassName") or "") for template in lws.pod_templates.values()}
 
 
-def _unmatched(lws: LeaderWorkerSet, part: Part) -> Iterator[FieldError]:
+def _validate_claims(lws: LeaderWorkerSet, part: Part) -> Iterator[FieldError]:
     """Return errors for claims that do not exist in the pods of a role (N-SCH-VAL-20)."""
     template = lws.leader_template if part.role == labels.LEADER else lws.spec.leader_worker_template.worker_template
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")

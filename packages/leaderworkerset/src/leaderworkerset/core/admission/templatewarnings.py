@@ -27,10 +27,10 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     for field, pod in lws.pod_templates.items():
         path = f"spec.leaderWorkerTemplate.{field}"
         yield from _of_template(path, pod)
-        yield from _refused(path, pod, claims)
+        yield from _warn_about_rejected_fields(path, pod, claims)
 
 
-def _refused(path: str, pod: JSONObject, claims: Sequence[str]) -> Iterator[str]:
+def _warn_about_rejected_fields(path: str, pod: JSONObject, claims: Sequence[str]) -> Iterator[str]:
     """Yield a warning for each pod field that kube-apiserver or a kubelet rejects."""
     # Saves fifteen modules in replicas that do not admit LeaderWorkerSets.
     from kuberuntime.objects.podrules import templates

@@ -50,7 +50,7 @@ class RolePart(Struct, frozen=True, kw_only=True):
         return self.ready == self.replicas and not self.is_deleting
 
 
-def owned(objects: Iterable[JSONObject], owner: UID) -> list[RolePart]:
+def owned_sets(objects: Iterable[JSONObject], owner: UID) -> list[RolePart]:
     """Return the LeaderWorkerSets that a DisaggregatedSet controls (R-DS-71), sorted by name."""
     return sorted((part_of(obj) for obj in objects if is_owned(obj, owner)), key=lambda part: part.key)
 
@@ -72,7 +72,7 @@ def part_of(obj: JSONObject) -> RolePart:
         slice=slice_of(obj),
         is_legacy=not labels.get(SLICE),
         is_deleting=meta.is_deleting(obj),
-        created_at=meta.created(obj),
+        created_at=meta.creation_timestamp(obj),
         replicas=_count(spec.get("replicas"), 1),
         initial=decimals.natural(meta.annotations(obj).get(INITIAL_REPLICAS, "")),
         created=_count(status.get("replicas"), 0),

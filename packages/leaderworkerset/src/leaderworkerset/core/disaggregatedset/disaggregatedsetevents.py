@@ -12,47 +12,51 @@ from leaderworkerset.core.decisionevents import CONTENTION, reference
 REPORTER: Final = "disaggregatedset"
 
 
-def _tell(obj: JSONObject, reason: str, action: str, note: str, kind: EventType = "Normal") -> Event:
+def _build_event(obj: JSONObject, reason: str, action: str, note: str, kind: EventType = "Normal") -> Event:
     return Event(kind, reason, action, note, reference(obj), reporter=REPORTER)
 
 
-def started(obj: JSONObject, revision: str, slice_index: int) -> Event:
+def started_event(obj: JSONObject, revision: str, slice_index: int) -> Event:
     """Return the event for the start of a slice's rollout."""
-    return _tell(obj, "RollingUpdateStarted", "Update", f"Rolling slice {slice_index} out to revision {revision}")
+    return _build_event(
+        obj, "RollingUpdateStarted", "Update", f"Rolling slice {slice_index} out to revision {revision}"
+    )
 
 
-def completed(obj: JSONObject, revision: str, slice_index: int) -> Event:
+def completed_event(obj: JSONObject, revision: str, slice_index: int) -> Event:
     """Return the event for a slice without remaining old groups (unlike Q-6)."""
-    return _tell(obj, "RollingUpdateCompleted", "Update", f"Rolled slice {slice_index} out to revision {revision}")
+    return _build_event(
+        obj, "RollingUpdateCompleted", "Update", f"Rolled slice {slice_index} out to revision {revision}"
+    )
 
 
-def scaling(obj: JSONObject, role: str, name: str, counts: tuple[int, int]) -> Event:
+def scaling_event(obj: JSONObject, role: str, name: str, counts: tuple[int, int]) -> Event:
     """Return the event for a rollout step that scales one LeaderWorkerSet."""
     before, after = counts
     word = "Up" if after > before else "Down"
     note = f"Scaling {word.lower()} role {role}: LeaderWorkerSet {name} from {before} to {after}"
-    return _tell(obj, f"Scaling{word}", "Update", note)
+    return _build_event(obj, f"Scaling{word}", "Update", note)
 
 
-def contended(obj: JSONObject, name: str) -> Event:
+def contended_event(obj: JSONObject, name: str) -> Event:
     """Return the event for a LeaderWorkerSet field that a different writer repeatedly reverts."""
     note = f"{{error}}: LeaderWorkerSet {name} is written every 30 s"
-    return _tell(obj, CONTENTION, "Update", note, "Warning")
+    return _build_event(obj, CONTENTION, "Update", note, "Warning")
 
 
-def deleted(obj: JSONObject, name: str, why: str, action: str = "Delete") -> Event:
+def deleted_event(obj: JSONObject, name: str, why: str, action: str = "Delete") -> Event:
     """Return the event for the deletion of a LeaderWorkerSet."""
-    return _tell(obj, "LWSDeleted", action, f"Deleted LeaderWorkerSet {name}: {why}")
+    return _build_event(obj, "LWSDeleted", action, f"Deleted LeaderWorkerSet {name}: {why}")
 
 
 def scaler_created(obj: JSONObject, name: str, role: str) -> Event:
     """Return the event for the creation of a role scaler."""
-    return _tell(obj, "ScalerCreated", "Create", f"Created DisaggregatedSetRoleScaler {name} for role {role}")
+    return _build_event(obj, "ScalerCreated", "Create", f"Created DisaggregatedSetRoleScaler {name} for role {role}")
 
 
 def scaler_deleted(obj: JSONObject, name: str, role: str) -> Event:
     """Return the event for the deletion of a role scaler."""
-    return _tell(
+    return _build_event(
         obj, "ScalerDeleted", "Delete", f"Deleted DisaggregatedSetRoleScaler {name}: role {role} is not External"
     )
 
@@ -63,14 +67,14 @@ def scaler_conflict(obj: JSONObject, name: str, role: str) -> Event:
         f"DisaggregatedSetRoleScaler {name} has a different owner. The groups of role {role} are not scaled until it "
         "is deleted"
     )
-    return _tell(obj, "ScalerConflict", "Conflict", note, "Warning")
+    return _build_event(obj, "ScalerConflict", "Conflict", note, "Warning")
 
 
 def failed_adoption(obj: JSONObject, kind: str, name: str) -> Event:
     """Return the event for an orphan that could not be adopted."""
-    return _tell(obj, "FailedAdopt", "Adopt", f"Failed to adopt {kind} {name}: {{error}}", "Warning")
+    return _build_event(obj, "FailedAdopt", "Adopt", f"Failed to adopt {kind} {name}: {{error}}", "Warning")
 
 
 def failed_create(obj: JSONObject, kind: str, name: str) -> Event:
     """Return the event for an object that could not be created."""
-    return _tell(obj, "FailedCreate", "Create", f"Failed to create {kind} {name}: {{error}}", "Warning")
+    return _build_event(obj, "FailedCreate", "Create", f"Failed to create {kind} {name}: {{error}}", "Warning")

@@ -44,7 +44,7 @@ class RoleState(Struct, frozen=True):
         return self.target - self.unavailable
 
     @property
-    def ceiling(self) -> int:
+    def max_groups(self) -> int:
         """Return the maximum number of groups."""
         return self.target + self.surge
 
@@ -66,7 +66,7 @@ def next_step(state: State) -> PlannerStep | None:
         return _ready_first(state, step)
     if is_done(state):
         return None
-    return raised(state) or PlannerStep((0,) * len(state), _new(state))
+    return create_batch(state) or PlannerStep((0,) * len(state), _new(state))
 
 
 def upstream_step(state: State) -> PlannerStep | None:
@@ -77,20 +77,20 @@ def upstream_step(state: State) -> PlannerStep | None:
         return PlannerStep(tuple(min(role.initial, role.old) for role in state), _new(state))
     if all(role.new >= role.target for role in state):  # all new groups exist (R-DS-47)
         return PlannerStep((0,) * len(state), _new(state))
-    return _balanced(state, batches(state))
+    return _create_or_drain(state, batches(state))
 
 
-def _balanced(state: State, steps: int) -> PlannerStep | None:
+def _create_or_drain(state: State, steps: int) -> PlannerStep | None:
     """Return the step that creates the next batch, or that first deletes old groups because of the limit."""
     old, new = _old(state), _new(state)
     rising = _share(state, steps)
     if _fits(state, rising):
         return PlannerStep(old, rising)
-    drained = _unorphaned(state, _proportional(state, steps), supply=new)
+    drained = _without_single_roles(state, _proportional(state, steps), supply=new)
     if _is_less(drained, old):
         return PlannerStep(drained, new)
     forced = _room(state, rising)
-    return PlannerStep(_unorphaned(state, forced, supply=rising), rising) if _is_less(forced, old) else None
+    return PlannerStep(_without_single_roles(state, forced, supply=rising), rising) if _is_less(forced, old) else None
 
 
 def is_done(state: State) -> bool:
@@ -103,7 +103,7 @@ def batches(state: State) -> int:
     return max((_ceil(max(role.initial, role.target), role.batch) for role in state), default=0)
 
 
-def raised(state: State) -> PlannerStep | None:
+def create_batch(state: State) -> PlannerStep | None:
     """Return the step that creates the next batch without draining groups, or None if no groups are missing."""
     steps = batches(state)
     rising = _share(state, steps) if steps else _new(state)
@@ -121,10 +121,10 @@ def simulate(state: State) -> Iterator[PlannerStep]:
 def _steps(state: State) -> Iterator[PlannerStep]:
     while (step := next_step(state)) is not None:
         yield step
-        state = moved(state, step)
+        state = apply_step(state, step)
 
 
-def moved(state: State, step: PlannerStep) -> State:
+def apply_step(state: State, step: PlannerStep) -> State:
     """Return the state after a step. The number of old groups never increases."""
     return tuple(
         replace(role, old=min(role.old, old), new=new) for role, old, new in zip(state, step.old, step.new, strict=True)
@@ -149,7 +149,7 @@ def _ready_first(state: State, step: PlannerStep) -> PlannerStep:
         max(old, min(role.old, role.floor - role.new)) if role.has_floor else old
         for role, old in zip(state, step.old, strict=True)
     )
-    whole = _unorphaned(state, kept, supply=_new(state))
+    whole = _without_single_roles(state, kept, supply=_new(state))
     return PlannerStep(whole, _new(state)) if _is_less(whole, _old(state)) else PlannerStep(_old(state), step.new)
 
 
@@ -170,7 +170,7 @@ def _share(state: State, steps: int) -> tuple[int, ...]:
 
 def _fits(state: State, rising: Sequence[int]) -> bool:
     """Return whether all roles are within their maximum number of groups after the next batch (R-DS-49)."""
-    return all(role.target == 0 or role.old + new <= role.ceiling for role, new in zip(state, rising, strict=True))
+    return all(role.target == 0 or role.old + new <= role.max_groups for role, new in zip(state, rising, strict=True))
 
 
 def _proportional(state: State, steps: int) -> tuple[int, ...]:
@@ -189,12 +189,12 @@ def _proportional(state: State, steps: int) -> tuple[int, ...]:
 def _room(state: State, rising: Sequence[int]) -> tuple[int, ...]:
     """Return the maximum number of old groups of each role that can exist in addition to the batch (R-DS-52)."""
     return tuple(
-        max(0, min(role.old, role.ceiling - new), role.floor - new if role.has_floor else 0)
+        max(0, min(role.old, role.max_groups - new), role.floor - new if role.has_floor else 0)
         for role, new in zip(state, rising, strict=True)
     )
 
 
-def _unorphaned(state: State, old: tuple[int, ...], *, supply: Sequence[int]) -> tuple[int, ...]:
+def _without_single_roles(state: State, old: tuple[int, ...], *, supply: Sequence[int]) -> tuple[int, ...]:
     """Return the old counts. Either all counts are 0 or none is 0, because single roles cannot serve (R-DS-53)."""
     present = [left for role, left in zip(state, old, strict=True) if role.initial > 0]
     if 0 not in present or not any(present):

@@ -112,10 +112,10 @@ def _delete_drained(piece: _Slice, drained: Sequence[RolePart]) -> list[Action]:
     going = [part for part in drained if not part.is_deleting]
     for part in going:
         events: tuple[Event, ...] = (
-            disaggregatedsetevents.deleted(obj, part.key.name, "its revision has no more groups"),
+            disaggregatedsetevents.deleted_event(obj, part.key.name, "its revision has no more groups"),
         )
         if part is going[-1] and not piece.old and piece.new:
-            events += (disaggregatedsetevents.completed(obj, revision, piece.index),)
+            events += (disaggregatedsetevents.completed_event(obj, revision, piece.index),)
         actions.append(Delete(resource=LEADERWORKERSETS, key=part.key, uid=part.uid, on_success=events))
     return actions
 
@@ -136,20 +136,21 @@ def _resize(piece: _Slice) -> list[Action]:
 def _roll(piece: _Slice) -> list[Action]:
     obj = piece.desired.obj
     move = slicerollout.move(piece.desired.whole.roles, piece.old, piece.new, piece.desired.scalers)
-    started = disaggregatedsetevents.started(obj, piece.desired.revision, piece.index)
+    started = disaggregatedsetevents.started_event(obj, piece.desired.revision, piece.index)
     records = [
         _patch(obj, part, {"metadata": {"annotations": {INITIAL_REPLICAS: str(part.replicas)}}})
         for part in move.records
     ]
     creates = [
-        _create(piece, role, 0, (started,) if move.starts and role == move.creates[0] else ()) for role in move.creates
+        _create(piece, role, 0, (started,) if move.is_start and role == move.creates[0] else ())
+        for role in move.creates
     ]
     scalings = [
         _patch(
             obj,
             scaling.part,
             {"spec": {"replicas": scaling.replicas}},
-            disaggregatedsetevents.scaling(
+            disaggregatedsetevents.scaling_event(
                 obj, scaling.part.role, scaling.part.key.name, (scaling.part.replicas, scaling.replicas)
             ),
         )
@@ -162,7 +163,7 @@ def _patch(obj: JSONObject, part: RolePart, change: JSONObject, *events: Event) 
     """Change one field of a LeaderWorkerSet if its resourceVersion is unchanged (R-DS-19, R-DS-73)."""
     metadata: JSONObject = change.get("metadata") or {}
     patch = change | {"metadata": metadata | {"uid": part.uid}}
-    contended = (disaggregatedsetevents.contended(obj, part.key.name),)
+    contended = (disaggregatedsetevents.contended_event(obj, part.key.name),)
     return Patch(resource=LEADERWORKERSETS, key=part.key, patch=patch, on_success=events, on_contention=contended)
 
 
@@ -199,7 +200,7 @@ def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
     except ValueError as error:
         failure = reconcilefailure.report(DISAGGREGATED_SETS, obj, reconcilefailure.NOT_READ.format(error=error), now)
         return Plan(failure, error=f"DisaggregatedSet {meta.key(obj)}: {error}")
-    parts = childsets.owned(observed.leaderworkersets, whole.uid)
+    parts = childsets.owned_sets(observed.leaderworkersets, whole.uid)
     adopted = adoption.adopt(obj, observed.leaderworkersets, observed.services)
     services = [service for service in observed.services if childsets.is_owned(service, whole.uid)]
     scaled = rolescalers.reconcile_scalers(obj, whole, observed.scalers, parts)
@@ -211,7 +212,7 @@ def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
     status = setstatus.build(whole, parts, revision, scaled.scalers, now)
     reports = rolescalers.report(whole.name, scaled.objects, parts, now)
     counts = disaggregatedset.encode_status(status)
-    failure_status = reconcilefailure.refused(DISAGGREGATED_SETS, obj, counts, now)
+    failure_status = reconcilefailure.failed_action_status(DISAGGREGATED_SETS, obj, counts, now)
     if adopted:  # the remaining steps follow once the caches contain the owner
         return Plan(adopted, on_failure=failure_status)
     return _plan(head, slices, (reports, _write_status(obj, whole, status), failure_status))
@@ -229,7 +230,7 @@ def _plan(
     reports, status, failure_status = results
     active = tuple(actions for actions in slices if actions)
     work: tuple[Action, ...] = (Concurrently(sequences=active, slow_start=False),) if active else ()
-    after, otherwise = _reporting(reports, status), _reporting(reports, failure_status)
+    after, otherwise = _status_writes(reports, status), _status_writes(reports, failure_status)
     on_failure = tuple(failure_status) if head else ()
     if not work:
         return Plan((*head, *after), on_failure=on_failure)
@@ -237,7 +238,7 @@ def _plan(
     return Plan((*head, last), on_failure=on_failure)
 
 
-def _reporting(reports: Sequence[Action], status: Sequence[Action]) -> tuple[Action, ...]:
+def _status_writes(reports: Sequence[Action], status: Sequence[Action]) -> tuple[Action, ...]:
     """Return the status writes.
 
     The status of the DisaggregatedSet is written even if writing a scaler status fails.
@@ -269,7 +270,7 @@ def _surplus(
             resource=LEADERWORKERSETS,
             key=part.key,
             uid=part.uid,
-            on_success=(disaggregatedsetevents.deleted(obj, part.key.name, f"slice {part.slice} was removed"),),
+            on_success=(disaggregatedsetevents.deleted_event(obj, part.key.name, f"slice {part.slice} was removed"),),
         )
         for part in parts
         if part.slice is not None and part.slice >= whole.slices and not part.is_deleting
@@ -298,7 +299,7 @@ def _convert(obj: JSONObject, parts: Sequence[RolePart], services: Sequence[JSON
         actions += [
             roleservices.delete(owned_service) for owned_service in services if meta.key(owned_service) == service
         ]
-        event = disaggregatedsetevents.deleted(obj, part.key.name, "it is recreated as slice 0", "Migrate")
+        event = disaggregatedsetevents.deleted_event(obj, part.key.name, "it is recreated as slice 0", "Migrate")
         actions.append(Delete(resource=LEADERWORKERSETS, key=part.key, uid=part.uid, on_success=(event,)))
     return actions
 

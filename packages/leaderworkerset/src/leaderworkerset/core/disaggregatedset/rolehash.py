@@ -45,16 +45,18 @@ def _entry(role: JSONObject, path: str) -> JSONObject:
     spec: JSONObject = role.get("spec") or {}
     entry: JSONObject = {
         "name": role.get("name") or "",
-        "template": _typed(TEMPLATE_TYPE, spec.get("leaderWorkerTemplate") or {}, f"{path}.leaderWorkerTemplate"),
+        "template": _convert_to_type(
+            TEMPLATE_TYPE, spec.get("leaderWorkerTemplate") or {}, f"{path}.leaderWorkerTemplate"
+        ),
     }
     if (identity := spec.get("groupIdentity")) in WITH_RANDOM_KEYS:
         entry["groupIdentity"] = identity
     if spec.get("scheduling") is not None:
-        entry["scheduling"] = _typed(SCHEDULING_TYPE, spec["scheduling"], f"{path}.scheduling")
+        entry["scheduling"] = _convert_to_type(SCHEDULING_TYPE, spec["scheduling"], f"{path}.scheduling")
     return entry
 
 
-def _typed(go_type: str, value: JSONObject, path: str) -> JSON:
+def _convert_to_type(go_type: str, value: JSONObject, path: str) -> JSON:
     return _in_order(go_type, round_trip(go_type, value, path))
 
 

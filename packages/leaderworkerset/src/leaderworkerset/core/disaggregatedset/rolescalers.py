@@ -53,7 +53,7 @@ def reconcile_scalers(
         if name in used_names:
             actions.append(Emit(events=(disaggregatedsetevents.scaler_conflict(obj, name, role.name),)))
         else:
-            replicas[role.name] = seed(parts, role.name)
+            replicas[role.name] = initial_replicas(parts, role.name)
             actions.append(_create(obj, role.name, replicas[role.name]))
     return Scaled(replicas, objects, tuple(actions))
 
@@ -63,7 +63,7 @@ def scaler_name(set_name: str, role: str) -> str:
     return f"{set_name}-{role}"
 
 
-def seed(parts: Sequence[RolePart], role: str) -> int:
+def initial_replicas(parts: Sequence[RolePart], role: str) -> int:
     """Return the replicas of a new scaler, which are the existing groups, or 1 if there are none (R-DS-97)."""
     return childsets.total(parts, role) if any(part.role == role for part in parts) else 1
 

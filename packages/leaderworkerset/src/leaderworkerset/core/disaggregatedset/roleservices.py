@@ -28,7 +28,7 @@ def reconcile_services(
     if len(parts) < len(current) or not parts:
         return []
     present = {meta.name(service) for service in services}
-    kept = {parts[0].revision, *_serving(old)}
+    kept = {parts[0].revision, *_serving_revisions(old)}
     creates: list[Action] = [_create(obj, part) for part in parts if service_name(part) not in present]
     return [*creates, *(delete(service) for service in services if meta.labels(service).get(REVISION, "") not in kept)]
 
@@ -43,7 +43,7 @@ def delete(service: JSONObject) -> Delete:
     return Delete(resource=SERVICES, key=meta.key(service), uid=meta.uid(service))
 
 
-def _serving(old: Sequence[RolePart]) -> set[str]:
+def _serving_revisions(old: Sequence[RolePart]) -> set[str]:
     """Return the old revisions with at least one ready group for each role."""
     idle = {part.revision for part in old if part.ready == 0}
     return {part.revision for part in old} - idle

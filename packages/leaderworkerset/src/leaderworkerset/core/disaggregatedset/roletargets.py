@@ -30,12 +30,12 @@ def budget(role: Role | None, target: int) -> RoleBudget:
     configuration = None if role is None else role.rolling_update
     if configuration is None:
         return RoleBudget()
-    surge = _scaled(configuration.max_surge, target, up=True)
-    unavailable = _scaled(configuration.max_unavailable, target, up=False)
+    surge = _scale_value(configuration.max_surge, target, up=True)
+    unavailable = _scale_value(configuration.max_unavailable, target, up=False)
     return RoleBudget(surge, unavailable) if unavailable > 0 or surge > 0 else RoleBudget()
 
 
-def _scaled(value: IntOrString | None, whole: int, *, up: bool) -> int:
+def _scale_value(value: IntOrString | None, whole: int, *, up: bool) -> int:
     if value is None or not intstr.is_scalable(value):
         return 0
     return max(0, intstr.scale_up(value, whole) if up else intstr.scale_down(value, whole))

@@ -27,7 +27,7 @@ class Resize(Struct, frozen=True):
 class Move(Struct, frozen=True, kw_only=True):
     """The parts of one rollout step in the order of execution."""
 
-    starts: bool = False
+    is_start: bool = False
     records: tuple[RolePart, ...] = ()
     """The old LeaderWorkerSets whose current number of groups must be recorded."""
     creates: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ def move(roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RoleP
     missing = tuple(role.name for role in roles if role.name not in new)
     if not new:
         records = tuple(part for part in old if part.initial != part.replicas)
-        return Move(starts=True, records=records, creates=missing)
+        return Move(is_start=True, records=records, creates=missing)
     if missing:  # an interrupted start, or a LeaderWorkerSet that was deleted manually (Q-3)
         return Move(creates=missing)
     if not all(new[role.name].is_stable for role in roles):
@@ -83,7 +83,7 @@ def _apply(
     drains = _drains(names, state, step, old)
     raises = _raises(names, step, new)
     if not drains and not raises:
-        instead = planner.raised(state)
+        instead = planner.create_batch(state)
         raises = [] if instead is None else _raises(names, instead, new)
     return [*raises, *drains]
 

@@ -43,7 +43,7 @@ def alike(lws: LeaderWorkerSet, fields: Sequence[str], scheduler: str) -> Sequen
     ]
 
 
-def is_taken(pod: JSONObject) -> bool:
+def has_pod_group(pod: JSONObject) -> bool:
     """Return whether the user has linked the pod to a PodGroup."""
     return POD_GROUP in meta.labels(pod)
 
@@ -71,7 +71,7 @@ COSCHEDULING: Final = Provider(
     name=NAME,
     group_object=POD_GROUPS,
     suits=lambda _pod: True,  # the API does not show which scheduler runs the plugin
-    is_taken=is_taken,
+    is_taken=has_pod_group,
     link=link,
     build=build,
     errors=errors,

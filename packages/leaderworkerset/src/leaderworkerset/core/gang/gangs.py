@@ -37,11 +37,11 @@ from leaderworkerset.core.policies.celmutations import (
     PodRule,
     add_annotation,
     annotation,
+    conditional_patches,
     has_annotation,
     label,
-    text,
-    texts,
-    when,
+    list_literal,
+    string_literal,
 )
 from leaderworkerset.core.policies.gang import CHOICE, NONE, UNSUPPORTED, GangGroup, GangSet, Preparation, Support
 from leaderworkerset.core.policies.podedits import with_annotations
@@ -129,10 +129,12 @@ class Gangs(Struct, frozen=True, kw_only=True):
         """Return the rule for pods that are scheduled individually, or by Volcano if it is configured."""
         choice = annotation(labels.GANG_SCHEDULER)
         if self.default == VOLCANO.name:
-            marked = when(f"{choice} != {text(NONE)}", add_annotation(GROUP_NAME, _REVISION_NAME))
-            covered = f"{choice} in {texts(('', NONE, VOLCANO.name))}"
+            marked = conditional_patches(
+                f"{choice} != {string_literal(NONE)}", add_annotation(GROUP_NAME, _REVISION_NAME)
+            )
+            covered = f"{choice} in {list_literal(('', NONE, VOLCANO.name))}"
             return PodRule(conditions={"gang-is-of-volcano": covered}, patches=(marked,))
-        conditions = {"has-no-gang": f"{choice} == {text(NONE)}"} if self.providers else {}
+        conditions = {"has-no-gang": f"{choice} == {string_literal(NONE)}"} if self.providers else {}
         if self._follows:
             conditions["is-not-workload-aware"] = f"!({has_annotation(labels.WORKLOAD_AWARE_SCHEDULING)})"
         return PodRule(conditions=conditions)
@@ -163,7 +165,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
     def mark(self, pod: JSONObject, request: str) -> JSONObject:
         """Link the pod to the group object. The leader selects the provider, which the workers also use."""
         if self._follows and labels.WORKLOAD_AWARE_SCHEDULING in meta.annotations(pod):
-            return replicas.mark(pod, request)
+            return replicas.link_pod(pod, request)
         is_leader = groupname.is_leader(pod)
         choice = _choice(meta.annotations(pod))
         if is_leader:
@@ -180,7 +182,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
             return replicas.decide(group, scheduling)
         scheduler = self.providers.get(_choice(meta.annotations(leader)) or self.default)
         provider = None if scheduler is None else scheduler.edition(group.live.scheduling.kinds)
-        name = "" if provider is None else _recorded(leader, provider)
+        name = "" if provider is None else _recorded_group_name(leader, provider)
         kind = None if provider is None else provider.group_object
         if provider is None or kind is None or not name:
             return PolicyDecision()
@@ -260,7 +262,7 @@ def _choice(annotations: Mapping[str, str]) -> str:
     return annotations.get(labels.GANG_SCHEDULER, "")
 
 
-def _recorded(leader: JSONObject, provider: Provider) -> str:
+def _recorded_group_name(leader: JSONObject, provider: Provider) -> str:
     """Return the group object name in the leader pod, or an empty string if the leader is not linked."""
     own = meta.annotations(leader)
     return own.get(GROUP_NAME if provider.is_named_by_revision else labels.GANG_GROUP, "")

@@ -51,12 +51,12 @@ class _Group(Struct, frozen=True):
     def rank(self) -> tuple[bool, int, str, str]:
         """Return a sort key for the group."""
         priority = int(meta.spec(self.leader).get("priority") or 0)
-        return len(self.gated) == self.size, -priority, meta.created(self.leader), str(meta.key(self.leader))
+        return len(self.gated) == self.size, -priority, meta.creation_timestamp(self.leader), str(meta.key(self.leader))
 
 
 def reconcile(observed: ObservedCluster) -> Plan:
     """Remove the gates of all groups that fit in addition to the unbound pods."""
-    waiting = _waiting(observed.members)
+    waiting = _waiting_groups(observed.members)
     if not waiting:
         return Plan()
     space = fit.free_space(observed.nodes, observed.used)
@@ -77,7 +77,7 @@ def group_name(pod: JSONObject) -> str:
     return meta.annotations(pod).get(labels.GANG_GROUP, "")
 
 
-def _waiting(members: Sequence[JSONObject]) -> list[_Group]:
+def _waiting_groups(members: Sequence[JSONObject]) -> list[_Group]:
     def group(pod: JSONObject) -> tuple[str, str]:
         return meta.namespace(pod), group_name(pod)
 

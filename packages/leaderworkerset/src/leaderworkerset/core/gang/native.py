@@ -86,14 +86,14 @@ def build(group: GangGroup, name: str) -> JSONObject:
     return {
         **POD_GROUPS.type_meta,
         "metadata": group_metadata(group, name, blocks=False),
-        "spec": {"workloadRef": reference, **_scheduling(group)},
+        "spec": {"workloadRef": reference, **_scheduling_fields(group)},
     }
 
 
 def _build_alpha(group: GangGroup, name: str) -> JSONObject:
     """Build the PodGroup for Kubernetes 1.36, in which the Workload reference has different field names."""
     reference = {"workloadName": _workload_name(group), "podGroupTemplateName": TEMPLATE}
-    spec = {"podGroupTemplateRef": {"workload": reference}, **_scheduling(group)}
+    spec = {"podGroupTemplateRef": {"workload": reference}, **_scheduling_fields(group)}
     return build(group, name) | {"apiVersion": ALPHA_POD_GROUPS.api_version, "spec": spec}
 
 
@@ -102,7 +102,7 @@ def build_shared(group: GangGroup) -> Sequence[JSONObject]:
     obj, leader = group.live.obj, group.live.leader
     revision = groupname.revision(leader)
     own = {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: revision}
-    spec = workload_spec(obj, [{"name": TEMPLATE, **_scheduling(group)}])
+    spec = workload_spec(obj, [{"name": TEMPLATE, **_scheduling_fields(group)}])
     return (WORKLOADS.controlled(obj, _workload_name(group), own, spec=spec),)
 
 
@@ -116,7 +116,7 @@ def _build_alpha_shared(group: GangGroup) -> Sequence[JSONObject]:
     return tuple(obj | {"apiVersion": ALPHA_WORKLOADS.api_version} for obj in build_shared(group))
 
 
-def _scheduling(group: GangGroup) -> JSONObject:
+def _scheduling_fields(group: GangGroup) -> JSONObject:
     """Return the scheduling fields of a group. Kubernetes 1.36 drops the priority without group preemption."""
     priority = meta.spec(group.revised.leader_template).get(PRIORITY)
     policy = {"gang": {"minCount": members_to_start(group.revised)}}

@@ -59,25 +59,31 @@ def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
     desired = workloads.build_workload(whole.obj, whole.lws, scheduling)
     if workload is None:
         created = Create(resource=WORKLOADS, object=desired, unless_own=True)
-        return Preparation(actions=(*_cleaned(whole, ""), _reported(whole, created, WORKLOAD_FAILED)))
+        return Preparation(
+            actions=(*_delete_unused_pod_groups(whole, ""), _with_rejection_report(whole, created, WORKLOAD_FAILED))
+        )
     if drift := workloads.workload_drift(workload, desired):
         raise _FailedError(WORKLOAD_FAILED, drift)
-    changes = [_reported(whole, patch, WORKLOAD_FAILED) for patch in _corrected(workload, desired)]
+    changes = [
+        _with_rejection_report(whole, patch, WORKLOAD_FAILED) for patch in _correct_min_counts(workload, desired)
+    ]
     (part, *_) = levels.parts(whole.lws, scheduling)
     name = _whole_name(whole, active[0])
     template = {"name": part.name} | workloads.build_template(
         whole.lws, replace(part, min_count=_reachable(whole, part))
     )
     shared = _pod_group(whole, name, workload, template) if name else None
-    changes += [] if shared is None else [_reported(whole, shared, POD_GROUP_FAILED)]
-    return Preparation(actions=(*_cleaned(whole, name), *changes), is_done=not isinstance(shared, Create))
+    changes += [] if shared is None else [_with_rejection_report(whole, shared, POD_GROUP_FAILED)]
+    return Preparation(
+        actions=(*_delete_unused_pod_groups(whole, name), *changes), is_done=not isinstance(shared, Create)
+    )
 
 
 def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
     """Create the PodGroup of the whole LeaderWorkerSet from an owner's Workload, or do nothing (N-K8S-16)."""
     name = _whole_name(whole, level)
     if whole.known.parent is None:
-        return Preparation(actions=_cleaned(whole, name), is_done=True)
+        return Preparation(actions=_delete_unused_pod_groups(whole, name), is_done=True)
     if isinstance(whole.known.parent, SchedulingFailure):
         raise _FailedError(whole.known.parent.reason, whole.known.parent.message)
     try:
@@ -85,8 +91,10 @@ def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
     except ValueError as error:
         raise _FailedError(delegation.NOT_READY, str(error)) from error
     shared = _pod_group(whole, name, whole.known.parent, template) if name else None
-    changes = () if shared is None else (_reported(whole, shared, POD_GROUP_FAILED),)
-    return Preparation(actions=(*_cleaned(whole, name), *changes), is_done=not isinstance(shared, Create))
+    changes = () if shared is None else (_with_rejection_report(whole, shared, POD_GROUP_FAILED),)
+    return Preparation(
+        actions=(*_delete_unused_pod_groups(whole, name), *changes), is_done=not isinstance(shared, Create)
+    )
 
 
 def _whole_name(whole: GangSet, level: SchedulingLevel) -> str:
@@ -118,7 +126,7 @@ def _find_workload(whole: GangSet) -> JSONObject | None:
     return own[0] if own else None
 
 
-def _corrected(workload: JSONObject, desired: JSONObject) -> Iterator[Patch]:
+def _correct_min_counts(workload: JSONObject, desired: JSONObject) -> Iterator[Patch]:
     """Yield the changes to `minCount` in the templates."""
     counts = {template["name"]: workloads.min_count(template) for template in workloads.templates_of(desired)}
     templates = workloads.templates_of(workload)
@@ -167,17 +175,17 @@ def _reachable(whole: GangSet, part: Part) -> int | None:
     return min(part.min_count, existing or part.min_count)
 
 
-def _cleaned(whole: GangSet, needed: str) -> tuple[Action, ...]:
+def _delete_unused_pod_groups(whole: GangSet, needed: str) -> tuple[Action, ...]:
     """Delete PodGroups of this LeaderWorkerSet that neither pods nor the whole set require (N-K8S-13)."""
     removed = [
-        _reported(whole, guarded_delete(POD_GROUPS, obj), CLEANUP_BLOCKED)
+        _with_rejection_report(whole, guarded_delete(POD_GROUPS, obj), CLEANUP_BLOCKED)
         for obj in whole.known.unused
         if meta.name(obj) != needed and meta.is_controlled(obj, whole.obj) and not meta.is_deleting(obj)
     ]
     return tuple(removed)
 
 
-def _reported(whole: GangSet, action: Create | Patch | Delete, reason: str) -> Action:
+def _with_rejection_report(whole: GangSet, action: Create | Patch | Delete, reason: str) -> Action:
     """Return the write, with the event and condition that report a rejection (N-K8S-10)."""
     event = decisionevents.scheduling_failed(whole.obj, reason, "{error}")
     refusal = schedulingcondition.report_refusal(whole.obj, whole.lws, reason, whole.now)

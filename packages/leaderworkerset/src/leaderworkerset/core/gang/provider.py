@@ -85,7 +85,7 @@ def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError
         return ()
     errors = []
     awaited = f"{scheduler} gang scheduling binds the leader together with its workers, which would wait for the leader"
-    if lws.spec.startup_policy.awaits_leader:
+    if lws.spec.startup_policy.waits_for_leader:
         text = f"{awaited}. Use {StartupPolicy.LEADER_CREATED}, {ADVICE}"
         errors.append(invalid("spec.startupPolicy", lws.spec.startup_policy, text))
     if exclusive.is_exclusive(lws):

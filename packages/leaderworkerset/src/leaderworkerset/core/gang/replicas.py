@@ -29,15 +29,15 @@ RETRY: Final = 10.0
 """The requeue delay in seconds for a group with an unrelated PodGroup, which is not watched."""
 
 
-def mark(pod: JSONObject, request: str) -> JSONObject:
+def link_pod(pod: JSONObject, request: str) -> JSONObject:
     """Return the pod with its PodGroup name. A leader with an index also has a gate and an incarnation."""
     own, level = meta.annotations(pod), _read_level(pod)
     is_leader = groupname.is_leader(pod)
     workload = own.get(labels.WORKLOAD_NAME) or meta.labels(pod).get(labels.NAME, "")
     if is_leader and level is not SchedulingLevel.WHOLE and not groupname.is_hash(pod):
         if not workloadnames.is_incarnated(workload):
-            workload = workloadnames.incarnated(workload, request)
-        pod = replacement.gated(with_annotations(pod, {labels.WORKLOAD_NAME: workload}))
+            workload = workloadnames.with_incarnation(workload, request)
+        pod = replacement.with_gate(with_annotations(pod, {labels.WORKLOAD_NAME: workload}))
     name = workloadnames.group_name(pod, workload, level, labels.LEADER if is_leader else labels.WORKER)
     return with_spec(pod, {FIELD: {"podGroupName": name}})
 
@@ -56,14 +56,14 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
     Raise `ValueError` if a PodGroup cannot be updated.
     """
     level, leader = levels.level_of(scheduling), group.live.leader
-    if level is SchedulingLevel.WHOLE or not workloadnames.linked(leader):
+    if level is SchedulingLevel.WHOLE or not workloadnames.linked_pod_group(leader):
         return PolicyDecision()
     _check_labels(leader)
     if delegation.is_delegated(group.live.obj):
         return _decide_delegated(group, level)
     workload = _find_workload(group)
     annotated = meta.annotations(leader).get(labels.WORKLOAD_NAME, "")
-    begin = workloadnames.accepted(annotated, meta.name(workload))
+    begin = workloadnames.pod_group_prefix(annotated, meta.name(workload))
     if _has_other_pod_group(leader, begin, level):
         return PolicyDecision(
             holds=f"leader pod {meta.name(leader)} belongs to a previous LeaderWorkerSet with this name"
@@ -81,7 +81,7 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
 
 def _has_other_pod_group(leader: JSONObject, begin: str, level: SchedulingLevel) -> bool:
     """Return whether a leader specifies the PodGroup of a previous LeaderWorkerSet."""
-    return workloadnames.linked(leader) != workloadnames.group_name(leader, begin, level, labels.LEADER)
+    return workloadnames.linked_pod_group(leader) != workloadnames.group_name(leader, begin, level, labels.LEADER)
 
 
 def _check_labels(leader: JSONObject) -> None:
@@ -98,7 +98,9 @@ def _decide_delegated(group: GangGroup, level: SchedulingLevel) -> PolicyDecisio
     if isinstance(parent, SchedulingFailure):
         raise ValueError(parent.message)  # noqa: TRY004 - no type is wrong
     template, own_labels = workloads.delegated_template(parent, obj), workloads.group_labels(leader, level, "")
-    return _create(group, [workloads.build_pod_group(obj, workloadnames.linked(leader), parent, template, own_labels)])
+    return _create(
+        group, [workloads.build_pod_group(obj, workloadnames.linked_pod_group(leader), parent, template, own_labels)]
+    )
 
 
 def _find_workload(group: GangGroup) -> JSONObject:
@@ -126,7 +128,7 @@ def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
     if own is None:
         return None
     workers = [pod for pod in group.live.objects.pods if meta.is_controlled(pod, own)]
-    if all(workloadnames.linked(pod) == expected for pod in workers) or any(
+    if all(workloadnames.linked_pod_group(pod) == expected for pod in workers) or any(
         meta.spec(pod).get("nodeName") for pod in workers
     ):
         return None
@@ -162,6 +164,6 @@ def _decide_terminating(group: GangGroup, name: str) -> PolicyDecision:
     leader, note = group.live.leader, f"PodGroup {name} is still terminating"
     has_workers = _own_workers(group) is not None
     is_complete = has_workers or (group.revised.size == 1 and not replacement.is_gated(leader))
-    if is_complete or workloadnames.linked(leader) != name:
+    if is_complete or workloadnames.linked_pod_group(leader) != name:
         return PolicyDecision(holds=note)
     return PolicyDecision(holds=note, actions=(restartpolicy.recreate(group.live, note),))

@@ -138,10 +138,10 @@ def differs(existing: JSONObject, desired: JSONObject) -> bool:
 
     Priorities are compared only if a priority is desired, because the API server sets defaults.
     """
-    return _fixed(existing, desired) != _fixed(desired, desired)
+    return _immutable_fields(existing, desired) != _immutable_fields(desired, desired)
 
 
-def _fixed(template: JSONObject, desired: JSONObject) -> JSONObject:
+def _immutable_fields(template: JSONObject, desired: JSONObject) -> JSONObject:
     return {
         "policy": sorted(template.get("schedulingPolicy") or {}),
         "topology": (template.get("schedulingConstraints") or {}).get("topology") or [],

@@ -29,7 +29,7 @@ class Identity(NamedTuple):
     @classmethod
     def of(cls, obj: JSONObject) -> "Identity":
         """Return the identity of the current object."""
-        annotations = lasting(meta.annotations(obj))
+        annotations = without_restart_counts(meta.annotations(obj))
         return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), annotations, meta.owners(obj))
 
 
@@ -62,7 +62,7 @@ def is_as_applied(desired: JSONObject, living: JSONObject, whole: JSONObject) ->
     return Identity.of(whole) == Identity.of(living) and appliedfields.is_applied(desired, whole, labels.FIELD_MANAGER)
 
 
-def lasting(annotations: dict[str, str]) -> dict[str, str]:
+def without_restart_counts(annotations: dict[str, str]) -> dict[str, str]:
     """Return the annotations without the restart counts, which change often and do not affect other objects."""
     if labels.GROUP_RESTART_COUNTS not in annotations:
         return annotations

@@ -102,12 +102,12 @@ class LeaderDecision(Struct, frozen=True, kw_only=True):
     rollout: Rollout | None = None
 
     @property
-    def is_still(self) -> bool:
+    def leaves_groups_unchanged(self) -> bool:
         """Return whether the plan neither deletes leaders nor updates groups in place."""
         if self.applied is not None or self.actions:
             return False
         step = self.rollout
-        return step is None or (step.at_step and not step.released | step.folded.updating)
+        return step is None or (step.is_at_step and not step.released | step.folded.updating)
 
 
 def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:

@@ -147,7 +147,7 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDeci
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
     revision = next((candidate for candidate in observed.revisions if groupname.revision(candidate) == key), {})
     last_replicas = observed.known.applied.source.replicas if observed.known.applied else None
-    size = replicas(lws, facts.living, observed.groups.values(), last_replicas, meta.created(revision))
+    size = replicas(lws, facts.living, observed.groups.values(), last_replicas, meta.creation_timestamp(revision))
     source, applies = follow(obj, key, size, 0, facts.living, observed.known.applied)
     workload = None
     if applies:
@@ -172,5 +172,5 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDeci
 def leaders_of(facts: SetFacts, deployment: JSONObject) -> Leaders:
     """Return the leaders of a LeaderWorkerSet whose Deployment exists."""
     observed, key = facts.observed, facts.revision.key
-    has_older = bool(revisions.outdated(revisions.owned(observed.revisions, facts.obj), key))
+    has_older = bool(revisions.obsolete_revisions(revisions.owned_revisions(observed.revisions, facts.obj), key))
     return Leaders(deployment, observed.groups.values(), key, has_older, len(observed.unreachable))

@@ -39,7 +39,7 @@ def find_failed_groups(facts: SetFacts) -> FailedGroups:
     """Determine the pods of exhausted leaders that retain the finalizer. The table contains the exceptions."""
     kept = facts.observed.evidence
     exhausted = sorted((pod for pod in kept if groupname.is_leader(pod) and groupname.is_over(pod)), key=meta.by_age)
-    recovered = {meta.name(pod) for pod in _recovered(facts.obj, exhausted, facts.observed.records)}
+    recovered = {meta.name(pod) for pod in _resumed_leaders(facts.obj, exhausted, facts.observed.records)}
     others = [pod for pod in exhausted if meta.name(pod) not in recovered]
     is_hash = facts.lws.spec.group_identity.is_hash
     ended = {meta.name(pod) for pod in (_ended_keyed if is_hash else _ended_ordinals)(facts, others)}
@@ -51,7 +51,9 @@ def find_failed_groups(facts: SetFacts) -> FailedGroups:
     )
 
 
-def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterable[JSONObject]) -> Iterator[JSONObject]:
+def _resumed_leaders(
+    obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterable[JSONObject]
+) -> Iterator[JSONObject]:
     """Yield the leaders of groups that a user resumes, individually or by a changed annotation for all groups."""
     resumed = meta.annotations(obj).get(labels.RESUME_GROUP_RESTARTS, "")
     known = {
@@ -82,12 +84,12 @@ def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[J
     of_this = [
         pod
         for pod in exhausted
-        if meta.created(pod) >= meta.created(facts.obj) and key in ("", groupname.revision(pod))
+        if meta.creation_timestamp(pod) >= meta.creation_timestamp(facts.obj) and key in ("", groupname.revision(pod))
     ]
     yield from (pod for pod in exhausted if pod not in of_this)
     live = [group for group in facts.observed.groups.values() if not group.is_deleting and not group.is_exhausted]
     of_key = [group for group in live if group.revision == key]
-    gated = sum(group.awaits for group in of_key)
+    gated = sum(group.has_replacement_gate for group in of_key)
     active = len(of_key) - gated + max(0, gated - len(of_this))
     yield from of_this[max(0, facts.lws.spec.replicas - active) :] if key else ()
 
@@ -109,11 +111,11 @@ def retained_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObje
         if not group.is_deleting or group.is_exhausted
     }
     claimed = _claim(counts, admitted, owners)
-    placed = [group for group in owners.values() if not group.awaits]
+    placed = [group for group in owners.values() if not group.has_replacement_gate]
     key = "" if facts.living is None else groupname.revision(facts.living)
     ahead = {groupname.label(leader) for leader in admitted}
     free = replicas - sum(group.revision == key and group.group_index not in ahead for group in placed) - len(ahead)
-    unclaimed = _unclaimed(claimed, key, owners)[max(free, 0) :]
+    unclaimed = _keys_without_leader(claimed, key, owners)[max(free, 0) :]
     return {key: count for key, count in claimed.items() if key not in unclaimed}
 
 
@@ -122,27 +124,29 @@ def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, 
     claimed = dict(counts)
     for leader in admitted:
         key = Key.of(leader)
-        free = _unclaimed(claimed, key.revision, owners)
+        free = _keys_without_leader(claimed, key.revision, owners)
         if key not in claimed and free:
             claimed[key] = claimed.pop(free[0])
     return claimed
 
 
-def _unclaimed(counts: Counts, revision: str, owners: Mapping[str, GroupFacts]) -> list[Key]:
+def _keys_without_leader(counts: Counts, revision: str, owners: Mapping[str, GroupFacts]) -> list[Key]:
     """Return the keys in a revision whose groups no longer have a leader, highest count first."""
     keys = [key for key in counts if key.revision == revision and key.group not in owners]
     return sorted(keys, key=lambda key: (-counts[key], key))
 
 
-def unneeded(facts: SetFacts) -> list[JSONObject]:
+def obsolete_records(facts: SetFacts) -> list[JSONObject]:
     """Return the records of groups that will not be recreated."""
     records, groups = facts.observed.records, facts.observed.groups
     if facts.lws.spec.group_identity.is_hash:
-        return unfollowed(records, groups)
-    return abandoned(records, groups, facts.lws.spec.replicas)
+        return records_without_replacement(records, groups)
+    return records_of_removed_groups(records, groups, facts.lws.spec.replicas)
 
 
-def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], replicas: int) -> list[JSONObject]:
+def records_of_removed_groups(
+    records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], replicas: int
+) -> list[JSONObject]:
     """Return the records of groups without a leader that were deleted by a scale-down."""
     return [
         record
@@ -153,7 +157,7 @@ def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], 
     ]
 
 
-def unfollowed(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts]) -> list[JSONObject]:
+def records_without_replacement(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts]) -> list[JSONObject]:
     """Return the records of deleted groups with random keys that are not replaced."""
     needed = leaders.keys() | {group.replaces for group in leaders.values()}
     return [record for record in records if recreationrecord.leader_of(record) not in needed]

@@ -75,13 +75,13 @@ NO_REPLACEMENT: Final = Replacement((), {})
 class _Turn(Struct, frozen=True):
     """The admitted leaders and the waiting leaders, oldest first.
 
-    `missing` states that leaders must still be created. `excess` is the number of groups beyond replicas and surge.
+    `has_missing_leaders` states that leaders must still be created. `excess` is the number of groups beyond replicas and surge.
     """
 
     ahead: Sequence[JSONObject]
     waiting: Sequence[JSONObject]
     relevant: Collection[str]
-    missing: bool
+    has_missing_leaders: bool
     excess: int
 
 
@@ -108,13 +108,13 @@ def decide(
         event = decisionevents.replacement_deferred(obj, leader, len(turn.relevant))
         patches.append(wait_for(leader, name, event))
     replaced_names = {group.replaces for group in groups if not group.is_deleting} | set(predecessors.values())
-    others = chain(free, _recorded(former.records, key, groups))
+    others = chain(free, _recreated_leaders(former.records, key, groups))
     followed = (name for name in others if name not in replaced_names)
     recorded = {recreationrecord.leader_of(record): record for record in former.records}
     for leader in turn.ahead:
         replaced = _replaces(leader) or next(followed, "")
         patches.append(admit(obj, leader, replaced, former.prefer(obj, leader, recorded.get(replaced))))
-    surplus = gated.surplus.keys() if turn.missing else gated.ending.keys() - set(predecessors.values())
+    surplus = gated.surplus.keys() if turn.has_missing_leaders else gated.ending.keys() - set(predecessors.values())
     return Replacement(together(patches), _placeless(gated, surplus & gated.ending.keys(), turn.excess), turn.ahead)
 
 
@@ -132,7 +132,7 @@ def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Ma
 def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], gated: GatedLeaders) -> _Turn:
     """Admit the oldest leaders up to the limit. The youngest leaders wait for the terminating groups."""
     live = [group for group in groups if not group.is_deleting or group.is_exhausted]
-    placed = [group for group in live if not group.awaits]
+    placed = [group for group in live if not group.has_replacement_gate]
     current = sorted((leader for leader in gated.leaders if groupname.revision(leader) == key), key=meta.by_age)
     free = lws.spec.replicas - sum(group.revision == key for group in placed)
     within = current[: max(free, 0)]
@@ -143,7 +143,7 @@ def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], 
     relevant = (gated.ending.keys() - gated.surplus.keys()) | replaced
     excess = len(placed) + len(gated.ending) - most
     ahead = len(within)
-    if lws.spec.group_replacement_policy.awaits_termination:
+    if lws.spec.group_replacement_policy.waits_for_termination:
         placeless = sum(gated.surplus.get(name, False) for name in gated.ending)
         ahead = max(min(ahead - max(len(relevant) - missing, 0), placeless - excess), 0)
     return _Turn(within[:ahead], within[ahead:], relevant, missing > 0, excess)
@@ -154,7 +154,7 @@ def _surge(lws: LeaderWorkerSet) -> int:
     return intstr.scale_up(lws.spec.rollout_strategy.rolling_update_configuration.max_surge, lws.spec.replicas)
 
 
-def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupFacts]) -> Iterator[str]:
+def _recreated_leaders(records: Iterable[JSONObject], key: str, groups: Collection[GroupFacts]) -> Iterator[str]:
     """Yield the deleted leaders with this revision whose groups were recreated, latest first."""
     known = {group.leader for group in groups if not group.is_deleting}
     former = [

@@ -97,16 +97,16 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, group: GroupFacts) -> "GroupIndex":
         """Return the summary of one group with index 0, regardless of its actual index."""
-        return _added(cls(), group, 0)
+        return _add_group(cls(), group, 0)
 
-    def counted(self, size: int, revision: str) -> tuple[int, int, int]:
+    def count_complete(self, size: int, revision: str) -> tuple[int, int, int]:
         """Return the complete groups, and the subsets of ready and updated groups (R-STAT-6).
 
         Exhausted groups do not need all parts (N-ST-13).
         """
         whole = self.members if size == 1 else self.with_workers | self.exhausted
         ready = self.leader_ready & (ALL if size == 1 else self.workers_ready)
-        return whole, whole & ready, whole & self.updated(size, revision)
+        return whole, whole & ready, whole & self.count_updated(size, revision)
 
     def without_workers(self, size: int) -> int:
         """Return the groups without workers, based on their size at creation or, if unknown, in the spec."""
@@ -117,7 +117,7 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
         whole = (self.workers_ready & self.of_one_revision) | self.without_workers(size)
         return self.leader_ready & ~self.deleting & whole
 
-    def updated(self, size: int, revision: str) -> int:
+    def count_updated(self, size: int, revision: str) -> int:
         """Return the groups whose leader and workers have the revision (R-STAT-6)."""
         of_workers = ALL if size == 1 else self.workers.get(revision, 0) | self.exhausted
         return self.leaders.get(revision, 0) & of_workers
@@ -129,7 +129,7 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
         earlier leader, is about to be deleted, and must not permit the replacement of a second group.
         """
         complete = self.workers_named | self.without_workers(size)
-        ready, updated = self.available(size) & complete, self.updated(size, revision) & complete
+        ready, updated = self.available(size) & complete, self.count_updated(size, revision) & complete
         exhausted = self.members & ~self.leaders.get(revision, 0) & self.exhausted
         return States(ready, updated, self.gated, exhausted)
 
@@ -151,7 +151,7 @@ class Groups:
         self._irregular: dict[str, GroupFacts] = {}
         self._limit = FEWEST
 
-    def folded(self) -> GroupIndex:
+    def summarize(self) -> GroupIndex:
         """Return the current summary."""
         return replace(self._bits, irregular=self._irregular.copy())
 
@@ -176,11 +176,11 @@ class Groups:
         if index is None or self._is_of_one_too_many(group):
             self._irregular[group.leader] = group
         else:
-            self._bits = _added(self._bits, group, index)
+            self._bits = _add_group(self._bits, group, index)
 
     def _remove(self, group: GroupFacts | None) -> None:
         if group is not None and self._irregular.pop(group.leader, None) is None and group.index is not None:
-            self._bits = _removed(self._bits, group.index)
+            self._bits = _remove_group(self._bits, group.index)
 
     def _is_of_one_too_many(self, group: GroupFacts) -> bool:
         """Return whether the group has a new revision after the maximum number of revisions was reached."""
@@ -195,7 +195,7 @@ def index_groups(groups: Iterable[GroupFacts], name: str) -> GroupIndex:
     result = Groups(name)
     for group in groups:
         result.put(group.leader, group)
-    return result.folded()
+    return result.summarize()
 
 
 def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
@@ -250,7 +250,7 @@ def _without_bits(revisions: Mapping[str, int], others: int) -> dict[str, int]:
     return {revision: kept for revision, indexes in revisions.items() if (kept := indexes & others)}
 
 
-def _added(folded: GroupIndex, group: GroupFacts, index: int) -> GroupIndex:
+def _add_group(folded: GroupIndex, group: GroupFacts, index: int) -> GroupIndex:
     bit, workers, made_from = 1 << index, group.workers, group.statefulset_revision
     return GroupIndex(
         members=folded.members | bit,
@@ -279,7 +279,7 @@ def _added(folded: GroupIndex, group: GroupFacts, index: int) -> GroupIndex:
     )
 
 
-def _removed(folded: GroupIndex, index: int) -> GroupIndex:
+def _remove_group(folded: GroupIndex, index: int) -> GroupIndex:
     others = ~(1 << index)
     return GroupIndex(
         members=folded.members & others,

@@ -37,7 +37,7 @@ class GroupFacts(Struct, frozen=True):
     - `statefulset_revision` is the revision of the leader StatefulSet from which the leader was created.
     - `is_gated`: the leader has scheduling gates. A queue has not admitted the group yet, or has evicted it.
     - `own_size` is the size with which the leader was created, 0 if unknown. The spec may differ now.
-    - `awaits`: the leader has the gate of leaders that may replace another group.
+    - `has_replacement_gate`: the leader has the gate of leaders that may replace another group.
     - `replaces` is the leader of the replaced group, if known (`gatedleaders.py`).
     - `is_exhausted`: the group exhausted its restarts, or ended by itself (`end`). It has no successor, and is not ready,
       whatever the status of its terminating pods (N-ST-13).
@@ -57,7 +57,7 @@ class GroupFacts(Struct, frozen=True):
     statefulset_revision: str = ""
     is_gated: bool = False
     own_size: int = 0
-    awaits: bool = False
+    has_replacement_gate: bool = False
     replaces: str = ""
     is_exhausted: bool = False
     end: GroupEnd | None = None
@@ -94,7 +94,7 @@ def describe(
         statefulset_revision=meta.labels(leader).get(labels.STATEFULSET_REVISION, ""),
         is_gated=bool(gates),
         own_size=own_size(leader),
-        awaits=labels.REPLACEMENT_GATE in gates,
+        has_replacement_gate=labels.REPLACEMENT_GATE in gates,
         replaces=meta.annotations(leader).get(labels.REPLACES, ""),
         is_exhausted=is_exhausted,
         end=groupname.end_of(leader),

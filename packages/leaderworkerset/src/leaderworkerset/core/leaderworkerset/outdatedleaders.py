@@ -64,7 +64,7 @@ class RolloutLeaders(Struct, frozen=True):
         cls, statefulset: JSONObject, folded: GroupIndex, limits: Budget, *, size: int, key: str
     ) -> "RolloutLeaders":
         """Return the leaders of groups with the spec size `size`."""
-        existing = living(statefulset, folded)
+        existing = retained_groups(statefulset, folded)
         outdated = existing & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
         available = existing & folded.available(size)
         return cls(statefulset, folded, limits, key, position(statefulset), available, outdated)
@@ -86,7 +86,7 @@ def choose(leaders: RolloutLeaders) -> list[int]:
     statefulset, folded, limits = leaders.statefulset, leaders.folded, leaders.limits
     if not has_looked(statefulset):  # a controller that is not running does not recreate pods
         return []
-    left_behind = (_left_behind(leaders) if leaders.outdated else 0) | _refused(statefulset, folded, limits)
+    left_behind = (_left_behind(leaders) if leaders.outdated else 0) | _unresizable_groups(statefulset, folded, limits)
     exhausted = below(folded.exhausted & ~folded.leaders.get(leaders.key, 0), leaders.now.replicas)
     available, rolled = leaders.available, leaders.outdated & ~below(leaders.outdated, leaders.now.partition)
     if not needs_help(statefulset) and not exhausted:
@@ -154,9 +154,9 @@ def _places(leaders: RolloutLeaders) -> int:
     return max(limits.unavailable + now.replicas - limits.replicas - changing, 0)
 
 
-def _refused(statefulset: JSONObject, folded: GroupIndex, limits: Budget) -> int:
+def _unresizable_groups(statefulset: JSONObject, folded: GroupIndex, limits: Budget) -> int:
     """Return groups that cannot be resized above the StatefulSet's partition, or below the user's partition."""
-    refused = living(statefulset, folded) & folded.refused
+    refused = retained_groups(statefulset, folded) & folded.refused
     return refused & ~below(refused, position(statefulset).partition) | below(refused, limits.partition)
 
 
@@ -168,11 +168,11 @@ def needs_help(statefulset: JSONObject) -> bool:
 
 def is_rolling(statefulset: JSONObject, folded: GroupIndex) -> bool:
     """Return whether the StatefulSet controller can now delete leaders for an update."""
-    outdated = living(statefulset, folded) & ~_made_of(statefulset, folded, "updateRevision")
+    outdated = retained_groups(statefulset, folded) & ~_made_of(statefulset, folded, "updateRevision")
     return not has_looked(statefulset) or bool(outdated >> position(statefulset).partition)
 
 
-def living(statefulset: JSONObject, folded: GroupIndex) -> int:
+def retained_groups(statefulset: JSONObject, folded: GroupIndex) -> int:
     """Return the groups whose leaders belong to the StatefulSet and will not be deleted by it."""
     return below(folded.members & ~folded.deleting, position(statefulset).replicas)
 

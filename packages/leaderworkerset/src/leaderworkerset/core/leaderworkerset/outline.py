@@ -99,7 +99,9 @@ def _reads(facts: SetFacts, now: datetime, extensions: Extensions) -> frozenset[
 
 def outdated_revisions(facts: SetFacts) -> Sequence[JSONObject]:
     """Return the revisions from which no pods will be created after the update is complete (R-REV-14)."""
-    outdated = revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), facts.revision.key)
+    outdated = revisions.obsolete_revisions(
+        revisions.owned_revisions(facts.observed.revisions, facts.obj), facts.revision.key
+    )
     if not outdated or facts.living is None or facts.lws.spec.group_identity.is_hash:
         return outdated
     return () if may_create_older(facts.living, facts.revision.key) else outdated

@@ -53,7 +53,7 @@ def entries(
         Entry(
             number=revisions.number_of(revision),
             key=key,
-            created=meta.created(revision),
+            created=meta.creation_timestamp(revision),
             cause=revisions.change_cause(revision),
             groups=tuple(running.get(key, ())),
             is_current=revision is current,

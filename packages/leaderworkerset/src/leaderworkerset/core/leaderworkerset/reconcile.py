@@ -90,7 +90,7 @@ def _decide(facts: SetFacts, now: datetime, extensions: Extensions) -> Decision:
     prepared = _prepare(facts, now)
     if prepared.failure is not None:
         report = schedulingcondition.report(obj, lws, prepared.failure, now)
-        on_failure = statuswrites.undecided(obj, prepared.failure.message, now)
+        on_failure = statuswrites.unavailable_status(obj, prepared.failure.message, now)
         return Decision(
             Plan((*_record_revision(facts), *report), error=prepared.failure.message, on_failure=on_failure)
         )
@@ -124,7 +124,9 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
 
 def _pods_of(group: GroupFacts, facts: SetFacts) -> int:
     """Return the number of schedulable pods in a group. It is 0 for a gated keyed leader of an older revision."""
-    is_closed = facts.lws.spec.group_identity.is_hash and group.awaits and group.revision != facts.revision.key
+    is_closed = (
+        facts.lws.spec.group_identity.is_hash and group.has_replacement_gate and group.revision != facts.revision.key
+    )
     return 0 if is_closed else group.own_size or facts.lws.size
 
 
@@ -155,14 +157,14 @@ def _compose(parts: Parts, now: datetime) -> Decision:
         revision_generation=facts.revision.revision_generation,
         source=leaders.source,
         surplus=leaders.turn.surplus,
-        applied=_compared(facts, leaders),
+        applied=_matching_apply(facts, leaders),
     )
 
 
 def _requeue_after(facts: SetFacts, leaders: LeaderDecision) -> float | None:
     """Return the seconds until the next reconciliation without a watch event."""
     rollout = leaders.rollout
-    at_step = facts.living is not None and (rollout is None or rollout.at_step)
+    at_step = facts.living is not None and (rollout is None or rollout.is_at_step)
     reasons = (
         (AGAIN, bool(leaders.applied) and at_step),
         (RECHECK_NAMESPACE, bool(facts.observed.evidence)),
@@ -175,7 +177,7 @@ def _requeue_after(facts: SetFacts, leaders: LeaderDecision) -> float | None:
 def _on_failure(parts: Parts, writes: Sequence[Action], now: datetime) -> tuple[PutStatus, ...]:
     """Return the status write for a failed write."""
     if parts.leaders.error is not None:
-        return statuswrites.undecided(parts.facts.obj, parts.leaders.error, now)
+        return statuswrites.unavailable_status(parts.facts.obj, parts.leaders.error, now)
     return statuswrites.fail(parts.facts, parts.assessment, now) if len(writes) > len(_report(parts)) else ()
 
 
@@ -213,7 +215,7 @@ def _error_events(facts: SetFacts, conflict: str, uncounted: str | None) -> list
     return [Emit(events=(event,)) for event in events]
 
 
-def _compared(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
+def _matching_apply(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
     """Return the source of the leader workload if all its fields were read and match the desired state."""
     if facts.observed.known.whole is None or facts.living is None or leaders.applied is not None:
         return None
@@ -267,7 +269,7 @@ def _remove_gang(facts: SetFacts) -> Sequence[Action]:
 
 
 def _revision_note(revision: Resolution) -> str:
-    if revision.inherited:
+    if revision.is_inherited:
         return f"Creating missing revision with key {revision.key} for existing LeaderWorkerSet"
     what = "updated LWS" if revision.is_new else "a newly created LeaderWorkerSet"
     return f"Creating revision with key {revision.key} for {what}"
@@ -334,7 +336,7 @@ def _clean_up(facts: SetFacts, hook: SetHook) -> list[Action]:
     """Delete outdated revisions (R-REV-14), and records and gang scheduler objects of deleted groups."""
     outdated = outdated_revisions(facts)
     retired = hook.retire(facts, outdated) if outdated or facts.observed.known.history else ()
-    gone = failedgroups.unneeded(facts) if facts.observed.records else ()
+    gone = failedgroups.obsolete_records(facts) if facts.observed.records else ()
     records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in gone)
     return [*retired, *records, *_remove_gang(facts)]
 

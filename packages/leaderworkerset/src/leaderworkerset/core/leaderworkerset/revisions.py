@@ -76,7 +76,7 @@ class RevisionGeneration(NamedTuple):
 class Resolution:
     """The revision for new groups. `created` must first be written as `body`.
 
-    `inherited` is true if its key was given.
+    `is_inherited` is true if its key was given.
 
     `correction` is the merge patch that the revision `corrected` needs for its number or change cause. `revision_generation` is
     known if the revision exists.
@@ -85,14 +85,14 @@ class Resolution:
     key: str
     is_new: bool = False
     created: JSONObject | None = None
-    inherited: bool = False
+    is_inherited: bool = False
     corrected: JSONObject | None = None
     correction: JSONObject | None = None
     revision_generation: RevisionGeneration | None = field(default=None, compare=False)
     body: bytes = field(default=b"", compare=False, repr=False)
 
     @classmethod
-    def found(cls, revision: JSONObject, obj: JSONObject, number: int, *, is_new: bool = False) -> "Resolution":
+    def reuse(cls, revision: JSONObject, obj: JSONObject, number: int, *, is_new: bool = False) -> "Resolution":
         """Return a `Resolution` that reuses `revision` and renumbers it."""
         change = correction(revision, obj, number)
         corrected = None if change is None else revision
@@ -106,7 +106,7 @@ class Resolution:
         )
 
     @classmethod
-    def restored(cls, retired: JSONObject, obj: JSONObject, number: int) -> "Resolution":
+    def restore(cls, retired: JSONObject, obj: JSONObject, number: int) -> "Resolution":
         """Return a `Resolution` that restores a revision from the history with this number."""
         key = key_of(retired)
         own = {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: key, labels.HISTORY_OF: None}
@@ -115,10 +115,10 @@ class Resolution:
         return cls(key, corrected=retired, correction=change)
 
     @classmethod
-    def made(cls, obj: JSONObject, data: bytes, number: int, *, key: str = "", is_new: bool = False) -> "Resolution":
-        """Return a `Resolution` that creates a revision. It is `inherited` if a key is specified."""
+    def create(cls, obj: JSONObject, data: bytes, number: int, *, key: str = "", is_new: bool = False) -> "Resolution":
+        """Return a `Resolution` that creates a revision. It is `is_inherited` if a key is specified."""
         created = build(obj, key=key, number=number, data=data)
-        return cls(groupname.revision(created), is_new, created, inherited=bool(key), body=encode(created, data))
+        return cls(groupname.revision(created), is_new, created, is_inherited=bool(key), body=encode(created, data))
 
 
 def resolve(
@@ -133,25 +133,25 @@ def resolve(
     `statefulset` is the leader StatefulSet. `stored` are ControllerRevisions with the LeaderWorkerSet's name as a
     label. `history` are its retired revisions if they were read. `edition` is the result of an earlier decision.
     """
-    known = owned(stored, obj)
-    retired = owned(history or (), obj)
+    known = owned_revisions(stored, obj)
+    retired = owned_revisions(history or (), obj)
     key = "" if statefulset is None else groupname.revision(statefulset)
     current = find(known, key)
     if current is not None and RevisionGeneration.of(obj, current) == edition:
-        return Resolution.found(current, obj, _number(current, known, retired))
+        return Resolution.reuse(current, obj, _number(current, known, retired))
     data = build_data(obj)
     if current is None and key:
         lost = find(retired, key)
         number = next_number([*known, *retired])
-        return Resolution.made(obj, data, number, key=key) if lost is None else Resolution.restored(lost, obj, number)
+        return Resolution.create(obj, data, number, key=key) if lost is None else Resolution.restore(lost, obj, number)
     if current is not None and has_content(current, obj, data):
-        return Resolution.found(current, obj, _number(current, known, retired))
+        return Resolution.reuse(current, obj, _number(current, known, retired))
     is_new = current is not None
     others = [revision for revision in known if revision is not current]
     same = max((revision for revision in others if has_content(revision, obj, data)), key=number_of, default=None)
     if same is None:
-        return Resolution.made(obj, data, next_number([*known, *retired]), is_new=is_new)
-    return Resolution.found(same, obj, _number(same, known, retired), is_new=is_new)
+        return Resolution.create(obj, data, next_number([*known, *retired]), is_new=is_new)
+    return Resolution.reuse(same, obj, _number(same, known, retired), is_new=is_new)
 
 
 def _number(revision: JSONObject, known: Sequence[JSONObject], retired: Sequence[JSONObject]) -> int:
@@ -230,7 +230,7 @@ def encode(revision: JSONObject, data: bytes) -> bytes:
     return canonical_json(revision | {"data": None}).replace(b'"data":null', b'"data":' + data, 1)
 
 
-def owned(stored: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
+def owned_revisions(stored: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
     """Return the revisions with a key that belong to the LeaderWorkerSet or have no owner (R-REV-3, R-REV-15)."""
     return [
         revision
@@ -287,7 +287,7 @@ def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
     return obj | {"spec": meta.spec(obj) | saved}
 
 
-def outdated(known: Sequence[JSONObject], key: str) -> list[JSONObject]:
+def obsolete_revisions(known: Sequence[JSONObject], key: str) -> list[JSONObject]:
     """Return the revisions that are obsolete after all groups have this revision (R-REV-14)."""
     return [revision for revision in known if groupname.revision(revision) != key]
 

@@ -78,7 +78,7 @@ class CaseFacts(NamedTuple):
 class CaseRule(NamedTuple):
     """A rollout state with its condition, and the partition and replicas of its step.
 
-    If `releases` is set, gated groups are released regardless of the budget. If `shrinks` is set, ready surge groups
+    If `releases_gated_groups` is set, gated groups are released regardless of the budget. If `removes_surge_groups` is set, ready surge groups
     are kept as long as they are needed, and an event reports the groups that are deleted (R-ROLL-3).
     """
 
@@ -86,8 +86,8 @@ class CaseRule(NamedTuple):
     holds: Callable[[CaseFacts], bool]
     partition: Callable[[CaseFacts], int]
     replicas: Callable[[CaseFacts], int]
-    releases: bool = False
-    shrinks: bool = False
+    releases_gated_groups: bool = False
+    removes_surge_groups: bool = False
 
 
 ROLLOUT: Final = (
@@ -102,15 +102,15 @@ ROLLOUT: Final = (
         holds=lambda now: now.is_new_revision and now.current.replicas < now.limits.replicas,
         partition=lambda now: now.current.replicas,
         replicas=lambda now: now.limits.replicas,
-        releases=True,
+        releases_gated_groups=True,
     ),
     CaseRule(
         Case.NEW_REVISION,
         holds=lambda now: now.is_new_revision,
         partition=lambda now: min(now.current.replicas, now.limits.burst),
         replicas=lambda now: now.limits.replicas_needed(now.limits.replicas),
-        releases=True,
-        shrinks=True,
+        releases_gated_groups=True,
+        removes_surge_groups=True,
     ),
     CaseRule(
         Case.AT_REST,
@@ -129,20 +129,20 @@ ROLLOUT: Final = (
         holds=lambda now: now.current.annotated != str(now.limits.replicas),
         partition=lambda now: min(now.current.partition, now.limits.burst),
         replicas=lambda now: now.needed,
-        shrinks=True,
+        removes_surge_groups=True,
     ),
     CaseRule(
         Case.ROLLING,
         holds=lambda _: True,
         partition=lambda now: _affordable(now, rolling_partition(now.limits, now.current, now.states)),
         replicas=lambda now: now.needed,
-        releases=True,
-        shrinks=True,
+        releases_gated_groups=True,
+        removes_surge_groups=True,
     ),
 )
 """The rows of table 5.2 of the contract, in order. A new revision initially delays all groups (unlike R-ROLL-10)."""
 
-SHRINKING: Final = {row.case for row in ROLLOUT if row.shrinks}
+SHRINKING: Final = {row.case for row in ROLLOUT if row.removes_surge_groups}
 
 
 class RolloutStep(NamedTuple):
@@ -156,7 +156,7 @@ class RolloutStep(NamedTuple):
 class Rollout(Struct, frozen=True):
     """A rollout with the StatefulSet (`current`), its next step, and a summary of its groups (`folded`).
 
-    `at_step` is true if the StatefulSet has the partition and replicas of the step. If nothing is applied, `replaced`
+    `is_at_step` is true if the StatefulSet has the partition and replicas of the step. If nothing is applied, `replaced`
     leaders are deleted, the worst first, and `released` groups are updated in place. `renewal`, if set, is the revision
     from which the StatefulSet must create all leaders from now on.
     """
@@ -164,7 +164,7 @@ class Rollout(Struct, frozen=True):
     limits: Budget
     current: Current | None
     step: RolloutStep
-    at_step: bool
+    is_at_step: bool
     replaced: Sequence[int]
     folded: GroupIndex
     released: int = 0
@@ -186,7 +186,7 @@ def advance(
         states = states._replace(updated=states.updated & ~moving, moving=moving)
     step = next_step(limits, current, states, is_new_revision=revision.is_new)
     if statefulset is None or current is None:
-        return Rollout(limits, None, step, at_step=False, replaced=(), folded=folded)
+        return Rollout(limits, None, step, is_at_step=False, replaced=(), folded=folded)
     if is_behind(statefulset):
         step = wait(step, current)
     released = 0
@@ -221,10 +221,10 @@ def next_step(limits: Budget, current: Current | None, states: States, *, is_new
     now = CaseFacts(limits, current or Current(0, 0, ""), states, current is not None, is_new_revision)
     row = next(row for row in ROLLOUT if row.holds(now))
     partition, replicas = row.partition(now), row.replicas(now)
-    if row.releases:
+    if row.releases_gated_groups:
         partition -= _tail(below(states.gated, partition), partition)
     lowest = max(partition, limits.partition)
-    if row.shrinks and replicas < now.current.replicas:
+    if row.removes_surge_groups and replicas < now.current.replicas:
         replicas = _replicas_kept(now, RolloutStep(row.case, lowest, replicas))
     return RolloutStep(row.case, lowest, replicas)
 

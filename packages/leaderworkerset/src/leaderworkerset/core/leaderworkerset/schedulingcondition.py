@@ -15,7 +15,7 @@ from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.leaderworkerset.status import put
+from leaderworkerset.core.leaderworkerset.status import with_condition
 from leaderworkerset.core.policies.gang import Preparation
 from leaderworkerset.core.policies.policy import SchedulingFailure
 
@@ -35,7 +35,7 @@ def with_preparation(
         last_transition_time=timestamps.render(now),
         observed_generation=generation,
     )
-    return structs.replace(status, conditions=put(status.conditions, new))
+    return structs.replace(status, conditions=with_condition(status.conditions, new))
 
 
 def find(status: LeaderWorkerSetStatus) -> Condition | None:

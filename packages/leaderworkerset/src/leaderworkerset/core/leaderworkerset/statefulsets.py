@@ -17,7 +17,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.cachedapply import lasting
+from leaderworkerset.core.leaderworkerset.cachedapply import without_restart_counts
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutStep
 from leaderworkerset.core.policies import exclusive, gang, identity, levels, subgroups, workloadnames
 from leaderworkerset.core.policies.policy import Policy, Template
@@ -76,7 +76,7 @@ def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObjec
         "name": lws.name,
         "namespace": lws.namespace,
         "labels": lws.labels | _own_labels(lws, key) | {labels.ROLE: labels.LEADER},
-        "annotations": lasting(lws.annotations) | {labels.REPLICAS: str(lws.spec.replicas)},
+        "annotations": without_restart_counts(lws.annotations) | {labels.REPLICAS: str(lws.spec.replicas)},
         "ownerReferences": [meta.controller_reference(obj)],
     }
 

@@ -72,7 +72,7 @@ def count(lws: LeaderWorkerSet, folded: GroupIndex, revision: str) -> Counts:
 
 def _count(folded: GroupIndex, size: int, revision: str, *, desired: int, kept: int) -> Counts:
     """Count all groups, the desired groups, and the desired groups below the partition."""
-    whole, ready, updated = folded.counted(size, revision)
+    whole, ready, updated = folded.count_complete(size, revision)
     rolled, good = whole & desired & ~kept, ready | folded.complete
     degraded = folded.exhausted & ~folded.complete & ~folded.late
     return Counts(
@@ -162,7 +162,9 @@ def compose(
     If nothing else changes, the condition is not added, so that a manager upgrade does not write the status of idle
     sets (N-AT-18).
     """
-    conditions = tuple(_unmarked(condition) for condition in lws.status.conditions if condition.type != FORMER)
+    conditions = tuple(
+        _without_failure_marker(condition) for condition in lws.status.conditions if condition.type != FORMER
+    )
     for outcome in outcomes:
         conditions = set_true(conditions, outcome, lws.generation, now)
     if is_degraded:
@@ -182,7 +184,7 @@ def is_available(status: LeaderWorkerSetStatus) -> bool:
     return any(condition.type == AVAILABLE.type and condition.status == "True" for condition in status.conditions)
 
 
-def _unmarked(condition: Condition) -> Condition:
+def _without_failure_marker(condition: Condition) -> Condition:
     """Return the condition without the marker of a failed reconciliation."""
     row = ROWS.get(condition.type)
     if row is None or condition.reason != reconcilefailure.REASON:
@@ -233,12 +235,12 @@ def _set_false(
 ) -> tuple[Condition, ...]:
     """Set a condition to False with this reason and message, and preserve its last transition time (N-ST-10)."""
     since = timestamps.render(now)
-    return put(
+    return with_condition(
         conditions, Condition(type=kind, status="False", reason=why[0], message=why[1], last_transition_time=since)
     )
 
 
-def put(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
+def with_condition(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
     """Return the conditions with `new`, whose transition time changes only with its status."""
     known = next((condition for condition in conditions if condition.type == new.type), None)
     if known is None:

@@ -22,13 +22,13 @@ def report(facts: SetFacts, assessment: Assessment) -> tuple[PutStatus, ...]:
     """Return the status write if the status changed, with an event if a condition changed (R-STAT-3)."""
     changed = assessment.status.conditions != facts.lws.status.conditions
     event = decisionevents.condition_changed(facts.obj, assessment.reason, assessment.note)
-    return (_put(facts.obj, assessment.status, (event,) if changed else ()),)
+    return (_write_status(facts.obj, assessment.status, (event,) if changed else ()),)
 
 
 def hold(obj: JSONObject, lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
     """Return the status write for a rejected object, because the plan stops at that action."""
     new = status.hold(lws, assessment, now).status
-    return () if new == lws.status else (_put(obj, new),)
+    return () if new == lws.status else (_write_status(obj, new),)
 
 
 def fail(facts: SetFacts, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
@@ -36,10 +36,10 @@ def fail(facts: SetFacts, assessment: Assessment | None, now: datetime) -> tuple
     if assessment is None or assessment.outcome is not AVAILABLE:
         return hold(facts.obj, facts.lws, assessment, now)
     counts = leaderworkerset.encode_status(assessment.status)
-    return reconcilefailure.refused(LEADERWORKERSETS, facts.obj, counts, now)
+    return reconcilefailure.failed_action_status(LEADERWORKERSETS, facts.obj, counts, now)
 
 
-def undecided(obj: JSONObject, why: str, now: datetime) -> tuple[PutStatus, ...]:
+def unavailable_status(obj: JSONObject, why: str, now: datetime) -> tuple[PutStatus, ...]:
     """Return the status write for a LeaderWorkerSet that is no longer Available. Its groups cannot be reconciled."""
     if not meta.is_condition_true(obj, AVAILABLE.type) and not reconcilefailure.is_failing(obj):
         return ()
@@ -54,7 +54,7 @@ def unreadable(obj: JSONObject, error: ValueError, now: datetime) -> Plan:
     return Plan((Emit(events=(event,)), *failure), error=f"LeaderWorkerSet {meta.key(obj)}: {error}")
 
 
-def _put(obj: JSONObject, new: LeaderWorkerSetStatus, on_success: tuple[Event, ...] = ()) -> PutStatus:
+def _write_status(obj: JSONObject, new: LeaderWorkerSetStatus, on_success: tuple[Event, ...] = ()) -> PutStatus:
     return PutStatus(
         resource=LEADERWORKERSETS,
         object=obj | {"status": leaderworkerset.encode_status(new)},

@@ -111,7 +111,7 @@ def _decide_stray(group: LiveGroup, extensions: Extensions) -> Plan:
 
 def _report_stray(pod: JSONObject, obj: JSONObject, why: str) -> Plan:
     """Report a pod without a group once for each change. Do not retry."""
-    return Plan((Emit(events=(decisionevents.ignored(pod, obj or None, why),)),))
+    return Plan((Emit(events=(decisionevents.ignored_event(pod, obj or None, why),)),))
 
 
 def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
@@ -126,7 +126,7 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
         meta.spec(group.leader).get("hostname") and groupname.subdomain(group.leader)
     ):
         raise ValueError("does not have a hostname or subdomain, because admission did not add it to a group")
-    revision = revisions.find(revisions.owned(group.revisions, group.obj), groupname.revision(group.leader))
+    revision = revisions.find(revisions.owned_revisions(group.revisions, group.obj), groupname.revision(group.leader))
     scheduled = _decide_gang(group, revision, gang)
     opened = () if scheduled.holds else gate_patches(group, extensions.groups.prefer)
     actions = (

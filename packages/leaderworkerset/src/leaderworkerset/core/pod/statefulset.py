@@ -31,7 +31,7 @@ def build(
 ) -> JSONObject:
     """Build the worker StatefulSet for the group of `leader`. `further` contains additional template annotations."""
     group = groupname.group_labels(leader)
-    own = group | _copied(leader, labels.TEMPLATE_REVISION_HASH)
+    own = group | _copied_annotations(leader, labels.TEMPLATE_REVISION_HASH)
     metadata = {
         "name": groupname.host(leader),
         "namespace": meta.namespace(leader),
@@ -79,7 +79,7 @@ def _build_template(
         labels.LEADER_NAME: meta.name(leader),
         labels.LEADER_ADDRESS: f"{groupname.host(leader)}.{_service_name(revised, leader)}.{meta.namespace(leader)}",
     }
-    annotations |= gang.inherited(leader) | non_empty(meta.annotations(leader), labels.GROUP_IDENTITY)
+    annotations |= gang.inherited_annotations(leader) | non_empty(meta.annotations(leader), labels.GROUP_IDENTITY)
     annotations |= further
     if accelerators.requests_tpus(meta.spec(leader)):
         annotations[labels.LEADER_REQUESTS_TPUS] = "true"
@@ -95,5 +95,5 @@ def _select_nodes(template: JSONObject, node_selector: Mapping[str, str]) -> JSO
     return template | {"spec": spec | {"nodeSelector": (spec.get("nodeSelector") or {}) | dict(node_selector)}}
 
 
-def _copied(pod: JSONObject, *keys: str) -> dict[str, str]:
+def _copied_annotations(pod: JSONObject, *keys: str) -> dict[str, str]:
     return {key: value for key in keys if (value := meta.labels(pod).get(key)) is not None}

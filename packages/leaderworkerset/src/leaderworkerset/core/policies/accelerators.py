@@ -11,7 +11,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta, ordinals, quantity
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.policies.celmutations import PodRule, text
+from leaderworkerset.core.policies.celmutations import PodRule, string_literal
 from leaderworkerset.core.policies.numbers import read_annotation, read_label
 from leaderworkerset.core.policies.podedits import CONTAINERS, environment, with_each_container
 from leaderworkerset.core.policies.policy import DeniedError, Member, Policy
@@ -52,18 +52,18 @@ class _Hosts(Struct, frozen=True):
     """The pods in a slice, which are the leader (if it requests TPUs) and the workers from `first` to `last`."""
 
     leader: str
-    with_leader: bool
+    includes_leader: bool
     first: int
     last: int
 
     @property
     def count(self) -> int:
         """Return the number of hosts."""
-        return self.with_leader + max(self.last - self.first + 1, 0)
+        return self.includes_leader + max(self.last - self.first + 1, 0)
 
     def names(self) -> list[str]:
         """Return the host names."""
-        leader = [self.leader] if self.with_leader else []
+        leader = [self.leader] if self.includes_leader else []
         return leader + [f"{self.leader}-{worker}" for worker in range(self.first, self.last + 1)]
 
 
@@ -183,7 +183,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 _NAMED: Final = " || ".join(
-    f"{text(RESOURCE)} in container.?resources.?{amounts}.orValue({{}})" for amounts in ("limits", "requests")
+    f"{string_literal(RESOURCE)} in container.?resources.?{amounts}.orValue({{}})" for amounts in ("limits", "requests")
 )
 
 RULE: Final = PodRule(

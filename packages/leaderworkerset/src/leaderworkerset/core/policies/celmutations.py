@@ -29,43 +29,43 @@ class PodRule(Struct, frozen=True, kw_only=True):
     patches: tuple[str, ...] = ()
 
 
-def text(value: str) -> str:
+def string_literal(value: str) -> str:
     """Return a string literal.
 
-    >>> text("a b")
+    >>> string_literal("a b")
     '"a b"'
     """
     return json.dumps(value, ensure_ascii=False)
 
 
-def texts(values: Iterable[str]) -> str:
+def list_literal(values: Iterable[str]) -> str:
     """Return a literal for a list of strings."""
-    return f"[{', '.join(map(text, values))}]"
+    return f"[{', '.join(map(string_literal, values))}]"
 
 
 def has_label(key: str) -> str:
     """Return whether the pod has a label. Each pod of a LeaderWorkerSet has labels."""
-    return f"{text(key)} in {LABELS}"
+    return f"{string_literal(key)} in {LABELS}"
 
 
 def label(key: str) -> str:
     """Return the value of a label, or an empty string if it is absent."""
-    return f'{LABELS}[?{text(key)}].orValue("")'
+    return f'{LABELS}[?{string_literal(key)}].orValue("")'
 
 
 def has_annotation(key: str) -> str:
     """Return whether the pod has an annotation. The webhook handles pods that have no annotations."""
-    return f"{text(key)} in {ANNOTATIONS}"
+    return f"{string_literal(key)} in {ANNOTATIONS}"
 
 
 def annotation(key: str) -> str:
     """Return the value of an annotation, or an empty string if it is absent."""
-    return f'{ANNOTATIONS}[?{text(key)}].orValue("")'
+    return f'{ANNOTATIONS}[?{string_literal(key)}].orValue("")'
 
 
 def number(key: str) -> str:
     """Return the number in an annotation."""
-    return f"int({ANNOTATIONS}[{text(key)}])"
+    return f"int({ANNOTATIONS}[{string_literal(key)}])"
 
 
 def add(path: str, value: str) -> str:
@@ -92,15 +92,15 @@ def add_annotation(key: str, value: str) -> str:
 
 
 def _add_entry(part: str, key: str, value: str) -> str:
-    return add(text(f"/metadata/{part}/{key.replace('~', '~0').replace('/', '~1')}"), value)
+    return add(string_literal(f"/metadata/{part}/{key.replace('~', '~0').replace('/', '~1')}"), value)
 
 
-def when(condition: str, *patches: str) -> str:
+def conditional_patches(condition: str, *patches: str) -> str:
     """Return the list of patches if a condition is true, or otherwise an empty list."""
     return f"({condition} ? [{', '.join(patches)}] : [])"
 
 
-IS_LEADER: Final = f"({label(labels.WORKER_INDEX)} == {text(labels.LEADER_WORKER_INDEX)})"
+IS_LEADER: Final = f"({label(labels.WORKER_INDEX)} == {string_literal(labels.LEADER_WORKER_INDEX)})"
 """Whether the pod is a leader, for use in conditions (R-ADM-2)."""
 
 LEADER: Final = "variables.isLeader"

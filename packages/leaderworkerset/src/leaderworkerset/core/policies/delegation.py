@@ -41,7 +41,7 @@ def is_needed(lws: JSONObject, shared: Sequence[JSONObject]) -> bool:
 
 def is_needed_by(group: LiveGroup) -> bool:
     """Return whether the owner's Workload is required to reconcile a group without a PodGroup."""
-    link = workloadnames.linked(group.leader)
+    link = workloadnames.linked_pod_group(group.leader)
     return bool(link) and is_delegated(group.obj) and all(meta.name(obj) != link for obj in group.scheduling.objects)
 
 

@@ -9,7 +9,16 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.policies.celmutations import PodRule, add, annotation, label, remove, text, texts, when
+from leaderworkerset.core.policies.celmutations import (
+    PodRule,
+    add,
+    annotation,
+    conditional_patches,
+    label,
+    list_literal,
+    remove,
+    string_literal,
+)
 from leaderworkerset.core.policies.podedits import CONTAINERS, environment, with_each_container
 from leaderworkerset.core.policies.policy import DeniedError, Member, Policy
 
@@ -79,7 +88,7 @@ _ENVIRONMENT: Final = "container.?env.orValue([])"
 
 
 def _entry(name: str, value: str) -> str:
-    return f'{{"name": {text(name)}, "value": {value}}}'
+    return f'{{"name": {string_literal(name)}, "value": {value}}}'
 
 
 def _patches_rule(part: str) -> str:
@@ -87,14 +96,16 @@ def _patches_rule(part: str) -> str:
 
     They remove and insert single variables: Kubernetes 1.37 cannot put the user's variables into a patch.
     """
-    path = f"{text(f'/spec/{part}/')} + string(index) + {text('/env')}"
-    first, other = f"{path} + {text('/0')}", f"{path} + {text('/')} + string(at)"
-    has_own = f"{_ENVIRONMENT}.exists(entry, entry.name == {text(labels.ENV_GROUP_INDEX)})"
-    overridden = f"lists.range(size({_ENVIRONMENT})).reverse().filter(at, container.env[at].name in {texts(FIRST)})"
+    path = f"{string_literal(f'/spec/{part}/')} + string(index) + {string_literal('/env')}"
+    first, other = f"{path} + {string_literal('/0')}", f"{path} + {string_literal('/')} + string(at)"
+    has_own = f"{_ENVIRONMENT}.exists(entry, entry.name == {string_literal(labels.ENV_GROUP_INDEX)})"
+    overridden = (
+        f"lists.range(size({_ENVIRONMENT})).reverse().filter(at, container.env[at].name in {list_literal(FIRST)})"
+    )
     patches = [
-        when("!has(container.env)", add(path, "[]")),
+        conditional_patches("!has(container.env)", add(path, "[]")),
         f"{overridden}.map(at, {remove(other)})",
-        when(f"!{has_own}", add(first, _entry(labels.ENV_GROUP_INDEX, "variables.groupIndex"))),
+        conditional_patches(f"!{has_own}", add(first, _entry(labels.ENV_GROUP_INDEX, "variables.groupIndex"))),
         f"variables.environment.reverse().map(entry, {add(first, 'entry')})",
     ]
     return f"object.spec.?{part}.orValue([]).transformList(index, container, {' + '.join(patches)}).flatten()"

@@ -11,7 +11,15 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.policies.celmutations import LEADER, PodRule, add, annotation, has_annotation, text, when
+from leaderworkerset.core.policies.celmutations import (
+    LEADER,
+    PodRule,
+    add,
+    annotation,
+    conditional_patches,
+    has_annotation,
+    string_literal,
+)
 from leaderworkerset.core.policies.podedits import non_empty, with_spec
 from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision, Template
 
@@ -112,7 +120,7 @@ def term_rule(condition: str, *, key: str, value: str, topology: str) -> str:
     """
     topology_key = annotation(topology)
     has_all = " && ".join(f"{_terms_rule(kind)}.exists(term, term.topologyKey == {topology_key})" for kind in _KINDS)
-    term = f'{{"key": {text(key)}, "value": {value}, "topologyKey": {topology_key}}}'
+    term = f'{{"key": {string_literal(key)}, "value": {value}, "topologyKey": {topology_key}}}'
     return f"({condition}) && {has_annotation(topology)} && !({has_all}) ? [{term}] : []"
 
 
@@ -123,14 +131,14 @@ def patch_rule(terms: str) -> str:
         '[{"key": dyn(term.key), "operator": dyn("Exists")},'
         ' {"key": dyn(term.key), "operator": dyn("NotIn"), "values": dyn([term.value])}]'
     )
-    parts = [when("!has(object.spec.affinity)", add(text("/spec/affinity"), "{}"))]
+    parts = [conditional_patches("!has(object.spec.affinity)", add(string_literal("/spec/affinity"), "{}"))]
     for kind, expressions in zip(_KINDS, (same, other), strict=True):
         path = f"/spec/affinity/{kind}"
-        parts.append(when(f"!object.spec.?affinity.?{kind}.hasValue()", add(text(path), "{}")))
+        parts.append(conditional_patches(f"!object.spec.?affinity.?{kind}.hasValue()", add(string_literal(path), "{}")))
         is_absent = f"!object.spec.?affinity.?{kind}.?{_REQUIRED}.hasValue()"
-        parts.append(when(is_absent, add(text(f"{path}/{_REQUIRED}"), "[]")))
+        parts.append(conditional_patches(is_absent, add(string_literal(f"{path}/{_REQUIRED}"), "[]")))
         term = f'{{"labelSelector": dyn({{"matchExpressions": {expressions}}}), "topologyKey": dyn(term.topologyKey)}}'
-        parts.append(f"({terms}).map(term, {add(text(f'{path}/{_REQUIRED}/-'), term)})")
+        parts.append(f"({terms}).map(term, {add(string_literal(f'{path}/{_REQUIRED}/-'), term)})")
     return f"(size({terms}) == 0 ? [] : {' + '.join(parts)})"
 
 

@@ -139,7 +139,7 @@ def members_to_start(lws: LeaderWorkerSet) -> int:
     With exclusive placement, workers also wait for the node of their leader. A scheduler that waits for the workers
     before it binds the leader would wait forever.
     """
-    awaits = lws.spec.startup_policy.awaits_leader or exclusive.is_exclusive(lws)
+    awaits = lws.spec.startup_policy.waits_for_leader or exclusive.is_exclusive(lws)
     return 1 if awaits else lws.size
 
 
@@ -207,7 +207,7 @@ def annotations(template: Template) -> dict[str, str]:
     return non_empty(template.live, labels.GANG_SCHEDULER)
 
 
-def inherited(leader: JSONObject) -> dict[str, str]:
+def inherited_annotations(leader: JSONObject) -> dict[str, str]:
     """Return the annotations that workers inherit from their leader, which are scheduler, level and group name."""
     own = meta.annotations(leader)
     return {key: own[key] for key in INHERITED if own.get(key)}

@@ -22,12 +22,12 @@ from leaderworkerset.core.policies.celmutations import (
     PodRule,
     add_label,
     annotation,
+    conditional_patches,
     has_label,
     label,
+    list_literal,
     number,
-    text,
-    texts,
-    when,
+    string_literal,
 )
 from leaderworkerset.core.policies.podedits import with_labels, with_spec
 from leaderworkerset.core.policies.policy import DeniedError, Member, Policy, Template
@@ -93,7 +93,7 @@ _ORDINAL: Final = 'int(object.metadata.name.substring(object.metadata.name.lastI
 _CONTROLLERS: Final = "object.metadata.?ownerReferences.orValue([]).filter(owner, owner.?controller.orValue(false))"
 
 NOT_RANDOM: Final = {
-    "key-is-not-random": f"!({IS_LEADER} && {annotation(labels.GROUP_IDENTITY)} in {texts(WITH_RANDOM_KEYS)})"
+    "key-is-not-random": f"!({IS_LEADER} && {annotation(labels.GROUP_IDENTITY)} in {list_literal(WITH_RANDOM_KEYS)})"
 }
 """Leaders with random keys are handled by the webhook, because policies cannot generate random keys."""
 
@@ -110,16 +110,16 @@ RULE: Final = PodRule(
         "ordinal": _ORDINAL,
         "groupIndex": f"{has_label(labels.GROUP_INDEX)} ? {label(labels.GROUP_INDEX)} : string(variables.ordinal)",
         "groupKey": f"{has_label(labels.GROUP_KEY)} ? {label(labels.GROUP_KEY)}"
-        f" : {_CONTROLLERS}[0].uid + {text(JOINT)} + variables.groupIndex",
-        "workerIndex": f"{LEADER} ? {text(labels.LEADER_WORKER_INDEX)} : string(variables.ordinal)",
+        f" : {_CONTROLLERS}[0].uid + {string_literal(JOINT)} + variables.groupIndex",
+        "workerIndex": f"{LEADER} ? {string_literal(labels.LEADER_WORKER_INDEX)} : string(variables.ordinal)",
     },
     patches=(
-        when(
+        conditional_patches(
             LEADER,
             add_label(labels.GROUP_INDEX, "variables.groupIndex"),
             add_label(labels.GROUP_KEY, "variables.groupKey"),
         ),
-        when(f"!{LEADER}", add_label(labels.WORKER_INDEX, "variables.workerIndex")),
+        conditional_patches(f"!{LEADER}", add_label(labels.WORKER_INDEX, "variables.workerIndex")),
     ),
 )
 

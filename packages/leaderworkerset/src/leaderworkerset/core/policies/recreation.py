@@ -40,11 +40,11 @@ DOUBLINGS: Final = 32
 class RestartSettings(Struct, frozen=True, kw_only=True):
     """The settings for recreating failed groups.
 
-    If `backs_off` is not set, every failure recreates the group immediately. If `max_restarts` is not set, recreations
+    If `has_backoff` is not set, every failure recreates the group immediately. If `max_restarts` is not set, recreations
     are not limited. `resumed` can be any text. If it changes, the counts of groups are reset.
     """
 
-    backs_off: bool = True
+    has_backoff: bool = True
     first_delay: timedelta = timedelta(seconds=10)
     longest_delay: timedelta = timedelta(minutes=5)
     reset_after: timedelta = timedelta(minutes=10)
@@ -52,9 +52,9 @@ class RestartSettings(Struct, frozen=True, kw_only=True):
     resumed: str = ""
 
     @property
-    def remembers(self) -> bool:
+    def records_recreations(self) -> bool:
         """Return whether recreations must be recorded, because delays or limits depend on their number."""
-        return self.backs_off or self.max_restarts is not None
+        return self.has_backoff or self.max_restarts is not None
 
     def delay(self, count: int) -> timedelta:
         """Return the delay before the consecutive recreation number `count`.
@@ -62,7 +62,7 @@ class RestartSettings(Struct, frozen=True, kw_only=True):
         >>> [int(RestartSettings().delay(count).total_seconds()) for count in (1, 2, 3, 6, 7, 1000)]
         [0, 10, 20, 160, 300, 300]
         """
-        if count <= 1 or not self.backs_off:
+        if count <= 1 or not self.has_backoff:
             return timedelta()
         doublings: int = 2 ** min(count - 2, DOUBLINGS)
         longest = max(self.first_delay, self.longest_delay)
@@ -73,7 +73,7 @@ class RestartSettings(Struct, frozen=True, kw_only=True):
         return self.max_restarts is not None and used >= self.max_restarts
 
 
-UPSTREAM_RESTARTS: Final = RestartSettings(backs_off=False)
+UPSTREAM_RESTARTS: Final = RestartSettings(has_backoff=False)
 """The settings of the Go controller, with the restart limit in the spec."""
 
 
@@ -85,13 +85,13 @@ def carry_out(recreation: Recreation, settings: RestartSettings, used: int) -> R
     return replace(recreation, state=RecreationState.RECREATED, used=counted)
 
 
-def again(recreation: Recreation, settings: RestartSettings, now: datetime) -> Recreation:
+def immediate_recreation(recreation: Recreation, settings: RestartSettings, now: datetime) -> Recreation:
     """Return the first consecutive recreation of the same leader for the same failure. It is due immediately."""
     waiting = replace(recreation, count=1, due=now, state=RecreationState.WAITING, resumed=settings.resumed)
     return carry_out(waiting, settings, 0)
 
 
-def following(
+def next_recreation(
     previous: Recreation | None,
     leader: JSONObject,
     failure: Failure,
@@ -119,7 +119,7 @@ def following(
             count += 1
             due = _backed_off(repeated, now + settings.delay(count), now)
         case Origin.DELETION:
-            due = _spaced(deletions, now) if settings.backs_off else now
+            due = _next_allowed_deletion(deletions, now) if settings.has_backoff else now
             deletions = (*deletions, due)[-MOST_DELETIONS:]
         case Origin.DISRUPTION:
             pass
@@ -163,7 +163,7 @@ def _backed_off(repeated: Recreation | None, longest: datetime, now: datetime) -
     return min(max(repeated.due, now), longest) if repeated is not None and is_pending else longest
 
 
-def _spaced(deletions: Sequence[datetime], now: datetime) -> datetime:
+def _next_allowed_deletion(deletions: Sequence[datetime], now: datetime) -> datetime:
     """Return the earliest time at which a further deletion is allowed within `DELETIONS_WITHIN`."""
     if len(deletions) < MOST_DELETIONS:
         return now

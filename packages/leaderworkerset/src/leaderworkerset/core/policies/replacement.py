@@ -29,10 +29,10 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
         return pod
     if labels.POD_DELETION_COST not in meta.annotations(pod):
         pod = with_annotations(pod, {labels.POD_DELETION_COST: GATED_COST})
-    return gated(pod)
+    return with_gate(pod)
 
 
-def gated(pod: JSONObject) -> JSONObject:
+def with_gate(pod: JSONObject) -> JSONObject:
     """Return the pod with the gate."""
     if is_gated(pod):
         return pod

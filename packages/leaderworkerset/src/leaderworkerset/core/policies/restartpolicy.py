@@ -60,7 +60,9 @@ def decide(
             waits = [fault.left.total_seconds() for fault in faults if fault.left is not None]
             actions = tuple(action for fault in faults for action in fault.actions)
             return PolicyDecision(actions=actions, requeue_after=min(waits, default=None))
-    new = recreation.following(previous, group.leader, cause, settings, group.now, _used(group, settings))
+    new = recreation.next_recreation(
+        previous, group.leader, cause, settings, group.now, _used_restarts(group, settings)
+    )
     return _begin(group, settings, new)
 
 
@@ -97,7 +99,7 @@ def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> Poli
 def _matters(group: LiveGroup, settings: RestartSettings, new: Recreation) -> bool:
     """Return whether a recreation is recorded. Disruptions are recorded only if there is an earlier record."""
     is_disruption = new.failure.origin is Origin.DISRUPTION and settings.max_restarts is None and group.record is None
-    return settings.remembers and not is_disruption
+    return settings.records_recreations and not is_disruption
 
 
 def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
@@ -113,7 +115,7 @@ def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
     return kept if meta.is_deleting(leader) else (*kept, _terminate(group))
 
 
-def _used(group: LiveGroup, settings: RestartSettings) -> int:
+def _used_restarts(group: LiveGroup, settings: RestartSettings) -> int:
     """Return the number of used restarts of the group. Raise ValueError if the number is invalid (N-RB-10)."""
     return 0 if settings.max_restarts is None else counts.read(group.obj).get(Key.of(group.leader), 0)
 
@@ -152,8 +154,8 @@ def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
 def _continue(group: LiveGroup, settings: RestartSettings, known: Recreation) -> PolicyDecision:
     """Perform the recorded recreation of this leader if it is due."""
     if known.resumed != settings.resumed:
-        return _carry_out(group, known, recreation.again(known, settings, group.now))
-    if known.state is RecreationState.WAITING and settings.is_spent(_used(group, settings)):
+        return _carry_out(group, known, recreation.immediate_recreation(known, settings, group.now))
+    if known.state is RecreationState.WAITING and settings.is_spent(_used_restarts(group, settings)):
         left = replace(known, state=RecreationState.EXHAUSTED)
         return PolicyDecision(
             holds=_holds(left), actions=(counts.confirm(group.obj), _record(group, left), *_exhaust(group))
@@ -163,7 +165,7 @@ def _continue(group: LiveGroup, settings: RestartSettings, known: Recreation) ->
     wait = _wait(group, settings, known)
     if wait is not None:
         return PolicyDecision(holds=_holds(known), requeue_after=wait)
-    return _carry_out(group, known, recreation.carry_out(known, settings, _used(group, settings)))
+    return _carry_out(group, known, recreation.carry_out(known, settings, _used_restarts(group, settings)))
 
 
 def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> PolicyDecision:
@@ -178,7 +180,7 @@ def _wait(group: LiveGroup, settings: RestartSettings, due: Recreation) -> float
     A wait that exceeds the maximum is ignored, because the clock was set back, or was ahead when the record was
     written.
     """
-    if due.state is not RecreationState.WAITING or not settings.backs_off:
+    if due.state is not RecreationState.WAITING or not settings.has_backoff:
         return None
     left = due.due - group.now
     return left.total_seconds() if timedelta() < left <= recreation.longest_wait(due, settings) else None
@@ -222,11 +224,11 @@ def _record(group: LiveGroup, new: Recreation) -> Apply:
         resource=CONTROLLER_REVISIONS,
         object=recreation.build(group.obj, group.leader, new),
         manager=labels.FIELD_MANAGER,
-        on_success=_news(group, new),
+        on_success=_delay_event(group, new),
     )
 
 
-def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
+def _delay_event(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
     """Return the event for a delayed recreation. Other recreations are reported when the leader is deleted."""
     if new.state is not RecreationState.WAITING:
         return ()

@@ -12,7 +12,7 @@ def decide(group: LiveGroup) -> PolicyDecision:
     For a group with a random key, the leader's containers must be ready, because the pod is ready only when its workers
     are ready (N-HASH-8).
     """
-    is_gated = group.lws.spec.startup_policy.awaits_leader
+    is_gated = group.lws.spec.startup_policy.waits_for_leader
     condition = "ContainersReady" if groupname.is_hash(group.leader) else "Ready"
     if is_gated and not meta.is_condition_true(group.leader, condition):
         return PolicyDecision(holds=AWAITS_LEADER)

@@ -17,12 +17,12 @@ from leaderworkerset.core.policies.celmutations import (
     PodRule,
     add_label,
     annotation,
+    conditional_patches,
     has_annotation,
     label,
+    list_literal,
     number,
-    text,
-    texts,
-    when,
+    string_literal,
 )
 from leaderworkerset.core.policies.exclusive import patch_rule, term_rule, with_exclusive_terms
 from leaderworkerset.core.policies.identity import JOINT, group_hash, is_joined
@@ -99,7 +99,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
 
 
 _IS_SET: Final = has_annotation(labels.SUBGROUP_SIZE)
-_EXCLUDED: Final = f"{LEADER} && {annotation(labels.SUBGROUP_POLICY_TYPE)} in {texts(WITHOUT_LEADER)}"
+_EXCLUDED: Final = f"{LEADER} && {annotation(labels.SUBGROUP_POLICY_TYPE)} in {list_literal(WITHOUT_LEADER)}"
 _SIZE: Final = number(labels.SUBGROUP_SIZE)
 _IS_EXTRA: Final = f"({number(labels.SIZE)} - 1) % {_SIZE} == 0 && {number(labels.SIZE)} % {_SIZE} != 0"
 _TERMS: Final = "variables.groupTerms + variables.subgroupTerms"
@@ -108,14 +108,14 @@ RULE: Final = PodRule(
     conditions={
         # A group with a hashed key has hashed subgroup keys, and workers have ordinals starting at 1.
         "subgroup-key-is-joined": f"!({_IS_SET}) || {_SIZE} >= 1"
-        f" && {LABELS}[?{text(labels.GROUP_KEY)}].orValue({text(JOINT)}).contains({text(JOINT)})"
+        f" && {LABELS}[?{string_literal(labels.GROUP_KEY)}].orValue({string_literal(JOINT)}).contains({string_literal(JOINT)})"
         f' && ({IS_LEADER} || !object.metadata.name.endsWith("-0"))',
     },
     variables={
         "joinsSubgroup": f'{_IS_SET} && {label(labels.SUBGROUP_INDEX)} == "" && !({_EXCLUDED})',
         "subgroupIndex": f"!variables.joinsSubgroup || {LEADER} ? 0"
         f" : (variables.ordinal - ({_IS_EXTRA} ? 1 : 0)) / {_SIZE}",
-        "subgroupKey": f"variables.groupKey + {text(JOINT)} + string(variables.subgroupIndex)",
+        "subgroupKey": f"variables.groupKey + {string_literal(JOINT)} + string(variables.subgroupIndex)",
         "subgroupTerms": "variables.groupTerms.exists(term, term.topologyKey =="
         f" {annotation(labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)}) ? [] : "
         + term_rule(
@@ -126,7 +126,7 @@ RULE: Final = PodRule(
         ),
     },
     patches=(
-        when(
+        conditional_patches(
             "variables.joinsSubgroup",
             add_label(labels.SUBGROUP_INDEX, "string(variables.subgroupIndex)"),
             add_label(labels.SUBGROUP_KEY, "variables.subgroupKey"),

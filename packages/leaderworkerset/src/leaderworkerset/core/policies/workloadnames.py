@@ -44,12 +44,12 @@ def encode(data: bytes) -> str:
     return "".join(ALPHABET[byte % len(ALPHABET)] for byte in data)
 
 
-def accepted(annotated: str, workload: str) -> str:
+def pod_group_prefix(annotated: str, workload: str) -> str:
     """Return the name prefix of a leader's PodGroups. It is the annotation if this matches the Workload name."""
     return annotated if is_incarnated(annotated) and annotated.rpartition(".")[0] == workload else workload
 
 
-def incarnated(workload: str, request: str) -> str:
+def with_incarnation(workload: str, request: str) -> str:
     """Return the name with an incarnation that is unique to this admission."""
     return f"{workload}.{encode(hashlib.sha256(request.encode()).digest())[:INCARNATION]}"
 
@@ -66,10 +66,10 @@ def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str
     A missing label is treated as empty. `workload` can contain an incarnation.
     """
     if level is SchedulingLevel.WHOLE:
-        return _cut(workload.rpartition(".")[0] if is_incarnated(workload) else workload, "-lws")
+        return _truncate(workload.rpartition(".")[0] if is_incarnated(workload) else workload, "-lws")
     revision = groupname.revision(pod)
     between = f"{role}-" if level is SchedulingLevel.ROLE else ""
-    return _cut(workload, f"-{groupname.label(pod)}-{between}{revision}")
+    return _truncate(workload, f"-{groupname.label(pod)}-{between}{revision}")
 
 
 def users(pod_group: JSONObject) -> tuple[str, ...]:
@@ -80,12 +80,12 @@ def users(pod_group: JSONObject) -> tuple[str, ...]:
     return (name, f"{name.removesuffix(f'{labels.WORKER}-{revision}')}{labels.LEADER}-{revision}")
 
 
-def linked(pod: JSONObject) -> str:
+def linked_pod_group(pod: JSONObject) -> str:
     """Return the Kubernetes PodGroup name in a pod, or an empty string if the pod is not linked."""
     return str((meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName") or "")
 
 
-def _cut(workload: str, suffix: str) -> str:
+def _truncate(workload: str, suffix: str) -> str:
     """Return the joined name. The LeaderWorkerSet name is truncated if necessary."""
     name, dash, identity = workload.rpartition("-")
     kept = f"{dash}{identity}{suffix}"

@@ -24,7 +24,9 @@ def describe(pod: JSONObject) -> Failure:
     """Return the failure of a restarted or deleted pod."""
     restarts = sum(container.get("restartCount") or 0 for container in podstate.container_statuses(pod))
     longest = max(_run_lengths(pod), default=None)
-    return Failure(pod=meta.name(pod), uid=meta.uid(pod), restarts=restarts, what=_what(pod), longest_run=longest)
+    return Failure(
+        pod=meta.name(pod), uid=meta.uid(pod), restarts=restarts, what=_describe_component(pod), longest_run=longest
+    )
 
 
 def _run_lengths(pod: JSONObject) -> Iterator[int]:
@@ -50,11 +52,11 @@ def in_brackets(what: str) -> str:
     return f" ({what})" if what else ""
 
 
-def _what(pod: JSONObject) -> str:
+def _describe_component(pod: JSONObject) -> str:
     """Describe the component that terminated the pod or, if it is unknown, the terminated containers."""
     if disruption := _disruption(pod):
         return disruption
-    ended = next(_ended(pod), None)
+    ended = next(_describe_last_runs(pod), None)
     if ended is not None:
         return ended
     return DELETED if meta.is_deleting(pod) else ""
@@ -70,7 +72,7 @@ def _disruption(pod: JSONObject) -> str:
     return ": ".join(filter(None, (DELETED, str(reason), text))) if reason else ""
 
 
-def _ended(pod: JSONObject) -> Iterator[str]:
+def _describe_last_runs(pod: JSONObject) -> Iterator[str]:
     """Describe the last runs of restarted containers. Containers that exited by themselves are first."""
     for container in sorted(podstate.container_statuses(pod), key=podstate.restarted_with_all):
         states = (container.get("state") or {}, container.get("lastState") or {})

@@ -114,7 +114,7 @@ def _candidates(groups: Iterable[ObservedGroup], moment: WholeTime) -> Iterator[
     for group in groups:
         if group.statefulset is not None and (names := deleted_workers(moment, group.statefulset, group.pods)):
             is_new = len(names) == meta.spec(group.statefulset).get("replicas")
-            yield is_new, meta.created(group.statefulset), meta.uid(group.leader)
+            yield is_new, meta.creation_timestamp(group.statefulset), meta.uid(group.leader)
 
 
 def _moment(at: str, granted: timedelta) -> WholeTime | None:
@@ -128,7 +128,7 @@ def _moment(at: str, granted: timedelta) -> WholeTime | None:
 def _drift(groups: Iterable[ObservedGroup]) -> timedelta:
     """Return the maximum clock lag for StatefulSets and statuses. Workers are created after their StatefulSet."""
     delays = (
-        timestamps.parse(meta.created(pod)) - timestamps.parse(meta.created(group.statefulset))
+        timestamps.parse(meta.creation_timestamp(pod)) - timestamps.parse(meta.creation_timestamp(group.statefulset))
         for group in groups
         if group.statefulset is not None
         for pod in group.pods
@@ -139,24 +139,28 @@ def _drift(groups: Iterable[ObservedGroup]) -> timedelta:
 
 def _is_older_than_leader(group: ObservedGroup) -> bool:
     """Return whether the StatefulSet appears older than its leader, because API server clocks differ."""
-    return group.statefulset is not None and meta.created(group.statefulset) < meta.created(group.leader)
+    return group.statefulset is not None and meta.creation_timestamp(group.statefulset) < meta.creation_timestamp(
+        group.leader
+    )
 
 
 def _is_as_before(group: ObservedGroup, moment: WholeTime) -> bool:
     """Return whether all pods of a group existed at a time, and are now ready."""
     pods = (group.leader, *group.pods)
-    if any(meta.created(pod) > moment.latest or not meta.is_condition_true(pod, "Ready") for pod in pods):
+    if any(meta.creation_timestamp(pod) > moment.latest or not meta.is_condition_true(pod, "Ready") for pod in pods):
         return False
     if group.statefulset is None:
         return meta.annotations(group.leader).get(labels.SIZE) == "1"
-    return meta.created(group.statefulset) <= moment.at and not deleted_workers(moment, group.statefulset, group.pods)
+    return meta.creation_timestamp(group.statefulset) <= moment.at and not deleted_workers(
+        moment, group.statefulset, group.pods
+    )
 
 
 def _became_unready(group: ObservedGroup, moment: WholeTime) -> bool:
     """Return whether a group, all of whose pods existed at a time, became unready later."""
     pods = (group.leader, *group.pods)
     conditions = (meta.find_condition(pod, "Ready") or {} for pod in pods)
-    return all(meta.created(pod) <= moment.at for pod in pods) and any(
+    return all(meta.creation_timestamp(pod) <= moment.at for pod in pods) and any(
         condition.get("status") == "False" and str(condition.get("lastTransitionTime") or "") >= moment.at
         for condition in conditions
     )
@@ -182,9 +186,9 @@ def may_be_new(lws: JSONObject, leader: JSONObject) -> bool:
 
 def deleted_workers(moment: WholeTime, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Sequence[JSONObject]:
     """Return the workers that were deleted after a time, or none if the StatefulSet was created later."""
-    if meta.created(statefulset) >= moment.at or not _concerns(moment, statefulset):
+    if meta.creation_timestamp(statefulset) >= moment.at or not _concerns(moment, statefulset):
         return ()
-    kept = {meta.name(pod) for pod in pods if meta.created(pod) <= moment.latest}
+    kept = {meta.name(pod) for pod in pods if meta.creation_timestamp(pod) <= moment.latest}
     ordinals = range(1, (meta.spec(statefulset).get("replicas") or 0) + 1)
     names = [f"{meta.name(statefulset)}-{ordinal}" for ordinal in ordinals]
     return [_last_state(name, statefulset, moment.at) for name in names if name not in kept]

@@ -34,13 +34,13 @@ def is_retained(pod: JSONObject) -> bool:
 def exhaust(leader: JSONObject) -> Patch:
     """Mark and preserve the leader. Earlier requests to resume the group are ignored."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: TRUE, labels.RECOVER: None}
-    return mark(leader, {"annotations": marks, "finalizers": [FINALIZER]})
+    return metadata_patch(leader, {"annotations": marks, "finalizers": [FINALIZER]})
 
 
 def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     """Add the finalizer to pods without it. Finalizers cannot be added to terminating pods."""
     added = [pod for pod in pods if not is_retained(pod) and not meta.is_deleting(pod)]
-    return together(mark(pod, {"finalizers": [FINALIZER]}) for pod in added)
+    return together(metadata_patch(pod, {"finalizers": [FINALIZER]}) for pod in added)
 
 
 def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
@@ -57,12 +57,12 @@ def release_pod(pod: JSONObject) -> Patch:
     """Remove the finalizer from one pod. For a leader, also remove the marks."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
     marks |= {labels.GROUP_ENDED: None} if groupname.end_of(pod) is not None else {}
-    return mark(pod, _WITHOUT | ({"annotations": marks} if groupname.is_over(pod) else {}))
+    return metadata_patch(pod, _WITHOUT | ({"annotations": marks} if groupname.is_over(pod) else {}))
 
 
 _WITHOUT: Final[JSONObject] = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
 
 
-def mark(pod: JSONObject, metadata: JSONObject) -> Patch:
+def metadata_patch(pod: JSONObject, metadata: JSONObject) -> Patch:
     """Return a metadata patch for a pod, in which lists are merged."""
     return identified_patch(PODS, pod, {"metadata": metadata}, kind="strategic", if_present=True)

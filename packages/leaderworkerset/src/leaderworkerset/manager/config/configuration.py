@@ -200,7 +200,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
         """Return the settings for recreating failed groups."""
         section = self.group_restarts or GroupRestarts()
         return RestartSettings(
-            backs_off=section.backoff,
+            has_backoff=section.backoff,
             first_delay=timedelta(seconds=section.first_delay),
             longest_delay=timedelta(seconds=section.longest_delay),
             reset_after=timedelta(seconds=section.reset_after),
@@ -224,7 +224,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
         )
 
     @property
-    def moving(self) -> MaintenanceSettings | None:
+    def maintenance_settings(self) -> MaintenanceSettings | None:
         """Return the maintenance settings, or None if groups are not moved."""
         section = self.maintenance
         return MaintenanceSettings(section.taint, section.move_by_default) if section.enable else None

@@ -35,7 +35,7 @@ def opted_in(configuration: Configuration) -> Configured:
         names.BACKOFF: configuration.restarts,
         names.RECORDER: configuration.recorder.enable,
         names.DISRUPTION: configuration.disruption,
-        names.MOVES: configuration.moving,
+        names.MOVES: configuration.maintenance_settings,
         names.LOST_NODES: configuration.release_after,
         names.POD_ADMISSION: configuration.allows_pod_policies or None,
     }

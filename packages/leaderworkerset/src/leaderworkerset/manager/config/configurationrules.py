@@ -8,7 +8,7 @@ from typing import Final
 from kuberuntime.errors import ConfigError
 from kuberuntime.objects import names
 from kuberuntime.objects.duration import Range
-from kuberuntime.objects.field import FieldError, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, invalid, not_supported, required_error
 from kuberuntime.serving.bindaddresses import DISABLED, HIGHEST_PORT, parse_address
 from leaderworkerset.capabilities.backoff import backoffsettings as settings
 from leaderworkerset.capabilities.disruption import disruptionsettings as disruption
@@ -90,7 +90,7 @@ def _gang_errors(gang: GangSchedulingManagement | None) -> list[FieldError]:
         return []
     path, provider = "schedulerProvider", gang.scheduler_provider
     if not provider:
-        return [required(path, "must be set when gang scheduling is enabled")]
+        return [required_error(path, "must be set when gang scheduling is enabled")]
     return [] if provider in GANG_PROVIDERS else [not_supported(path, provider, GANG_PROVIDERS)]
 
 

@@ -9,12 +9,12 @@ from testkit.repository import ROOT
 from leaderworkerset.api import conditions
 from leaderworkerset.api.conditions import CONDITIONS, ConditionOutcome
 from leaderworkerset.api.crd import leaderworkerset_crd
-from leaderworkerset.api.descriptions import TEXTS, described
+from leaderworkerset.api.descriptions import TEXTS, with_descriptions
 from leaderworkerset.api.fieldtypes import TYPES
 
 DOCUMENT = json.loads((ROOT / "deploy/openapi/core-v1.json").read_text())
 SLIM = leaderworkerset_crd()
-FULL = described(SLIM, DOCUMENT)
+FULL = with_descriptions(SLIM, DOCUMENT)
 
 WORDLESS = {"labels", "annotations", "finalizers", "name", "namespace"}
 """Fields of embedded metadata, which are listed in a separate table (R-API-5)."""

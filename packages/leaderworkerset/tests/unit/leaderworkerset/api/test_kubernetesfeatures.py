@@ -45,12 +45,12 @@ def test_feature_is_known_for_the_versions_that_have_it(
 
 
 def test_newest_tested_version_has_every_feature() -> None:
-    assert kubernetesfeatures.missing(Version(kubernetesfeatures.TESTED[-1])) == []
-    assert kubernetesfeatures.missing(Version(OLDEST - 1)) == [*FEATURES]
+    assert kubernetesfeatures.missing_features(Version(kubernetesfeatures.TESTED[-1])) == []
+    assert kubernetesfeatures.missing_features(Version(OLDEST - 1)) == [*FEATURES]
 
 
 @pytest.mark.parametrize("text", ["", "v2.1.0", "with an unknown version", "v1.", "1.x"])
 def test_text_without_a_version_is_not_parsed(text: str) -> None:
     assert kubernetesfeatures.parse(text) is None
     assert kubernetesfeatures.too_old(text) == ""
-    assert kubernetesfeatures.degraded(text) == []
+    assert kubernetesfeatures.describe_degradation(text) == []

@@ -22,6 +22,6 @@ def test_installed_object_has_the_labels_of_an_installation() -> None:
 def test_labeled_object_keeps_its_own_labels() -> None:
     obj = {"metadata": {"name": "x", "labels": {"team": "serving"}}}
     assert not metadata.is_installed(obj)
-    labeled = metadata.labeled(obj)
+    labeled = metadata.with_labels(obj)
     assert labeled["metadata"] == {"name": "x", "labels": {"team": "serving", **metadata.LABELS}}
     assert metadata.is_installed(labeled)

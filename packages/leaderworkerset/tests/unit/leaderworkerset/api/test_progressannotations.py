@@ -78,16 +78,16 @@ def test_arbitrary_text_raises_no_error(text: str) -> None:
 def test_share_and_remaining_time_follow_from_the_rate() -> None:
     said = Progress(step=100, total=200, at=AT, rate=2.0)
     assert said.share == 0.5
-    assert said.left(AT + timedelta(seconds=10)) == timedelta(seconds=40)
-    assert said.left(AT + timedelta(hours=1)) == timedelta()
+    assert said.remaining_time(AT + timedelta(seconds=10)) == timedelta(seconds=40)
+    assert said.remaining_time(AT + timedelta(hours=1)) == timedelta()
     assert Progress(step=300, total=200).share == 1.0
-    assert Progress(step=1, total=10**18, at=AT, rate=1e-9).left(AT) == timedelta(seconds=1e9)
+    assert Progress(step=1, total=10**18, at=AT, rate=1e-9).remaining_time(AT) == timedelta(seconds=1e9)
 
 
 @pytest.mark.parametrize("said", [Progress(step=1, at=AT, rate=1.0), Progress(step=1, total=2, rate=1.0),
                                   Progress(step=1, total=2, at=AT)])  # fmt: skip
 def test_remaining_time_is_unknown_without_total_time_or_rate(said: Progress) -> None:
-    assert said.left(AT) is None
+    assert said.remaining_time(AT) is None
     assert said.total is not None or said.share is None
 
 
@@ -96,7 +96,7 @@ def test_hang_annotation_round_trips_with_limited_ranks() -> None:
     assert hang_of(progressannotations.render_hang(hang)) == Hang(
         since=AT, ranks=(RANK,) * progressannotations.MOST_RANKS
     )
-    assert hang.blamed == RANK
+    assert hang.longest_silent_rank == RANK
 
 
 @pytest.mark.parametrize(
@@ -126,5 +126,5 @@ def test_waiting_reason_of_a_rank_is_one_short_line() -> None:
     )
     found = hang_of(text)
     assert found is not None
-    assert "\n" not in found.blamed.waits
-    assert len(found.blamed.waits) <= progressannotations.LONGEST_WORDS
+    assert "\n" not in found.longest_silent_rank.waits
+    assert len(found.longest_silent_rank.waits) <= progressannotations.LONGEST_WORDS

@@ -18,21 +18,21 @@ MINUTE = timedelta(minutes=1)
     [
         ({}, OFF),
         ({"other": "true"}, OFF),
-        ({labels.FOLLOW_PROGRESS: "true"}, RunSettings(follows=True)),
+        ({labels.FOLLOW_PROGRESS: "true"}, RunSettings(tracks_progress=True)),
         ({labels.FOLLOW_PROGRESS: "yes"}, OFF),
-        ({labels.PROGRESS_TIMEOUT: "1m"}, RunSettings(follows=True, timeout=MINUTE)),
+        ({labels.PROGRESS_TIMEOUT: "1m"}, RunSettings(tracks_progress=True, timeout=MINUTE)),
         ({labels.PROGRESS_TIMEOUT: "1"}, OFF),
         ({labels.PROGRESS_TIMEOUT: "0s"}, OFF),
         ({labels.PROGRESS_TIMEOUT: "9" * 400 + "h"}, OFF),
         ({labels.ON_HANG: "recreate"}, OFF),
         (
             {labels.PROGRESS_TIMEOUT: "1m", labels.ON_HANG: "recreate"},
-            RunSettings(follows=True, timeout=MINUTE, recreates=True),
+            RunSettings(tracks_progress=True, timeout=MINUTE, recreates=True),
         ),
         ({labels.COMPLETION_DEADLINE: "1m", labels.TTL_AFTER_FINISHED: "1m"}, OFF),
         (
             {labels.RUN_TO_COMPLETION: "true", labels.COMPLETION_DEADLINE: "1m", labels.TTL_AFTER_FINISHED: "60s"},
-            RunSettings(completes=True, deadline=MINUTE, ttl=MINUTE),
+            RunSettings(runs_to_completion=True, deadline=MINUTE, ttl=MINUTE),
         ),
     ],
 )

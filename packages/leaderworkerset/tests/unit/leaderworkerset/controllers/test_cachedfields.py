@@ -46,7 +46,7 @@ def _reads() -> list[Reads]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Projection, "decode", track)
-        patch.setattr(Values, "shared", lambda _values, obj, _last: obj)
+        patch.setattr(Values, "deduplicate", lambda _values, obj, _last: obj)
         run_all()
     return reads
 

@@ -21,7 +21,7 @@ from leaderworkerset.capabilities.disruption.disruptionsettings import Disruptio
 from leaderworkerset.controllers import cachedfields, disruption
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION
-from leaderworkerset.kinds.managedkinds import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed_kinds
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
@@ -78,7 +78,7 @@ def test_nodes_are_not_read_when_they_are_not_watched() -> None:
 def test_budget_permissions_are_used_by_budgets_only() -> None:
     """The components and the chart add exactly these permissions to the manager's role."""
     more = merge((*MANAGED.permissions, *ALL_OF_DISRUPTION))
-    found = merge(managed(configured={names.DISRUPTION: DisruptionSettings()}).permissions)
+    found = merge(managed_kinds(configured={names.DISRUPTION: DisruptionSettings()}).permissions)
     assert {*map(str, found)} == {*map(str, more)}
     assert not [one for one in MANAGED.permissions if one.resource == POD_DISRUPTION_BUDGETS]
 

@@ -13,7 +13,7 @@ from kuberuntime.objects.quantity import NANOS
 from leaderworkerset.controllers import cachedfields, ganggate
 from leaderworkerset.controllers.ganggate import KEY, Usage
 from leaderworkerset.core.gang import gate
-from leaderworkerset.kinds.managedkinds import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed_kinds
 
 TERM = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
 NODE: JSONObject = {
@@ -140,7 +140,7 @@ def test_node_heartbeat_does_not_enqueue_the_gate() -> None:
 
 def test_only_the_built_in_gate_lists_nodes_and_patches_pods() -> None:
     """List permissions cover all pods, because a selector does not limit them."""
-    more = set(managed("built-in").permissions) - set(MANAGED.permissions)
+    more = set(managed_kinds("built-in").permissions) - set(MANAGED.permissions)
 
     assert {(one.resource.plural, verb) for one in more for verb in one.verbs} == {
         ("nodes", "list"),

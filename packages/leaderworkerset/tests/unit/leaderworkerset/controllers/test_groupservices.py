@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer
+from testkit.fakes import ScriptedTransport, respond
 from tests import builders
 
 from kuberuntime.cache.cache import Store
@@ -27,7 +27,7 @@ def service(*owners: Mapping[str, Any], **spec: object) -> JSONObject:
 
 def unreachable(lws: JSONObject, leader: JSONObject, *existing: JSONObject) -> tuple[set[str], int]:
     """Return the leaders, and the number of requests."""
-    listing = answer(200, {"metadata": {"resourceVersion": "7"}, "items": list(existing)})
+    listing = respond(200, {"metadata": {"resourceVersion": "7"}, "items": list(existing)})
     transport = ScriptedTransport(listing)
     found = asyncio.run(groupservices.unreachable(Client(transport), lws, [leader], Store({})))
     return set(found), len(transport.requests)

@@ -27,7 +27,7 @@ def leaving(leader: JSONObject, workers: JSONObject, worker: JSONObject) -> Any:
     """Return the groups that must be moved from node-1, where the worker runs."""
     stores = {POD_CACHE.what: (leader, worker), indexes.STATEFULSET_CACHE.what: (workers,)}
     found: dict[Any, Any] = {indexes.CLOSABLE_NODE_CACHE.what: SimpleNamespace(subscribe=lambda _: None)}
-    for cache in (indexes.POD_CACHE.united(POD_CACHE), indexes.STATEFULSET_CACHE):
+    for cache in (indexes.POD_CACHE.merge(POD_CACHE), indexes.STATEFULSET_CACHE):
         store = Writer(cache.indexes)
         for one in stores[cache.what]:
             store.take(watch.ObjectApplied(one))
@@ -38,7 +38,7 @@ def leaving(leader: JSONObject, workers: JSONObject, worker: JSONObject) -> Any:
             return found[cache.what]
 
     caches: Any = Opened()
-    nodes = MaintenanceNodes(caches, MaintenanceSettings(by_default=True))
+    nodes = MaintenanceNodes(caches, MaintenanceSettings(moves_by_default=True))
     nodes._node_changed(SimpleNamespace(new=CLOSED, object=CLOSED))  # type: ignore[arg-type]
     return nodes.observe(WEB)
 

@@ -19,7 +19,7 @@ from leaderworkerset.capabilities.moves import moves
 from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import metrics as domain
 from leaderworkerset.core import decisionevents
-from leaderworkerset.kinds.managedkinds import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed_kinds
 
 pytestmark = [pytest.mark.virtual_time, pytest.mark.slow]
 
@@ -142,7 +142,7 @@ async def test_failing_groups_have_metrics_only_while_they_exist() -> None:
 async def test_waiting_moves_have_metrics_only_while_they_exist() -> None:
     """Groups that are being moved are not counted, so the metric shows whether moves make progress."""
     cluster, metrics = NodelessCluster(), Metrics()
-    cluster.kinds = managed(configured={names.MOVES: MaintenanceSettings()})
+    cluster.kinds = managed_kinds(configured={names.MOVES: MaintenanceSettings()})
     cluster.instruments = cluster.kinds.instruments(metrics)
     waiting = f'lws_groups_to_move{{leaderworkerset="web",namespace="{NAMESPACE}"}}'
     async with cluster.running(), cluster.managed():

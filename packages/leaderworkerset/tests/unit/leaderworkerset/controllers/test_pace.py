@@ -24,46 +24,46 @@ def test_count_updates_wait_and_deletions_do_not() -> None:
     memory = Memory(written_at=10.0)
     plan = Plan((Finally(actions=(report(1),), after=(DELETION,)),))
 
-    waiting = memory.paced(plan, NONE_READY, 10.1)
+    waiting = memory.delay_status(plan, NONE_READY, 10.1)
     assert waiting.actions == (DELETION,)
     assert waiting.requeue_after == pytest.approx(QUIET)
-    later = memory.paced(replace(plan, requeue_after=0.05), NONE_READY, 10.2)
+    later = memory.delay_status(replace(plan, requeue_after=0.05), NONE_READY, 10.2)
     assert (later.actions, later.requeue_after) == ((DELETION,), 0.05)
-    assert memory.paced(plan, NONE_READY, 10.1 + QUIET) == plan
+    assert memory.delay_status(plan, NONE_READY, 10.1 + QUIET) == plan
 
 
 def test_count_updates_are_written_although_they_continue() -> None:
     memory = Memory(written_at=10.0)
     for tenth in range(1, 10):
-        assert not memory.paced(Plan((report(tenth),)), NONE_READY, 10 + tenth / 10).actions
+        assert not memory.delay_status(Plan((report(tenth),)), NONE_READY, 10 + tenth / 10).actions
 
-    assert memory.paced(Plan((report(10),)), NONE_READY, 10 + PACE).actions
+    assert memory.delay_status(Plan((report(10),)), NONE_READY, 10 + PACE).actions
 
 
 def test_changed_condition_is_written_immediately() -> None:
     plan = Plan((replace(report(1), on_success=(CHANGED,)),))
 
-    assert Memory(written_at=10.0).paced(plan, NONE_READY, 10.0) is plan
+    assert Memory(written_at=10.0).delay_status(plan, NONE_READY, 10.0) is plan
 
 
 def test_counts_wait_longer_until_available() -> None:
     memory, plan = Memory(written_at=10.0), Plan((report(1),))
     one_ready: JSONObject = {"readyReplicas": 1}
 
-    waiting = memory.paced(plan, one_ready, 10.1)
+    waiting = memory.delay_status(plan, one_ready, 10.1)
     assert not waiting.actions
     assert waiting.requeue_after == pytest.approx(STARTING_PACE - 0.1)
-    assert memory.paced(plan, one_ready, 10 + STARTING_PACE) == plan
+    assert memory.delay_status(plan, one_ready, 10 + STARTING_PACE) == plan
     available = {"readyReplicas": 1, "conditions": [{"type": "Available", "status": "True"}]}
     write = replace(report(1), object=builders.leaderworkerset_object() | {"status": available})
-    assert Memory(written_at=10.0).paced(Plan((write,)), one_ready, 10.1).requeue_after == pytest.approx(QUIET)
+    assert Memory(written_at=10.0).delay_status(Plan((write,)), one_ready, 10.1).requeue_after == pytest.approx(QUIET)
 
 
 def test_status_waits_until_a_lost_worker_is_acted_upon() -> None:
     """The next manager compares the groups with the status before the loss (ADR 14)."""
     plan = Plan((replace(report(1), on_success=(CHANGED,)), DELETION))
 
-    waiting = Memory().paced(plan, NONE_READY, 10.0, last_loss=9.9)
+    waiting = Memory().delay_status(plan, NONE_READY, 10.0, last_loss=9.9)
     assert waiting.actions == (DELETION,)
     assert waiting.requeue_after == pytest.approx(REACTION - 0.1)
-    assert Memory().paced(plan, NONE_READY, 10.0, last_loss=10.0 - REACTION) is plan
+    assert Memory().delay_status(plan, NONE_READY, 10.0, last_loss=10.0 - REACTION) is plan

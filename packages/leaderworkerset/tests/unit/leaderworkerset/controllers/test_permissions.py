@@ -21,7 +21,7 @@ from leaderworkerset.controllers import permissions
 from leaderworkerset.core.admission import podpolicy
 from leaderworkerset.core.gang.gangs import SCHEDULING
 from leaderworkerset.core.gang.volcano import VOLCANO
-from leaderworkerset.kinds.managedkinds import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed_kinds
 from leaderworkerset.manager.controllers import Controllers
 from localkube.apiserver.inprocess import InProcessTransport
 
@@ -105,7 +105,7 @@ async def test_controllers_use_exactly_the_declared_permissions() -> None:
 
 def test_gang_schedulers_add_only_their_own_permissions() -> None:
     """Without a provider, no permission is added. With a provider, only its permissions are added (R-GANG-7)."""
-    kinds = managed("volcano")
+    kinds = managed_kinds("volcano")
     own = {one for one in kinds.permissions if one.resource == VOLCANO.group_object}
 
     assert {verb for one in own for verb in one.verbs} == {"create", "delete", "list", "watch"}
@@ -114,7 +114,7 @@ def test_gang_schedulers_add_only_their_own_permissions() -> None:
 
 def test_kube_scheduler_groups_add_patch_permissions() -> None:
     """Groups of kube-scheduler need additional patch permissions (N-K8S-7, N-K8S-10)."""
-    further = set(managed("kubernetes").permissions) - set(MANAGED.permissions)
+    further = set(managed_kinds("kubernetes").permissions) - set(MANAGED.permissions)
 
     assert {one.resource for one in further} == {*SCHEDULING, LEADERWORKERSETS}
     assert {one.verbs for one in further if one.resource == LEADERWORKERSETS} == {("patch",)}
@@ -123,13 +123,13 @@ def test_kube_scheduler_groups_add_patch_permissions() -> None:
 
 
 def test_moving_groups_adds_node_permissions() -> None:
-    further = set(managed(configured={names.MOVES: MaintenanceSettings()}).permissions) - set(MANAGED.permissions)
+    further = set(managed_kinds(configured={names.MOVES: MaintenanceSettings()}).permissions) - set(MANAGED.permissions)
 
     assert further == set(permissions.MAINTENANCE)
 
 
 def test_pod_policies_add_permissions_for_their_names_only() -> None:
-    further = set(managed(configured={names.POD_ADMISSION: True}).permissions) - set(MANAGED.permissions)
+    further = set(managed_kinds(configured={names.POD_ADMISSION: True}).permissions) - set(MANAGED.permissions)
     verbs = {verb for permission in further if permission.resource in podpolicy.KINDS for verb in permission.verbs}
 
     assert verbs == {verb for permission in permissions.ALL_OF_POD_POLICIES for verb in permission.verbs}

@@ -13,7 +13,7 @@ from leaderworkerset.api.crd import define
 from leaderworkerset.capabilities import names
 from leaderworkerset.controllers.podpolicies import CONFIGURATION
 from leaderworkerset.core.admission import podpolicy
-from leaderworkerset.kinds.managedkinds import managed
+from leaderworkerset.kinds.managedkinds import managed_kinds
 from localkube.apiserver.custom.customresource import kind_from_crd
 
 pytestmark = pytest.mark.virtual_time
@@ -27,7 +27,7 @@ async def running(*, serves: bool = True) -> AsyncIterator[NodelessCluster]:
     """Run a cluster with a manager that may use policies. The API server may serve them."""
     schema = {"schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": ANY}}}}
     cluster = NodelessCluster(kind_from_crd(define(kind, {}, schema)) for kind in podpolicy.KINDS if serves)
-    cluster.kinds = managed(configured={names.POD_ADMISSION: True})
+    cluster.kinds = managed_kinds(configured={names.POD_ADMISSION: True})
     async with cluster.running():
         yield cluster
 

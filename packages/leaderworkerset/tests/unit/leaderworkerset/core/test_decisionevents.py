@@ -64,7 +64,7 @@ def test_every_event_regards_the_leaderworkerset(event: Event, words: tuple[Any,
     ("lws", "regarding", "related"), [(LWS, LWS, LEADER), (None, LEADER, None)], ids=["of a set", "of nobody"]
 )
 def test_ignored_object_is_reported_for_its_set_or_itself(lws: Any, regarding: Any, related: Any) -> None:
-    event = decisionevents.ignored(LEADER, lws)
+    event = decisionevents.ignored_event(LEADER, lws)
     assert (event.type, event.reason, event.action) == ("Warning", "IgnoredObject", "Read")
     assert event.note == "Ignored Pod web-0, because it is invalid. Correct or delete it"
     assert event.regarding == decisionevents.reference(regarding)

@@ -19,7 +19,7 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.indexes import CACHES, POD_CACHE
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.kinds.kind import Kind
-from leaderworkerset.kinds.managedkinds import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed_kinds
 from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
@@ -79,13 +79,13 @@ def test_shared_cache_keeps_fields_of_both_readers() -> None:
     one, other = Cache(Selection(PODS), keep=lambda _: nodes), Cache(Selection(PODS), keep=lambda _: phases)
     pod = {"spec": {"nodeName": "n", "priority": 1}, "status": {"phase": "Running", "podIP": "10.0.0.1"}}
 
-    keep = one.united(other).keep
+    keep = one.merge(other).keep
 
     assert keep is not None
     assert keep(pod)(pod) == {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}}
     assert keep(pod) is keep(pod)
-    assert one.united(one).keep is one.keep
-    assert one.united(Cache(Selection(PODS))).keep is None
+    assert one.merge(one).keep is one.keep
+    assert one.merge(Cache(Selection(PODS))).keep is None
 
 
 def test_index_with_two_functions_is_rejected(client: Client) -> None:
@@ -109,7 +109,7 @@ def test_leaderworkersets_are_watched_once(client: Client) -> None:
 
 def test_nodes_are_cached_once_for_all_features(client: Client) -> None:
     configured = {names.RECORDER: True, names.DISRUPTION: DisruptionSettings(), names.MOVES: MaintenanceSettings()}
-    kinds = managed("auto", workload_aware=True, configured=configured)
+    kinds = managed_kinds("auto", workload_aware=True, configured=configured)
     caches = Caches(client, (cache for spec in kinds.controllers for cache in spec.caches))
     assert [informer.resource.plural for informer in caches.all()].count("nodes") == 1
 
@@ -128,7 +128,7 @@ def test_controllers_watch_every_cache_that_they_read(spec: ControllerSpec, clie
 
 
 def test_only_own_kinds_have_definitions() -> None:
-    assert POD.resource not in MANAGED.defined
+    assert POD.resource not in MANAGED.custom_resources
     assert [obj["metadata"]["name"] for obj in MANAGED.definitions()] == [
         "leaderworkersets.leaderworkerset.x-k8s.io",
         "disaggregatedsets.disaggregatedset.x-k8s.io",

@@ -23,7 +23,7 @@ from leaderworkerset.api import labels, progressannotations
 from leaderworkerset.api.episode import Episode, Outcome
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
-from leaderworkerset.kinds.managedkinds import MANAGED, managed
+from leaderworkerset.kinds.managedkinds import MANAGED, managed_kinds
 from leaderworkerset.manager.config.configuration import RecorderSettings
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.flightrecorder import FlightRecorder
@@ -60,7 +60,10 @@ class Slow:
 async def recording(cluster: NodelessCluster, transport: Transport) -> AsyncIterator[None]:
     """Run controllers with a recorder that uses this transport."""
     controllers = Controllers(
-        managed(configured={names.RECORDER: True}), Client(cluster.transport), clock=cluster.clock, instance="test"
+        managed_kinds(configured={names.RECORDER: True}),
+        Client(cluster.transport),
+        clock=cluster.clock,
+        instance="test",
     )
     controllers.run_beside(FlightRecorder(controllers.caches, Client(transport), cluster.clock, SETTINGS))
     async with controllers.running():
@@ -128,7 +131,7 @@ async def said(cluster: NodelessCluster) -> None:
 
 async def episodes(client: Client) -> list[Episode]:
     """Return the readable episodes in all namespaces."""
-    unpacked = [configmapstore.unpacked(obj) async for obj in configmapstore.stored(client, "", "")]
+    unpacked = [configmapstore.decompress(obj) async for obj in configmapstore.list_episodes(client, "", "")]
     return [one for one in unpacked if one is not None]
 
 
@@ -154,7 +157,7 @@ def test_recorder_uses_exactly_its_permissions() -> None:
 
 
 def test_recording_permissions_are_added_when_enabled() -> None:
-    more = set(managed(configured={names.RECORDER: True}).permissions) - set(MANAGED.permissions)
+    more = set(managed_kinds(configured={names.RECORDER: True}).permissions) - set(MANAGED.permissions)
     assert {(one.target, one.verbs) for one in more} == {
         ("pods/log", ("get",)),
         ("pods", ("patch",)),

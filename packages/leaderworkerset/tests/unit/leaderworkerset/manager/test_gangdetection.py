@@ -48,7 +48,7 @@ async def define(server: ApiServer, *definitions: JSONObject) -> None:
 def in_another_thread(detection: GangDetection) -> Collection[str]:
     """List the schedulers in the same way as the webhook server."""
     found: list[Collection[str]] = []
-    thread = threading.Thread(target=lambda: found.append(detection.served()))
+    thread = threading.Thread(target=lambda: found.append(detection.wait_for_providers()))
     thread.start()
     thread.join()
     return found[0]
@@ -83,8 +83,8 @@ async def test_detection_knows_nothing_before_the_first_answer() -> None:
         assert not detection.is_ready
         transport.is_down = False
         async with asyncio.timeout(RETRY):
-            await detection.known()
-        assert detection.served() == frozenset()
+            await detection.wait_until_known()
+        assert detection.wait_for_providers() == frozenset()
     await server.close()
 
 
@@ -96,5 +96,5 @@ async def test_unreachable_api_server_keeps_the_detected_schedulers() -> None:
         await asyncio.sleep(1)
         transport.is_down = True
         await asyncio.sleep(3 * PERIOD)
-        assert detection.served() == {"volcano"}
+        assert detection.wait_for_providers() == {"volcano"}
     await server.close()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from testkit.fakes import ScriptedTransport, answer
+from testkit.fakes import ScriptedTransport, respond
 from testkit.virtualtime import VirtualClock
 
 from kuberuntime.client.client import Client
@@ -18,7 +18,7 @@ from localkube.apiserver.storage.store import Store
 
 def logged(status: int, body: bytes) -> list[Any]:
     """Return the log entries for this response."""
-    client = Client(ScriptedTransport(answer(status, body)))
+    client = Client(ScriptedTransport(respond(status, body)))
     with capture_logs() as logs:
         asyncio.run(kubernetesversions.check(client))
     return logs

@@ -21,7 +21,7 @@ def test_certificate_mounted_later_is_used_without_a_restart(tmp_path: Path) -> 
 
     async def scenario() -> tuple[list[str], list[str]]:
         metrics = Metrics()
-        async with metricsserver.certified(
+        async with metricsserver.serving_tls_context(
             CertificateFiles(tmp_path, metrics), CertificateSubprocess(VirtualClock(), answer_here)
         ):
             await asyncio.sleep(10 * INTERVAL)

@@ -1,7 +1,7 @@
 """Tests that a manager removes the pod policy if its configuration does not permit it."""
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
@@ -21,8 +21,8 @@ async def requests(*script: Response) -> list[tuple[str, str]]:
 
 
 async def test_binding_is_deleted_before_its_policy() -> None:
-    deleted = answer(200, {"kind": "Status"})
-    assert await requests(answer(200, BINDING), deleted, answer(200, POLICY), deleted) == [
+    deleted = respond(200, {"kind": "Status"})
+    assert await requests(respond(200, BINDING), deleted, respond(200, POLICY), deleted) == [
         ("GET", "mutatingadmissionpolicybindings"),
         ("DELETE", "mutatingadmissionpolicybindings"),
         ("GET", "mutatingadmissionpolicies"),
@@ -31,7 +31,7 @@ async def test_binding_is_deleted_before_its_policy() -> None:
 
 
 async def test_foreign_objects_of_the_name_are_kept() -> None:
-    foreign = answer(200, {"metadata": {"name": podpolicy.NAME}})
+    foreign = respond(200, {"metadata": {"name": podpolicy.NAME}})
     assert [verb for verb, _ in await requests(foreign, foreign)] == ["GET", "GET"]
 
 

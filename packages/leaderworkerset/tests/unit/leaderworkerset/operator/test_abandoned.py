@@ -131,7 +131,7 @@ def test_pods_of_terminating_namespaces_are_released() -> None:
 
     async def without(site: AbandonedObjects) -> None:
         await site.keep("gone-0", of="gone")
-        for resource in MANAGED.defined:
+        for resource in MANAGED.custom_resources:
             await site.client.delete(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", resource.group_resource))
         await site.release()
         assert await site.left() == set()

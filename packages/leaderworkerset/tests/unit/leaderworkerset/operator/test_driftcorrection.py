@@ -79,7 +79,7 @@ async def sync_once(client: Client, kind: Resource, key: ObjectKey) -> None:
     target = sync.DesiredOperand(
         desired=operatorspec.read(INTERNAL), outcome=SyncOutcome(), due=[(kind, wanted(kind, key))]
     )
-    differences = await Comparison(client).differing(target.due, live)
+    differences = await Comparison(client).find_differences(target.due, live)
     planned = sync.reconcile(state, target, differences, PLACE, NOW)
     writes = [one for one in actions(planned) if getattr(one, "resource", None) == kind]
     await Executor(client, NoEvents(), SystemClock()).execute(Plan(tuple(writes)))
@@ -206,7 +206,10 @@ def test_injection_of_a_different_issuer_is_removed() -> None:
     kind, key = VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING
     live = installed(cluster())[kind, key]
     assert certmanager.INJECT in live["metadata"]["annotations"]
-    assert certmanager.INJECT not in driftcorrection.merged(kind, wanted(kind, key), live)["metadata"]["annotations"]
+    assert (
+        certmanager.INJECT
+        not in driftcorrection.merge_live_fields(kind, wanted(kind, key), live)["metadata"]["annotations"]
+    )
 
 
 def pod_spec(deployment: dict[str, Any]) -> dict[str, Any]:
@@ -260,10 +263,10 @@ async def test_dry_run_is_sent_once_for_every_object_version() -> None:
 
     comparison = Comparison(Client(Counting()))
     for now, count in ((live, 1), (live, 1), (later, 2), (later, 2)):
-        assert await comparison.differing([(CONFIG_MAPS, live)], {place: now}) == []
+        assert await comparison.find_differences([(CONFIG_MAPS, live)], {place: now}) == []
         assert asked == ["All"] * count
-    (found,) = await Comparison(Client(Refusing())).differing([(CONFIG_MAPS, live)], {place: live})
-    assert (found.live, found.anew) == (live, False)
+    (found,) = await Comparison(Client(Refusing())).find_differences([(CONFIG_MAPS, live)], {place: live})
+    assert (found.live, found.must_recreate) == (live, False)
 
 
 def test_hash_does_not_depend_on_the_order_of_fields() -> None:

@@ -15,8 +15,8 @@ from leaderworkerset.operator.operatorspec import OperatorSettings
 
 def test_configuration_equals_an_installation_by_default() -> None:
     """The configurations are equal byte for byte, so that no pod is recreated (R-OP-56)."""
-    assert operandconfig.text(OperatorSettings(certificates="internal"), {}) == CONFIGURATION
-    assert operandconfig.text(OperatorSettings(certificates="cert-manager"), {}) == MOUNTED_CERTIFICATES
+    assert operandconfig.render(OperatorSettings(certificates="internal"), {}) == CONFIGURATION
+    assert operandconfig.render(OperatorSettings(certificates="cert-manager"), {}) == MOUNTED_CERTIFICATES
 
 
 def test_overrides_are_merged_and_take_precedence() -> None:
@@ -27,7 +27,7 @@ def test_overrides_are_merged_and_take_precedence() -> None:
         "leaderElection": {"leaseDuration": "30s"},
         "tls": {"minVersion": "VersionTLS13", "cipherSuites": None},
     }
-    found = yaml.safe_load(operandconfig.text(OperatorSettings(overrides=overrides), tls))
+    found = yaml.safe_load(operandconfig.render(OperatorSettings(overrides=overrides), tls))
     assert found["leaderElection"] == {"leaderElect": True, "leaseDuration": "30s"}
     assert found["clientConnection"] == {"qps": 20}
     assert found["tls"] == {"minVersion": "VersionTLS13"}
@@ -46,7 +46,7 @@ def test_overrides_are_merged_and_take_precedence() -> None:
 )
 def test_invalid_overrides_are_rejected(overrides: dict[str, Any], words: str) -> None:
     with pytest.raises(OverrideError, match=words) as caught:
-        operandconfig.text(OperatorSettings(overrides=overrides), {})
+        operandconfig.render(OperatorSettings(overrides=overrides), {})
     assert "spec.unsupportedConfigOverrides" in str(caught.value)
 
 
@@ -55,17 +55,17 @@ def test_deeply_nested_override_is_rejected() -> None:
     for _ in range(100):
         deep = {"x": deep}
     with pytest.raises(OverrideError, match="deeper"):
-        operandconfig.text(OperatorSettings(overrides=deep), {})
+        operandconfig.render(OperatorSettings(overrides=deep), {})
 
 
 def test_overrides_can_change_the_group_restart_settings() -> None:
     wish = OperatorSettings(group_restarts='{"backoff": false, "releaseLostPodsAfter": "5m"}')
-    assert yaml.safe_load(operandconfig.text(wish, {}))["groupRestarts"] == {
+    assert yaml.safe_load(operandconfig.render(wish, {}))["groupRestarts"] == {
         "backoff": False,
         "releaseLostPodsAfter": "5m",
     }
     overridden = replace(wish, overrides={"groupRestarts": {"backoff": True}})
-    assert yaml.safe_load(operandconfig.text(overridden, {}))["groupRestarts"]["backoff"] is True
+    assert yaml.safe_load(operandconfig.render(overridden, {}))["groupRestarts"]["backoff"] is True
 
 
 @pytest.mark.parametrize(
@@ -81,11 +81,11 @@ def test_overrides_can_change_the_group_restart_settings() -> None:
 )
 def test_invalid_restart_settings_name_the_annotation(given: str, words: str) -> None:
     with pytest.raises(OverrideError, match=re.escape(words)) as caught:
-        operandconfig.text(OperatorSettings(group_restarts=given), {})
+        operandconfig.render(OperatorSettings(group_restarts=given), {})
     assert str(caught.value).startswith("metadata.annotations[lws.x-k8s.io/group-restarts]: ")
 
 
 def test_annotation_sets_the_pod_admission() -> None:
-    assert yaml.safe_load(operandconfig.text(OperatorSettings(pod_admission="Auto"), {}))["podAdmission"] == "Auto"
+    assert yaml.safe_load(operandconfig.render(OperatorSettings(pod_admission="Auto"), {}))["podAdmission"] == "Auto"
     with pytest.raises(OverrideError, match=r"metadata.annotations\[lws.x-k8s.io/pod-admission\]: podAdmission"):
-        operandconfig.text(OperatorSettings(pod_admission="Always"), {})
+        operandconfig.render(OperatorSettings(pod_admission="Always"), {})

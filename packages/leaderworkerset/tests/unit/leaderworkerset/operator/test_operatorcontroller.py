@@ -18,7 +18,7 @@ from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager.components import background
 from leaderworkerset.operator import operand, operatorcontroller
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatorcontroller import LoggingDriver, establishes, owned
+from leaderworkerset.operator.operatorcontroller import LoggingDriver, establishes, operand_cache
 from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
@@ -76,16 +76,16 @@ def test_new_or_deleted_kind_enqueues_the_object() -> None:
 def test_loss_of_an_optional_kind_is_an_event() -> None:
     """Each optional kind waits for its CRD. Other kinds do not wait."""
     spec = operatorcontroller.controllers(PLACE, Verbosity())[0]
-    assert {cache.what for cache in spec.caches if cache.optional} == {
+    assert {cache.what for cache in spec.caches if cache.is_optional} == {
         cache.what for cache in spec.caches if cache.served is not None
     }
 
 
 def test_optional_kinds_do_not_block_the_caches() -> None:
     """A cache that waits for optional kinds would block all others (R-OP-23c)."""
-    assert owned(SERVICE_MONITORS, "operators").optional
-    assert owned(ISSUERS, "operators").optional
-    assert not owned(SECRETS, "operators").optional
+    assert operand_cache(SERVICE_MONITORS, "operators").is_optional
+    assert operand_cache(ISSUERS, "operators").is_optional
+    assert not operand_cache(SECRETS, "operators").is_optional
 
 
 def test_operator_has_two_loops_that_watch_owned_objects() -> None:
@@ -96,7 +96,7 @@ def test_operator_has_two_loops_that_watch_owned_objects() -> None:
     opened = Caches(client, (cache for spec in specs for cache in spec.caches))
     watches = specs[0].build(opened, client, SystemClock()).watches()
     for kind in operand.ORDER:
-        cache = opened[owned(kind, PLACE.namespace)]
+        cache = opened[operand_cache(kind, PLACE.namespace)]
         (watch,) = [one for one in watches if one.informer is cache]
         assert list(watch.keys(Change(None, {"metadata": {"name": "x", "namespace": "operators"}}))) == [SINGLETON]
 

@@ -144,7 +144,7 @@ async def test_operator_exits_when_a_file_changes(tmp_path: Path) -> None:
     file = tmp_path / "config"
 
     stopped = asyncio.Event()
-    async with operatorprocess.ending_with([str(file)], stopped):
+    async with operatorprocess.stop_on_file_change([str(file)], stopped):
         await asyncio.sleep(operatorprocess.COMPARE_SECONDS * 3)
         assert not stopped.is_set()
         file.write_text("changed")

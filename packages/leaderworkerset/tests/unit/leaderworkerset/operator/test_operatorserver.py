@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession, HttpVersion11, TCPConnector
-from testkit.fakes import ScriptedTransport, answer
+from testkit.fakes import ScriptedTransport, respond
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
@@ -24,9 +24,9 @@ from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorprocess import OperatorProcessSettings, OperatorServer, registry
 from leaderworkerset.operator.verbosity import Verbosity
 
-KNOWN = answer(201, {"status": {"authenticated": True, "user": {"username": "scraper"}}})
-ALLOWED = answer(201, {"status": {"allowed": True}})
-DENIED = answer(201, {"status": {"allowed": False}})
+KNOWN = respond(201, {"status": {"authenticated": True, "user": {"username": "scraper"}}})
+ALLOWED = respond(201, {"status": {"allowed": True}})
+DENIED = respond(201, {"status": {"allowed": False}})
 
 
 class Leading:

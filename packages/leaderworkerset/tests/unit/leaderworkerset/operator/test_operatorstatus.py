@@ -94,12 +94,12 @@ def test_unsupported_overrides_block_upgrades() -> None:
 
 def test_transition_times_change_with_the_status_only() -> None:
     """A different message does not change the transition times (R-OP-7)."""
-    first = refresh(cluster(), None, SyncOutcome(error="one", complete=False))
+    first = refresh(cluster(), None, SyncOutcome(error="one", is_complete=False))
     second = operatorstatus.refresh(
         cluster(status=first),
         None,
         OperatorSettings(),
-        SyncOutcome(error="two", complete=False),
+        SyncOutcome(error="two", is_complete=False),
         place=PLACE,
         now=LATER,
     )
@@ -127,8 +127,8 @@ def test_conditions_of_others_are_kept() -> None:
 
 def test_degraded_ends_with_a_complete_reconciliation() -> None:
     """A missing dependency is no longer reported after it is installed (R-OP-6)."""
-    missing = refresh(cluster(), None, SyncOutcome(missing="cert-manager is missing", complete=False))
-    waiting = refresh(cluster(status=missing), None, SyncOutcome(error="not issued", complete=False))
+    missing = refresh(cluster(), None, SyncOutcome(missing="cert-manager is missing", is_complete=False))
+    waiting = refresh(cluster(status=missing), None, SyncOutcome(error="not issued", is_complete=False))
     assert conditions(waiting)["Degraded"] == ("True", "SyncError")
     assert {one["message"] for one in waiting["conditions"] if one["type"] == "Degraded"} == {"not issued"}
     assert conditions(refresh(cluster(status=waiting), None))["Degraded"] == ("False", "AsExpected")

@@ -24,7 +24,15 @@ from kuberuntime.objects.resources import CONFIG_MAPS, NAMESPACES
 from leaderworkerset.api import labels
 from leaderworkerset.api.episode import Episode, Outcome
 from leaderworkerset.recording import configmapstore
-from leaderworkerset.recording.configmapstore import KEY, LARGEST, PREFIX, ConfigMapStore, place_of, stored, unpacked
+from leaderworkerset.recording.configmapstore import (
+    KEY,
+    LARGEST,
+    PREFIX,
+    ConfigMapStore,
+    decompress,
+    list_episodes,
+    place_of,
+)
 from leaderworkerset.recording.episoderetention import EpisodeRetention
 
 pytestmark = pytest.mark.slow
@@ -47,12 +55,12 @@ async def opened(client: Client, of_a_set: int = 1 << 20, in_all: int = 8 << 20)
 
 async def objects(client: Client) -> list[JSONObject]:
     """Return the ConfigMaps that contain episodes."""
-    return [obj async for obj in stored(client)]
+    return [obj async for obj in list_episodes(client)]
 
 
 async def read(client: Client) -> list[Episode]:
     """Return all episodes by number."""
-    found = [unpacked(obj) for obj in await objects(client)]
+    found = [decompress(obj) for obj in await objects(client)]
     return sorted(filter(None, found), key=lambda one: (one.lws, one.number))
 
 
@@ -72,7 +80,7 @@ async def test_episode_is_one_labeled_config_map() -> None:
         )
         assert meta.annotations(obj)[labels.EPISODE_OUTCOME] == "failed"
         assert "ownerReferences" not in obj["metadata"]
-        assert unpacked(obj) == kept == msgspec.structs.replace(episode(), number=1)
+        assert decompress(obj) == kept == msgspec.structs.replace(episode(), number=1)
         done = msgspec.structs.replace(episode(), outcome=Outcome.RECREATED)
         assert (await store.keep(done, "leader")).number == 1
         assert [one.outcome for one in await read(client)] == ["recreated"]
@@ -162,14 +170,14 @@ async def test_foreign_config_maps_with_the_label_are_ignored() -> None:
         assert (await again.keep(episode("fine"), "fine")).number == 1
         found = await objects(client)
         assert len([obj for obj in found if place_of(obj) is not None]) == 4
-        assert [one.lws for obj in found if place_of(obj) and (one := unpacked(obj))] == ["fine"]
+        assert [one.lws for obj in found if place_of(obj) and (one := decompress(obj))] == ["fine"]
 
 
 def test_decompression_bomb_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(configmapstore, "LONGEST", 1000)
     data = gzip.compress(msgspec.json.encode(episode()))
     obj = configmapstore.document(EpisodeRetention(Path(), 1, 1).place(episode(), "x"), episode(), data)
-    assert unpacked(obj) is None
+    assert decompress(obj) is None
 
 
 class Dies(ForwardingTransport):

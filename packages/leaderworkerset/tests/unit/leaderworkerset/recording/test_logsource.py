@@ -89,7 +89,7 @@ def test_last_two_runs_are_read_with_bounds_and_cached() -> None:
         assert sorted(kubelet.asked, key=len) == [bounds, bounds | {"previous": "true"}]
         kubelet.present = kubelet.previous = None
         logs.hurry([pod()])
-        logs.gone(pod())
+        logs.forget_pod(pod())
         assert await logs.read([pod()]) == ({("uid-web-0", "app"): ["before\n", "now\n"]}, [])
 
     play(scenario)
@@ -137,7 +137,7 @@ def test_deleted_pod_causes_no_request() -> None:
         asked = len(kubelet.asked)
         assert asked == kubelet.most == logrequestlimits.OF_A_NODE
         for one in pods:
-            logs.gone(one)
+            logs.forget_pod(one)
         found, _ = await logs.read(pods)
         assert len(kubelet.asked) == asked
         assert ["the beginning"] in [[*runs] for runs in found.values()] or found
@@ -157,7 +157,7 @@ def test_slow_logs_do_not_delay_logs_of_other_namespaces(nodes: int) -> None:
         assert await logs.read([own]) == ({("uid-own", "app"): ["before\n", "now\n"]}, [])
         assert loop.time() - begun <= DEADLINE
         for one in noisy:
-            logs.gone(one)
+            logs.forget_pod(one)
 
     play(scenario)
 

@@ -220,7 +220,7 @@ def test_silent_group_hangs_from_its_start() -> None:
             await cluster.settle(80)
             hang = progressannotations.hang_of((await annotations(cluster))[labels.HANG])
             assert hang is not None
-            assert (hang.blamed.pod, hang.blamed.waits) == ("web-0-1", "")
+            assert (hang.longest_silent_rank.pod, hang.longest_silent_rank.waits) == ("web-0-1", "")
 
     run(scenario)
 

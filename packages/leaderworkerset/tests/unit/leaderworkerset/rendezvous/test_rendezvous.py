@@ -46,7 +46,7 @@ def test_shell_form_has_the_same_codes_texts_and_advice() -> None:
         dict(re.findall(r"^    (8\d)\) echo \"(.*)\" ;;$", part, re.MULTILINE)) for part in text.split("advice_of()")
     ]
     assert said[1] == {str(one.value): one.advice for one in FailureReason}
-    assert said[0] == {str(one): FailureReason(int(one)).words for one in said[0]}
+    assert said[0] == {str(one): FailureReason(int(one)).description for one in said[0]}
     assert {str(one.value) for one in FailureReason} - set(said[0]) == {
         str(one.value) for one in (FailureReason.WRONG_SIZE, FailureReason.NO_GROUP, FailureReason.NO_TOOLS)
     }
@@ -191,7 +191,7 @@ def test_shell_form_parses_the_output_of_nslookup(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(len(NSLOOKUP)) as threads:
         results = list(threads.map(told, range(len(NSLOOKUP))))
-    assert results == [(obstacle, [obstacle.words]) for _, _, obstacle in NSLOOKUP]
+    assert results == [(obstacle, [obstacle.description]) for _, _, obstacle in NSLOOKUP]
 
 
 BUSYBOX: Final = """#!/bin/sh

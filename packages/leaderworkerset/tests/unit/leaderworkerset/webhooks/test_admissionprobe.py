@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
@@ -13,7 +13,7 @@ from leaderworkerset.webhooks import admissionprobe
 pytestmark = pytest.mark.virtual_time
 
 NOT_CALLED = failure(500, "InternalError", 'failed calling webhook "mleaderworkerset.kb.io": connection refused')
-ADMITTED = answer(201, admissionprobe.PROBE)
+ADMITTED = respond(201, admissionprobe.PROBE)
 
 
 @pytest.mark.parametrize(

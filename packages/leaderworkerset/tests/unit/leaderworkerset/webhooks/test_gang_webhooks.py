@@ -8,7 +8,7 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.kinds.managedkinds import Served, managed
+from leaderworkerset.kinds.managedkinds import Served, managed_kinds
 from leaderworkerset.webhooks import handlers, review
 
 LEADER: JSONObject = {
@@ -26,8 +26,8 @@ LEADER: JSONObject = {
 def ask(path: str, obj: JSONObject, served: Served, uid: str = "u") -> JSONObject:
     request = {"uid": uid, "operation": "CREATE", "object": obj}
     body = msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
-    decide = managed("auto", served).decisions[path]
-    response: JSONObject = msgspec.json.decode(review.answer(body, decide))["response"]
+    decide = managed_kinds("auto", served).decisions[path]
+    response: JSONObject = msgspec.json.decode(review.respond_to_review(body, decide))["response"]
     return response
 
 

@@ -28,7 +28,7 @@ LWS: dict[str, Any] = {
 def ask(path: str, obj: Any, old: Any = None, operation: str = "CREATE") -> dict[str, Any]:
     request = {"uid": "u", "operation": operation, "object": obj, "oldObject": old}
     body = msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
-    response: dict[str, Any] = msgspec.json.decode(review.answer(body, MANAGED.decisions[path]))["response"]
+    response: dict[str, Any] = msgspec.json.decode(review.respond_to_review(body, MANAGED.decisions[path]))["response"]
     return response
 
 

@@ -43,12 +43,12 @@ def refuse(error: Exception) -> Decide:
 
 def test_unchanged_object_is_allowed_without_a_patch() -> None:
     """An unchanged object is allowed without a patch (R-DEF-6)."""
-    assert response(review.answer(body(), lambda asked: asked.object)) == {"uid": "u-1", "allowed": True}
+    assert response(review.respond_to_review(body(), lambda asked: asked.object)) == {"uid": "u-1", "allowed": True}
 
 
 def test_changed_object_is_allowed_with_a_patch() -> None:
     """A changed object is allowed with a patch (R-DEF-6)."""
-    found = response(review.answer(body(), lambda asked: asked.object | {"b": 2}))
+    found = response(review.respond_to_review(body(), lambda asked: asked.object | {"b": 2}))
     assert (found["allowed"], found["patchType"]) == (True, "JSONPatch")
     assert msgspec.json.decode(base64.b64decode(found["patch"])) == [{"op": "add", "path": "/b", "value": 2}]
 
@@ -65,13 +65,17 @@ def test_changed_object_is_allowed_with_a_patch() -> None:
     ids=["refused (R-ADM-1)", "wrong type (R-DEF-7)"],
 )
 def test_rejection_has_its_code(error: Exception, status: dict[str, Any]) -> None:
-    assert response(review.answer(body(), refuse(error))) == {"uid": "u-1", "allowed": False, "status": status}
+    assert response(review.respond_to_review(body(), refuse(error))) == {
+        "uid": "u-1",
+        "allowed": False,
+        "status": status,
+    }
 
 
 def test_other_exceptions_are_left_to_the_server() -> None:
     with pytest.raises(ZeroDivisionError):
-        review.answer(body(), refuse(ZeroDivisionError()))
-    assert response(review.failed("u-1", "sorry")) == {
+        review.respond_to_review(body(), refuse(ZeroDivisionError()))
+    assert response(review.internal_error("u-1", "sorry")) == {
         "uid": "u-1",
         "allowed": False,
         "status": {"code": 500, "message": "sorry"},
@@ -98,7 +102,7 @@ def test_old_object_exists_on_update_and_not_on_delete() -> None:
     ],
 )
 def test_body_that_is_not_a_review_is_answered_with_400(sent: bytes, message: str) -> None:
-    found = response(review.answer(sent, refuse(AssertionError())))
+    found = response(review.respond_to_review(sent, refuse(AssertionError())))
     assert (found["allowed"], found["status"]["code"]) == (False, 400)
     assert message in found["status"]["message"]
 
@@ -106,13 +110,15 @@ def test_body_that_is_not_a_review_is_answered_with_400(sent: bytes, message: st
 @pytest.mark.parametrize("levels", [150, 200, 300])
 def test_deep_managed_fields_do_not_affect_a_review(levels: int) -> None:
     deep = {"metadata": {"name": "web-0", "managedFields": [{"fieldsV1": nested(levels)}]}}
-    found = response(review.answer(body(object=deep, oldObject=deep), lambda asked: asked.object))
+    found = response(review.respond_to_review(body(object=deep, oldObject=deep), lambda asked: asked.object))
     assert found == {"uid": "u-1", "allowed": True}
 
 
 @pytest.mark.parametrize("levels", [150, 5000])
 def test_object_that_is_too_deep_is_rejected_with_the_uid(levels: int) -> None:
-    found = response(review.answer(body(object={"metadata": {}, "spec": nested(levels)}), lambda asked: asked.object))
+    found = response(
+        review.respond_to_review(body(object={"metadata": {}, "spec": nested(levels)}), lambda asked: asked.object)
+    )
     assert found["uid"] == "u-1"
     assert found["status"]["code"] == 400
     assert "exceeded max depth" in found["status"]["message"]
@@ -120,13 +126,15 @@ def test_object_that_is_too_deep_is_rejected_with_the_uid(levels: int) -> None:
 
 def test_body_that_is_not_utf8_is_rejected() -> None:
     answer = response(
-        review.answer(b'{"apiVersion":"admission.k8s.io/v1","request":{"uid":"\xff"}}', lambda one: one.object)
+        review.respond_to_review(
+            b'{"apiVersion":"admission.k8s.io/v1","request":{"uid":"\xff"}}', lambda one: one.object
+        )
     )
     assert (answer["allowed"], answer["status"]["code"]) == (False, 400)
 
 
 def test_warnings_reach_the_user_of_an_admitted_object() -> None:
     """Warnings are returned to the user of an admitted object (R-KQ-62)."""
-    found = response(review.answer(body(), lambda asked: AdmissionResult(asked.object, ["rather not"])))
+    found = response(review.respond_to_review(body(), lambda asked: AdmissionResult(asked.object, ["rather not"])))
 
     assert found == {"uid": "u-1", "allowed": True, "warnings": ["rather not"]}

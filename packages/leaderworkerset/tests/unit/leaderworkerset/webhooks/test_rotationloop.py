@@ -144,7 +144,7 @@ async def test_rotation_waits_for_missing_configurations() -> None:
             await replica.await_shown(1)
 
 
-async def test_configurations_of_a_different_installation_are_left_alone() -> None:
+async def test_foreign_configurations_are_not_changed() -> None:
     """Two managers would repeatedly replace each other's CA."""
     elsewhere = configurations.at_service("another", "lws-webhook-service", b"theirs")
     async with api() as client:

@@ -42,18 +42,18 @@ class Configurations:
 
     def load(self) -> None:
         """Load the configurations that were stored before this process started."""
-        self._admission.use_mutating(self._stored(MUTATING))
-        self._admission.use_validating(self._stored(VALIDATING))
+        self._admission.use_mutating(self._list_stored(MUTATING))
+        self._admission.use_validating(self._list_stored(VALIDATING))
 
     def observe(self, changes: Sequence[Change]) -> None:
         """Update the webhooks after a commit."""
         touched = {change.key.resource for change in changes}
         if MUTATING in touched:
-            self._admission.use_mutating(self._stored(MUTATING))
+            self._admission.use_mutating(self._list_stored(MUTATING))
         if VALIDATING in touched:
-            self._admission.use_validating(self._stored(VALIDATING))
+            self._admission.use_validating(self._list_stored(VALIDATING))
 
-    def _stored(self, resource: str) -> list[JSONObject]:
+    def _list_stored(self, resource: str) -> list[JSONObject]:
         return [msgspec.json.decode(row) for row in self._store.list(resource)]
 
 

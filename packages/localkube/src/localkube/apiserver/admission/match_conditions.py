@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from kuberuntime.objects import meta, names
-from kuberuntime.objects.field import FieldError, all_invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, all_invalid, not_supported, required_error
 from kuberuntime.objects.meta import JSONObject
 
 Condition: TypeAlias = Callable[[JSONObject | None], bool]
@@ -35,6 +35,6 @@ def validate(webhook: JSONObject, path: str) -> Iterator[FieldError]:
         if name:
             yield from all_invalid(f"{place}.name", name, names.qualified_name(name))
         else:
-            yield required(f"{place}.name")
+            yield required_error(f"{place}.name")
         if condition.get("expression") not in SUPPORTED:
             yield not_supported(f"{place}.expression", condition.get("expression"), SUPPORTED)

@@ -41,7 +41,7 @@ def require_mortal(resource: Resource, name: str) -> None:
         raise apierrors.forbidden(resource, name, "this namespace may not be deleted")
 
 
-def marked(namespace: JSONObject) -> JSONObject:
+def mark_terminating(namespace: JSONObject) -> JSONObject:
     """Return the deleted namespace with the phase Terminating."""
     return {**namespace, "status": {**meta.status(namespace), "phase": "Terminating"}}
 

@@ -58,10 +58,10 @@ async def _post(session: aiohttp.ClientSession, request: WebhookRequest, context
         allow_redirects=False,
     ) as answer:
         headers = {name.lower(): value for name, value in answer.headers.items()}
-        return Response(answer.status, headers, await _read(answer))
+        return Response(answer.status, headers, await _read_body(answer))
 
 
-async def _read(answer: aiohttp.ClientResponse) -> bytes:
+async def _read_body(answer: aiohttp.ClientResponse) -> bytes:
     """Read the body of a response. Raise an error if it is too large."""
     body = bytearray()
     async for piece in answer.content.iter_any():

@@ -104,7 +104,7 @@ class Admission:
 
     async def _verdict(self, hook: Hook, attempt: Attempt) -> StatusError | None:
         try:
-            await self._ask(hook, attempt)
+            await self._call_webhook(hook, attempt)
         except StatusError as denial:
             return denial
         return None
@@ -112,11 +112,11 @@ class Admission:
     async def _mutate_once(self, hook: Hook, attempt: Attempt) -> Attempt:
         if not hook.selects(attempt, self._namespace_labels):
             return attempt
-        response = await self._ask(hook, attempt)
+        response = await self._call_webhook(hook, attempt)
         patch = response.get("patch")
         if not patch or attempt.object is None:
             return attempt
-        patched = _patched(hook, attempt.object, response)
+        patched = _apply_patch(hook, attempt.object, response)
         if patched == attempt.object:
             return attempt
         try:
@@ -125,7 +125,7 @@ class Admission:
             raise apierrors.internal_error(str(error)) from error
         return replace(attempt, object=prepared)
 
-    async def _ask(self, hook: Hook, attempt: Attempt) -> JSONObject:
+    async def _call_webhook(self, hook: Hook, attempt: Attempt) -> JSONObject:
         """Return the webhook's response, or an empty response if its failure is ignored.
 
         Raise an error if it denies the request.
@@ -227,7 +227,7 @@ def _response(answer: bytes, uid: str) -> JSONObject:
     return response
 
 
-def _patched(hook: Hook, obj: JSONObject, response: JSONObject) -> JSONObject:
+def _apply_patch(hook: Hook, obj: JSONObject, response: JSONObject) -> JSONObject:
     if response.get("patchType") != "JSONPatch":
         text = f"unsupported patch type {render(response.get('patchType'))}"
         raise apierrors.internal_error(f"failed calling webhook {render(hook.name)}: {text}")

@@ -42,7 +42,7 @@ def to_v2(autoscaler_v1: JSONObject) -> JSONObject:
     if current is not None:
         status["currentMetrics"] = [_cpu("current", {"averageUtilization": current})]
     for name, (part, field) in ANNOTATIONS.items():
-        value = _read(notes.pop(name, ""), part, field)
+        value = _decode_annotation(notes.pop(name, ""), part, field)
         if value is not None:
             parts[part][field] = value
     if target is not None:
@@ -86,7 +86,7 @@ def _utilization(metric: JSONObject, name: str) -> int | None:
     return value if metric.get("type") == "Resource" and resource.get("name") == "cpu" else None
 
 
-def _read(text: str, part: str, field: str) -> JSON:
+def _decode_annotation(text: str, part: str, field: str) -> JSON:
     """Return the value of an annotation, or None if it is invalid for the v2 field."""
     try:
         content = msgspec.json.decode(text)

@@ -87,9 +87,9 @@ NODE = Strategy(
     validate=validate_node,
     validate_status=validate_node_status,
     has_status=True,
-    status_on_create=True,
+    allows_status_on_create=True,
     short_names=("no",),
-    lazily_owned=True,
+    is_lazily_owned=True,
 )
 
 NAMESPACE = Strategy(
@@ -110,7 +110,7 @@ LEASE = Strategy(
     struct="Lease",
     description="A Lease is held by one of several candidates until it expires.",
     validate=validate_lease,
-    lazily_owned=True,
+    is_lazily_owned=True,
 )
 
 PRIORITY_CLASS = Strategy(

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from kuberuntime.objects import resources
-from kuberuntime.objects.field import FieldError, Kind, invalid, required
+from kuberuntime.objects.field import FieldError, Kind, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.values import forbidden, immutable
 from localkube.apiserver.builtin.strategy import Strategy
@@ -54,7 +54,7 @@ def validate_secret(new: JSONObject, old: JSONObject | None) -> Iterator[FieldEr
     yield from _validate_size(_decoded_size(data), "data")
     for key in KEYS_OF_TYPE.get(new["type"], ()):
         if key not in data:
-            yield required(f"data[{key}]")
+            yield required_error(f"data[{key}]")
     if old is not None:
         yield from immutable(new["type"], old["type"], "type")
     yield from _validate_frozen(new, old, ("data",))

@@ -6,7 +6,7 @@ Events are stored in the core form; `to_core` and `from_core` convert them field
 from collections.abc import Iterator
 
 from kuberuntime.objects import names, resources
-from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.values import immutable
 from localkube.apiserver.builtin.strategy import Strategy
@@ -60,7 +60,7 @@ def validate_event(new: JSONObject, old: JSONObject | None) -> Iterator[FieldErr
     """Yield the validation errors of an events.k8s.io event or of a change to it. Only the series is mutable."""
     yield from _validate_namespace(new, new["regarding"], "regarding")
     if old is None and new["eventTime"] is None and not new.get("deprecatedLastTimestamp"):
-        yield required("eventTime")
+        yield required_error("eventTime")
     if new["eventTime"] is not None:
         yield from _validate_report(new, "reportingController")
     note = new.get("note", "")
@@ -81,12 +81,12 @@ def _validate_namespace(event: JSONObject, about: JSONObject, field: str) -> Ite
 def _validate_report(event: JSONObject, controller: str) -> Iterator[FieldError]:
     reporter = event.get(controller, "")
     if not reporter:
-        yield required("reportingController")
+        yield required_error("reportingController")
     yield from all_invalid("reportingController", reporter, names.qualified_name(reporter))
     for field, limit in LONGEST.items():
         value = event.get(field, "")
         if not value:
-            yield required(field)
+            yield required_error(field)
         if len(value) > limit:
             yield invalid(field, "", f"can have at most {limit} characters")
     if event.get("type", "") not in TYPES:
@@ -99,7 +99,7 @@ CORE_EVENT = Strategy(
     description="An Event reports what happened to an object.",
     validate=validate_core,
     short_names=("ev",),
-    lazily_owned=True,
+    is_lazily_owned=True,
 )
 
 EVENT = Strategy(
@@ -109,5 +109,5 @@ EVENT = Strategy(
     validate=validate_event,
     short_names=("ev",),
     alias=Alias(resources.CORE_EVENTS, to_core, from_core),
-    lazily_owned=True,
+    is_lazily_owned=True,
 )

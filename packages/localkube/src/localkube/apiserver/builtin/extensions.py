@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from kuberuntime.objects import names, resources
-from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.values import duplicate, must_be, validate_selector
 from localkube.apiserver.admission import match_conditions
@@ -32,7 +32,7 @@ def default_definition(definition: JSONObject) -> None:
         spec["names"].setdefault("listKind", f"{kind}List")
 
 
-def accepted(definition: JSONObject) -> JSONObject:
+def accepted_status(definition: JSONObject) -> JSONObject:
     """Return the status of a new CRD, whose kind is served after this call."""
     spec = definition["spec"]
     now = definition["metadata"].get("creationTimestamp")
@@ -78,7 +78,7 @@ def validate_webhooks(new: JSONObject, _old: JSONObject | None) -> Iterator[Fiel
 
 def _validate_name(name: str, path: str) -> Iterator[FieldError]:
     if not name:
-        yield required(path)
+        yield required_error(path)
         return
     yield from all_invalid(path, name, names.dns_1123_subdomain(name))
     if name.count(".") < 2:
@@ -87,12 +87,12 @@ def _validate_name(name: str, path: str) -> Iterator[FieldError]:
 
 def _validate_webhook(webhook: JSONObject, path: str) -> Iterator[FieldError]:
     if not webhook["admissionReviewVersions"]:
-        yield required(f"{path}.admissionReviewVersions", "must specify one of v1, v1beta1")
+        yield required_error(f"{path}.admissionReviewVersions", "must specify one of v1, v1beta1")
     elif not {"v1", "v1beta1"} & set(webhook["admissionReviewVersions"]):
         text = "must include at least one of v1, v1beta1"
         yield invalid(f"{path}.admissionReviewVersions", webhook["admissionReviewVersions"], text)
     if webhook["sideEffects"] is None:
-        yield required(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun")
+        yield required_error(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun")
     else:
         yield from must_be(webhook["sideEffects"], ("None", "NoneOnDryRun"), f"{path}.sideEffects")
     yield from must_be(webhook["failurePolicy"], ("Fail", "Ignore"), f"{path}.failurePolicy")
@@ -113,7 +113,7 @@ def _validate_webhook(webhook: JSONObject, path: str) -> Iterator[FieldError]:
 def _validate_rule(rule: JSONObject, path: str) -> Iterator[FieldError]:
     for field in ("operations", "apiGroups", "apiVersions", "resources"):
         if not rule.get(field):
-            yield required(f"{path}.{field}")
+            yield required_error(f"{path}.{field}")
     for index, operation in enumerate(rule.get("operations") or ()):
         yield from must_be(operation, OPERATIONS, f"{path}.operations[{index}]")
     for index, resource in enumerate(rule.get("resources") or ()):
@@ -124,7 +124,7 @@ def _validate_rule(rule: JSONObject, path: str) -> Iterator[FieldError]:
 
 def _validate_client(client: JSONObject, path: str) -> Iterator[FieldError]:
     if ("url" in client) == ("service" in client):
-        yield required(path, "exactly one of url or service is required")
+        yield required_error(path, "exactly one of url or service is required")
     if "url" not in client:
         return
     url = urlsplit(client["url"])
@@ -142,13 +142,13 @@ DEFINITION = Strategy(
     struct="CustomResourceDefinition",
     description="A CustomResourceDefinition adds a kind to the cluster.",
     default=default_definition,
-    initial_status=accepted,
+    initial_status=accepted_status,
     validate=validate_definition,
     generation="spec",
     has_status=True,
     short_names=("crd", "crds"),
     categories=("api-extensions",),
-    qualified_finalizers=False,
+    requires_qualified_finalizers=False,
 )
 
 MUTATING = Strategy(
@@ -158,7 +158,7 @@ MUTATING = Strategy(
     validate=validate_webhooks,
     generation="object",
     categories=("api-extensions",),
-    qualified_finalizers=False,
+    requires_qualified_finalizers=False,
 )
 
 VALIDATING = Strategy(
@@ -168,5 +168,5 @@ VALIDATING = Strategy(
     validate=validate_webhooks,
     generation="object",
     categories=("api-extensions",),
-    qualified_finalizers=False,
+    requires_qualified_finalizers=False,
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kuberuntime.objects import quantity, resources
-from kuberuntime.objects.field import FieldError, invalid, required
+from kuberuntime.objects.field import FieldError, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.values import forbidden, must_be, validate_selector
 from localkube.apiserver.builtin.strategy import Strategy
@@ -24,7 +24,7 @@ NOT_SOURCES = {
 def validate_claim(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the validation errors of a claim or of a change to it."""
     bound = old is not None and old.get("status", {}).get("phase") == "Bound"
-    if old is not None and _fixed(new["spec"], bound=bound) != _fixed(old["spec"], bound=bound):
+    if old is not None and _immutable_fields(new["spec"], bound=bound) != _immutable_fields(old["spec"], bound=bound):
         yield forbidden("spec", CLAIM_FROZEN)
     yield from validate_claim_spec(new["spec"], "spec")
 
@@ -32,19 +32,19 @@ def validate_claim(new: JSONObject, old: JSONObject | None) -> Iterator[FieldErr
 def validate_claim_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
     """Yield the errors of the spec of a claim."""
     if not spec.get("accessModes"):
-        yield required(f"{path}.accessModes", "at least 1 access mode is required")
+        yield required_error(f"{path}.accessModes", "at least 1 access mode is required")
     for mode in spec.get("accessModes") or ():
         yield from must_be(mode, ACCESS_MODES, f"{path}.accessModes")
     storage = spec["resources"].get("requests", {}).get("storage")
     if storage is None:
-        yield required(f"{path}.resources[storage]")
+        yield required_error(f"{path}.resources[storage]")
     elif quantity.parse(storage) <= quantity.ZERO:
         yield invalid(f"{path}.resources[storage]", storage, "must be greater than zero")
     yield from must_be(spec["volumeMode"], VOLUME_MODES, f"{path}.volumeMode")
     yield from validate_selector(spec.get("selector"), f"{path}.selector")
 
 
-def _fixed(spec: JSONObject, *, bound: bool) -> JSONObject:
+def _immutable_fields(spec: JSONObject, *, bound: bool) -> JSONObject:
     """Return the immutable part of a claim spec, without the initial volume, the class, and a larger request."""
     free = {"volumeAttributesClassName", "resources"} if bound else {"volumeName", "storageClassName"}
     return {name: value for name, value in spec.items() if name not in free}
@@ -54,14 +54,14 @@ def validate_volume(new: JSONObject, old: JSONObject | None) -> Iterator[FieldEr
     """Yield the validation errors of a volume or of a change to it."""
     spec = new["spec"]
     if not spec.get("accessModes"):
-        yield required("spec.accessModes")
+        yield required_error("spec.accessModes")
     for mode in spec.get("accessModes") or ():
         yield from must_be(mode, ACCESS_MODES, "spec.accessModes")
     if not spec.get("capacity"):
-        yield required("spec.capacity")
+        yield required_error("spec.capacity")
     sources = [name for name in spec if name not in NOT_SOURCES]
     if not sources:
-        yield required("spec", "must specify a volume type")
+        yield required_error("spec", "must specify a volume type")
     for other in sources[1:]:
         yield forbidden(f"spec.{other}", "may not specify more than 1 volume type")
     yield from must_be(spec["persistentVolumeReclaimPolicy"], RECLAIM_POLICIES, "spec.persistentVolumeReclaimPolicy")
@@ -72,7 +72,7 @@ def validate_volume(new: JSONObject, old: JSONObject | None) -> Iterator[FieldEr
 def validate_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the errors of a storage class. Most of its fields are immutable."""
     if not new["provisioner"]:
-        yield required("provisioner")
+        yield required_error("provisioner")
     yield from must_be(new["reclaimPolicy"], ("Delete", "Retain"), "reclaimPolicy")
     yield from must_be(new["volumeBindingMode"], BINDING_MODES, "volumeBindingMode")
     for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):

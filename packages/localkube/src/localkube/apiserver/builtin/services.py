@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from kuberuntime.objects import names, resources
-from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, required
+from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.container_rules import PROTOCOLS
 from kuberuntime.objects.podrules.probe_rules import port_name_errors
@@ -66,11 +66,11 @@ def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldE
     yield from must_be(spec["type"], SERVICE_TYPES, "spec.type")
     yield from must_be(spec["sessionAffinity"], AFFINITIES, "spec.sessionAffinity")
     if not spec.get("ports") and spec.get("clusterIP") != HEADLESS and spec["type"] != "ExternalName":
-        yield required("spec.ports")
+        yield required_error("spec.ports")
     if spec["type"] in {"NodePort", "LoadBalancer"} and spec.get("clusterIP") == HEADLESS:
         yield invalid("spec.clusterIPs[0]", HEADLESS, f"may not be set to 'None' for {spec['type']} services")
     if spec["type"] == "ExternalName" and not spec.get("externalName"):
-        yield required("spec.externalName")
+        yield required_error("spec.externalName")
     yield from names.label_errors(spec.get("selector") or {}, "spec.selector")
     yield from _validate_ports(spec.get("ports") or [])
     if spec.get("clusterIP", HEADLESS) != HEADLESS and not _is_address(spec["clusterIP"]):
@@ -126,7 +126,7 @@ def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
         path = f"spec.ports[{index}]"
         name = port.get("name", "")
         if not name and len(ports) > 1:
-            yield required(f"{path}.name")
+            yield required_error(f"{path}.name")
         if name:
             yield from all_invalid(f"{path}.name", name, names.dns_1123_label(name))
             if name in seen_names:
@@ -148,14 +148,14 @@ def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
 def validate_slice(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the errors of an EndpointSlice."""
     if not new["addressType"]:
-        yield required("addressType")
+        yield required_error("addressType")
     else:
         yield from must_be(new["addressType"], ADDRESS_TYPES, "addressType")
     if old is not None:
         yield from immutable(new["addressType"], old["addressType"], "addressType")
     for index, endpoint in enumerate(new["endpoints"] or ()):
         if not endpoint["addresses"]:
-            yield required(f"endpoints[{index}].addresses", "must contain at least 1 address")
+            yield required_error(f"endpoints[{index}].addresses", "must contain at least 1 address")
         elif len(endpoint["addresses"]) > MAX_ADDRESSES:
             path = f"endpoints[{index}].addresses"
             count = len(endpoint["addresses"])
@@ -183,7 +183,7 @@ ENDPOINTS = Strategy(
     struct="Endpoints",
     description="Endpoints lists the addresses and ports of a Service. EndpointSlice replaces this kind.",
     short_names=("ep",),
-    lazily_owned=True,
+    is_lazily_owned=True,
 )
 
 ENDPOINT_SLICE = Strategy(
@@ -192,5 +192,5 @@ ENDPOINT_SLICE = Strategy(
     description="An EndpointSlice lists the addresses and ports of a Service.",
     validate=validate_slice,
     generation="object and labels",
-    lazily_owned=True,
+    is_lazily_owned=True,
 )

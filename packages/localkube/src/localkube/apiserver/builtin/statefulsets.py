@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kuberuntime.objects import meta, names, resources, selectors
-from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, not_supported, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules import pod_defaults, pod_rules, templates
 from kuberuntime.objects.podrules.values import at_least, forbidden, immutable, validate_selector
@@ -41,7 +41,7 @@ def default(statefulset: JSONObject) -> None:
 def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the validation errors of a StatefulSet or of a change to it."""
     spec = new["spec"]
-    if old is not None and _fixed(spec) != _fixed(old["spec"]):
+    if old is not None and _immutable_fields(spec) != _immutable_fields(old["spec"]):
         yield forbidden("spec", IMMUTABLE_TEXT)
     if old is not None and spec == old["spec"]:
         return
@@ -85,7 +85,7 @@ def _validate_fixed(spec: JSONObject) -> Iterator[FieldError]:
         yield from validate_claim_spec(claim["spec"], f"spec.volumeClaimTemplates[{index}].spec")
 
 
-def _fixed(spec: JSONObject) -> JSONObject:
+def _immutable_fields(spec: JSONObject) -> JSONObject:
     return {name: value for name, value in spec.items() if name not in CHANGEABLE}
 
 
@@ -106,7 +106,7 @@ def _validate_selector(spec: JSONObject, kind: str) -> Iterator[FieldError]:
     selector = spec["selector"]
     labels = spec["template"]["metadata"].get("labels") or {}
     if selector is None:
-        yield required("spec.selector")
+        yield required_error("spec.selector")
         yield invalid("spec.template.metadata.labels", labels, MISMATCH)
         return
     errors = list(validate_selector(selector, "spec.selector"))
@@ -137,7 +137,7 @@ STATEFULSET = Strategy(
 def validate_revision(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the errors of a ControllerRevision, whose data is immutable (R-REV-7)."""
     if new.get("data") is None:
-        yield required("data", "data is mandatory")
+        yield required_error("data", "data is mandatory")
     yield from at_least(new["revision"], 0, "revision")
     if old is not None:
         yield from immutable(new.get("data"), old.get("data"), "data")

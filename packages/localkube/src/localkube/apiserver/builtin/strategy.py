@@ -37,7 +37,7 @@ Validate: TypeAlias = Callable[[JSONObject, JSONObject | None], Iterable[FieldEr
 class Strategy(Struct, frozen=True, kw_only=True):
     """The strategy of a kind. `struct` is its Go type, and `description` is shown by `kubectl explain`.
 
-    With `qualified_finalizers`, finalizers must name a domain. `default` fills the defaults that depend on other
+    With `requires_qualified_finalizers`, finalizers must name a domain. `default` fills the defaults that depend on other
     fields, after the plain ones (`types/defaults.py`). `on_create` sets what admission sets on new objects only.
     `carry` keeps fields that an update may leave out. `initial_status` is the status of a new object; `default_status`
     fills in defaults of a status. `resized` keeps what a resize does not write. `validate` checks the object and, if one is
@@ -58,15 +58,15 @@ class Strategy(Struct, frozen=True, kw_only=True):
     validate_status: Validate = lambda _new, _old: ()
     validate_resize: Validate = lambda _new, _old: ()
     name_rule: NameRule = names.dns_1123_subdomain
-    qualified_finalizers: bool = True
+    requires_qualified_finalizers: bool = True
     generation: Generation = "none"
     has_status: bool = False
-    status_on_create: bool = False
+    allows_status_on_create: bool = False
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     scale: ScalePaths | None = None
     alias: Alias | None = None
-    lazily_owned: bool = False
+    is_lazily_owned: bool = False
 
     def kind(self) -> Kind:
         """Build the `Kind` for the verbs."""
@@ -88,7 +88,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
             scale=self.scale,
             blank=typed.blank(self.struct),
             alias=self.alias,
-            lazily_owned=self.lazily_owned,
+            is_lazily_owned=self.is_lazily_owned,
             description=self.description,
         )
 
@@ -106,7 +106,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
         if old is None:
             defaults.fill(typed.SERVED, self.struct, obj)
             self.default(obj)
-            return self._created(obj)
+            return self._prepare_new(obj)
         if operation == "status":
             status = obj.get("status", {})
             self.default_status(status, old.get("status", {}))
@@ -121,11 +121,11 @@ class Strategy(Struct, frozen=True, kw_only=True):
         obj["metadata"] = _with_generation(obj["metadata"], old, step=self._is_new_generation(obj, old))
         return obj
 
-    def _created(self, obj: JSONObject) -> JSONObject:
+    def _prepare_new(self, obj: JSONObject) -> JSONObject:
         self.on_create(obj)
         if self.initial_status is not None:
             obj["status"] = self.initial_status(obj)
-        elif self.has_status and not self.status_on_create:
+        elif self.has_status and not self.allows_status_on_create:
             obj["status"] = typed.blank(self.struct)["status"]
         if self.generation != "none":
             obj["metadata"]["generation"] = 1
@@ -150,11 +150,11 @@ class Strategy(Struct, frozen=True, kw_only=True):
         """Return all errors of a prepared object."""
         errors = objectmeta.validate(new["metadata"], self.name_rule, namespaced=self.resource.namespaced)
         rules = {"status": self.validate_status, "resize": self.validate_resize}.get(operation, self.validate)
-        finalizers = (new["metadata"].get("finalizers") or ()) if self.qualified_finalizers else ()
-        return [*errors, *_unqualified(finalizers), *rules(new, old)]
+        finalizers = (new["metadata"].get("finalizers") or ()) if self.requires_qualified_finalizers else ()
+        return [*errors, *_validate_finalizers(finalizers), *rules(new, old)]
 
 
-def _unqualified(finalizers: Sequence[str]) -> Iterator[FieldError]:
+def _validate_finalizers(finalizers: Sequence[str]) -> Iterator[FieldError]:
     """Yield errors for finalizers that are neither standard finalizers nor qualified by a domain."""
     for index, finalizer in enumerate(finalizers):
         if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:

@@ -121,7 +121,7 @@ class CustomKind(Struct, frozen=True):
             for value in jsonpath.select(jsonpath.path(path), obj):
                 if not isinstance(value, int) or isinstance(value, bool):
                     number = int(value) if isinstance(value, float) and value.is_integer() else value
-                    text = f"{path} accessor error: {_text(number)} is of the type {GO_TYPES.get(type(value), '<nil>')}, expected int64"
+                    text = f"{path} accessor error: {_format_cell(number)} is of the type {GO_TYPES.get(type(value), '<nil>')}, expected int64"
                     yield invalid(path, 0, text)
                 elif value < 0:
                     yield invalid(path, value, "should be a non-negative integer")
@@ -174,10 +174,10 @@ def _cell(values: list[JSON], kind: str, now: datetime) -> object:
         case "integer" | "number" | "boolean" if isinstance(values[0], int | float):
             return values[0]
         case _:
-            return ",".join(map(_text, values))
+            return ",".join(map(_format_cell, values))
 
 
-def _text(value: JSON) -> str:
+def _format_cell(value: JSON) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else render(value)

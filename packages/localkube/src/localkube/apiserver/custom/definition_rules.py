@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.values import forbidden, must_be, not_found
 from kuberuntime.texts import jsonpath
@@ -34,7 +34,7 @@ def validate(crd: JSONObject) -> Iterator[FieldError]:
 
 def _validate_group(group: str) -> Iterator[FieldError]:
     if not group:
-        yield required("spec.group")
+        yield required_error("spec.group")
         return
     yield from all_invalid("spec.group", group, names.dns_1123_subdomain(group))
     if "." not in group:
@@ -45,7 +45,7 @@ def _validate_names(kind_names: JSONObject) -> Iterator[FieldError]:
     for field in ("plural", "singular", "kind", "listKind"):
         value = kind_names.get(field, "")
         if not value:
-            yield required(f"spec.names.{field}")
+            yield required_error(f"spec.names.{field}")
         yield from all_invalid(f"spec.names.{field}", value, names.dns_1035_label(value.lower()) if value else ())
     if kind_names.get("kind") and kind_names.get("kind") == kind_names.get("listKind"):
         yield invalid("spec.names.listKind", kind_names["listKind"], "kind and listKind may not be the same")
@@ -53,7 +53,7 @@ def _validate_names(kind_names: JSONObject) -> Iterator[FieldError]:
 
 def _validate_versions(versions: list[JSONObject]) -> Iterator[FieldError]:
     if not versions:
-        yield required("spec.versions", "must have exactly one version marked as storage version")
+        yield required_error("spec.versions", "must have exactly one version marked as storage version")
         return
     if sum(version["storage"] for version in versions) != 1:
         version_names = [version["name"] for version in versions]
@@ -70,7 +70,7 @@ def _validate_version(version: JSONObject, path: str) -> Iterator[FieldError]:
     schema = (version.get("schema") or {}).get("openAPIV3Schema")
     where = f"{path}.schema.openAPIV3Schema"
     if schema is None:
-        yield required(where, "schemas are required")
+        yield required_error(where, "schemas are required")
     elif schema.get("type") != "object":
         yield invalid(f"{where}.type", schema.get("type", ""), "must be object at the root")
     else:
@@ -87,7 +87,7 @@ def _validate_version(version: JSONObject, path: str) -> Iterator[FieldError]:
 
 def _validate_column(column: JSONObject, path: str) -> Iterator[FieldError]:
     if not column["name"]:
-        yield required(f"{path}.name")
+        yield required_error(f"{path}.name")
     yield from must_be(column["type"], ("boolean", "date", "integer", "number", "string"), f"{path}.type")
     try:
         jsonpath.path(column["jsonPath"])
@@ -127,7 +127,7 @@ def _validate_type(schema: JSONObject, path: str) -> Iterator[FieldError]:
     schema_type = schema.get("type", "")
     if not schema_type:
         if not (schema.get(INT_OR_STRING) or schema.get(PRESERVE)):
-            yield required(f"{path}.type", "must not be empty for specified object fields")
+            yield required_error(f"{path}.type", "must not be empty for specified object fields")
     elif schema_type not in TYPES:
         yield not_supported(f"{path}.type", schema_type, TYPES)
     if schema.get(EMBEDDED) and schema_type != "object":
@@ -136,14 +136,14 @@ def _validate_type(schema: JSONObject, path: str) -> Iterator[FieldError]:
 
 def _validate_list(schema: JSONObject, path: str) -> Iterator[FieldError]:
     if schema.get("type") == "array" and "items" not in schema:
-        yield required(f"{path}.items", "must be specified")
+        yield required_error(f"{path}.items", "must be specified")
     list_type = schema.get(LIST_TYPE)
     if list_type is None:
         return
     yield from must_be(list_type, LIST_TYPES, f"{path}.{LIST_TYPE}")
     keys = schema.get(LIST_KEYS) or ()
     if list_type == "map" and not keys:
-        yield required(f"{path}.{LIST_KEYS}", f"must not be empty if {LIST_TYPE} is map")
+        yield required_error(f"{path}.{LIST_KEYS}", f"must not be empty if {LIST_TYPE} is map")
     items = schema.get("items")
     properties = (items.get("properties") if isinstance(items, dict) else None) or {}
     for index, key in enumerate(keys):

@@ -100,7 +100,7 @@ def _value_checks(schema: JSONObject) -> Iterator[Check]:
         yield _integer_format(schema["format"])
     if schema.get("format") == "date-time":
         yield _date_time
-    yield from (_limited(rule, schema[keyword], schema) for keyword, rule in LIMITS.items() if keyword in schema)
+    yield from (_limit_check(rule, schema[keyword], schema) for keyword, rule in LIMITS.items() if keyword in schema)
 
 
 def _enum(allowed: list[JSON]) -> Check:
@@ -150,7 +150,7 @@ Rule: TypeAlias = Callable[[JSON, JSON, str, JSONObject], FieldError | None]
 """Returns an error if a value violates a keyword of a schema."""
 
 
-def _bounded(word: str, side: int, exclusive: str) -> Rule:
+def _bound_rule(word: str, side: int, exclusive: str) -> Rule:
     def rule(value: JSON, limit: JSON, path: str, schema: JSONObject) -> FieldError | None:
         strict = bool(schema.get(exclusive))
         if side * value > side * limit or (not strict and value == limit):
@@ -184,8 +184,8 @@ def _longest(value: JSON, limit: JSON, path: str, _schema: JSONObject) -> FieldE
 
 
 LIMITS: dict[str, Rule] = {
-    "minimum": _bounded("greater", 1, "exclusiveMinimum"),
-    "maximum": _bounded("less", -1, "exclusiveMaximum"),
+    "minimum": _bound_rule("greater", 1, "exclusiveMinimum"),
+    "maximum": _bound_rule("less", -1, "exclusiveMaximum"),
     "multipleOf": _multiple_of,
     "minLength": _least("be at least {} chars long"),
     "maxLength": _longest,
@@ -196,7 +196,7 @@ LIMITS: dict[str, Rule] = {
 }
 
 
-def _limited(rule: Rule, limit: JSON, schema: JSONObject) -> Check:
+def _limit_check(rule: Rule, limit: JSON, schema: JSONObject) -> Check:
     def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         if (error := rule(value, limit, path, schema)) is not None:
             errors.append(error)

@@ -63,7 +63,7 @@ def normalize(schema: JSON, path: str) -> JSON:
     if schema is None:
         return None
     if not isinstance(schema, dict):
-        raise UndecodableError(_words(schema, path, SCHEMA))
+        raise UndecodableError(_normalize_string(schema, path, SCHEMA))
     result: JSONObject = {}
     for name, value in schema.items():
         go_type = KEYWORDS.get(name)
@@ -72,15 +72,15 @@ def normalize(schema: JSON, path: str) -> JSON:
         ):  # two thirds of the values in a CRD are strings
             result[name] = value
         elif value is not None:
-            result[name] = _normalized(value, go_type, f"{path}.{name}")
+            result[name] = _normalize(value, go_type, f"{path}.{name}")
     return result
 
 
-def _normalized(value: JSON, go_type: str, path: str) -> JSON:
+def _normalize(value: JSON, go_type: str, path: str) -> JSON:
     if isinstance(value, dict | list) and SCHEMA in go_type:
         value = _without_nulls(value, go_type)
     if not TYPES[go_type](value):
-        raise UndecodableError(_words(value, path, go_type))
+        raise UndecodableError(_normalize_string(value, path, go_type))
     if go_type.startswith("map") and isinstance(value, dict):
         return {key: normalize(child, path) for key, child in value.items()}
     if go_type.startswith("[]") and SCHEMA in go_type and isinstance(value, list):
@@ -97,7 +97,7 @@ def _without_nulls(value: JSON, go_type: str) -> JSON:
     return value
 
 
-def _words(value: JSON, path: str, go_type: str) -> str:
+def _normalize_string(value: JSON, path: str, go_type: str) -> str:
     names = {bool: "bool", str: "string", list: "array", dict: "object"}
     json_type = names.get(type(value), "number")
     kind = "CustomResourceDefinition"

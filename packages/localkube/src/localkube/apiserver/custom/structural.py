@@ -10,12 +10,12 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Final
 
-from kuberuntime.objects.field import FieldError, Kind, required
+from kuberuntime.objects.field import FieldError, Kind, required_error
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.custom import keywords
 from localkube.apiserver.custom.keywords import Check, join
 from localkube.apiserver.model.kind import Schema
-from localkube.apiserver.patch.pathelements import DuplicateKeysError, keyed
+from localkube.apiserver.patch.pathelements import DuplicateKeysError, items_by_key
 
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
@@ -104,7 +104,7 @@ class Structural:
         fields: dict[str, Schema] | None = {name: child.shape for name, child in self.properties.items()}
         if values is not None and not fields:
             fields = None
-        return Schema("object", fields=fields, values=values, atomic=self.schema.get(MAP_TYPE) == "atomic")
+        return Schema("object", fields=fields, values=values, is_atomic=self.schema.get(MAP_TYPE) == "atomic")
 
     def normalize(self, value: JSON) -> JSON:
         """Return a new value with defaults and without unknown fields."""
@@ -146,7 +146,7 @@ class Structural:
 
     def _check_object(self, value: JSONObject, path: str, errors: list[FieldError]) -> None:
         missing = (name for name in self.schema.get("required") or () if name not in value)
-        errors.extend(required(join(path, name)) for name in missing)
+        errors.extend(required_error(join(path, name)) for name in missing)
         for name, child in value.items():
             child_schema = self.properties.get(name, self.values)
             if child_schema is not None:
@@ -163,7 +163,7 @@ class Structural:
         seen: set[str] = set()
         for index, item in enumerate(value):
             try:
-                (element,) = keyed(self.shape, [item])
+                (element,) = items_by_key(self.shape, [item])
             except DuplicateKeysError:
                 continue  # a missing key is reported separately, because keys are required
             if element in seen:

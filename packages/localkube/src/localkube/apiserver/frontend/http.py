@@ -70,7 +70,7 @@ class HttpServer:
         loop = get_running_loop()
         self._web = web.Server(
             self._serve,
-            request_factory=_limited(loop),
+            request_factory=_limited_request_factory(loop),
             access_log=None,
             logger=protocol_logger("API server"),
             handler_cancellation=True,
@@ -100,9 +100,9 @@ class HttpServer:
         if self._api.is_away and not request.path.startswith(FAULTS_PATH):
             return _abort(request)
         with self._acceptor.serving(request.transport):
-            return await self._answer(request)
+            return await self._respond(request)
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
         error = self._guard.check(request.headers)
         if error is not None:
             return _refuse(error)
@@ -137,7 +137,7 @@ class HttpServer:
             return web.Response()  # the client disconnected before the upgrade
 
 
-def _limited(loop: AbstractEventLoop) -> Any:
+def _limited_request_factory(loop: AbstractEventLoop) -> Any:
     """Return a factory for requests with limited bodies."""
 
     def build(*parts: Any) -> web.BaseRequest:

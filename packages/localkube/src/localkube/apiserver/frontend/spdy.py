@@ -215,8 +215,8 @@ def parse_headers(block: bytes) -> Headers:
     count, rest = _number(block)
     headers: dict[str, str] = {}
     for _ in range(count):
-        name, rest = _text(rest)
-        value, rest = _text(rest)
+        name, rest = _read_text(rest)
+        value, rest = _read_text(rest)
         if not name or name != name.lower() or name in headers:
             raise ProtocolError(f"header {name!r} is duplicated or not lowercase")
         headers[name] = value
@@ -225,7 +225,7 @@ def parse_headers(block: bytes) -> Headers:
     return headers
 
 
-def _text(block: bytes) -> tuple[str, bytes]:
+def _read_text(block: bytes) -> tuple[str, bytes]:
     length, rest = _number(block)
     if length > len(rest):
         raise ProtocolError("a header block is incomplete")
@@ -247,8 +247,8 @@ def _stream(word: int) -> int:
 class Stream(Struct):
     """The state of a stream, which consists of its open directions."""
 
-    inward: bool = True
-    outward: bool = True
+    is_inward_open: bool = True
+    is_outward_open: bool = True
 
 
 class Connection:
@@ -280,10 +280,10 @@ class Connection:
 
     def send(self, stream: int, data: bytes, *, fin: bool = False) -> None:
         """Send bytes on a stream. With `fin`, close the sending direction. Receiving continues."""
-        if stream in self._streams and self._streams[stream].outward:
+        if stream in self._streams and self._streams[stream].is_outward_open:
             self._write(Frame(Type.DATA, stream, data, fin=fin))
             if fin:
-                self._streams[stream].outward = False
+                self._streams[stream].is_outward_open = False
                 self._forget_closed(stream)
 
     def reset(self, stream: int, status: Status) -> None:
@@ -317,7 +317,7 @@ class Connection:
         if len(self._streams) >= STREAM_LIMIT:
             self._write(Frame(Type.RST_STREAM, frame.stream, status=Status.REFUSED_STREAM))
             return
-        self._streams[frame.stream] = Stream(inward=not frame.fin)
+        self._streams[frame.stream] = Stream(is_inward_open=not frame.fin)
         yield frame
 
     def _receive(self, frame: Frame) -> Iterator[Frame]:
@@ -328,18 +328,18 @@ class Connection:
             return  # otherwise, the client sent it before it received the end of the stream
         if not (frame.data or frame.fin):
             return
-        if not stream.inward:
+        if not stream.is_inward_open:
             self.reset(frame.stream, Status.STREAM_ALREADY_CLOSED)
             yield Frame(Type.RST_STREAM, frame.stream, status=Status.STREAM_ALREADY_CLOSED)
             return
         if frame.fin:
-            stream.inward = False
+            stream.is_inward_open = False
             self._forget_closed(frame.stream)
         yield Frame(Type.DATA, frame.stream, frame.data, fin=frame.fin)
 
     def _forget_closed(self, number: int) -> None:
         stream = self._streams[number]
-        if not stream.inward and not stream.outward:
+        if not stream.is_inward_open and not stream.is_outward_open:
             del self._streams[number]
 
     def _write(self, frame: Frame) -> None:

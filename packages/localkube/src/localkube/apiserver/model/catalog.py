@@ -11,10 +11,10 @@ from localkube.apiserver.storage.store import StoreKey
 
 
 class ServedKind(Struct, frozen=True):
-    """A kind, and how its objects are stored. `custom` kinds come from a CustomResourceDefinition."""
+    """A kind, and how its objects are stored. `is_custom` kinds come from a CustomResourceDefinition."""
 
     kind: Kind
-    custom: bool = False
+    is_custom: bool = False
 
     @property
     def resource(self) -> Resource:
@@ -55,7 +55,7 @@ class Registry:
 
     def add(self, kind: Kind) -> None:
         """Serve a custom resource. It replaces an earlier kind with the same group, version and plural."""
-        self._served[_address(kind)] = ServedKind(kind, custom=True)
+        self._served[_address(kind)] = ServedKind(kind, is_custom=True)
 
     def remove(self, resource: Resource) -> None:
         """Stop serving a custom resource."""

@@ -23,11 +23,11 @@ ListType: TypeAlias = Literal["atomic", "set", "map"]
 class Schema(Struct, frozen=True):
     """The schema of a value for patches and field ownership.
 
-    A value of type `any` has no known schema: unless it is `atomic`, objects are granular, as free maps.
+    A value of type `any` has no known schema: unless it is `is_atomic`, objects are granular, as free maps.
 
     `fields` are the known fields of an object. `values` is the schema of the values of a free map, and `items` the
-    schema of list items. `list_type` and `keys` say how items are identified: `map` by `keys`, `set` by value, `atomic`
-    not at all. An `atomic` object is replaced and owned as a whole. `patch_merge` says whether the strategic merge
+    schema of list items. `list_type` and `keys` say how items are identified: `map` by `keys`, `set` by value, `is_atomic`
+    not at all. An `is_atomic` object is replaced and owned as a whole. `patch_merge` says whether the strategic merge
     patch merges the list (its key is then `patch_key`, empty for lists of scalars). `default` is the value of an absent
     field that is a list key (`protocol` of a port). `name` is the name of an object's type, if it has one.
     """
@@ -38,7 +38,7 @@ class Schema(Struct, frozen=True):
     items: "Schema | None" = None
     list_type: ListType = "atomic"
     keys: tuple[str, ...] = ()
-    atomic: bool = False
+    is_atomic: bool = False
     patch_merge: bool = False
     patch_key: str = ""
     default: JSON = None
@@ -90,7 +90,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     None on create. It returns a new object and raises `UndecodableError`. `validate(operation, new, old)` returns all
     errors. `unknown_fields(object)` returns the paths that `prepare` drops, for strict field validation. `cells(object,
     now)` returns one table row. `blank` is an object of the kind in which no field is set: field ownership on create is
-    computed against it. `lazily_owned` objects have no managedFields until their first apply: programs write them all
+    computed against it. `is_lazily_owned` objects have no managedFields until their first apply: programs write them all
     the time, and they would be twice as large. `warnings(object)` returns warnings about what a written object does not
     do here. `description` describes the kind; `published` is the OpenAPI schema of a kind that has its own.
     """
@@ -109,7 +109,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     scale: ScalePaths | None = None
     blank: JSONObject = field(default_factory=dict)
     alias: Alias | None = None
-    lazily_owned: bool = False
+    is_lazily_owned: bool = False
     warnings: Callable[[JSONObject], Sequence[str]] = lambda _obj: ()
     description: str = ""
     published: JSONObject | None = None

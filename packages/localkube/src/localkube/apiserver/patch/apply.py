@@ -27,7 +27,7 @@ def apply(
     before = live if live is not None else kind.blank
     entries = _entries(kind, live, writer)
     try:
-        fields = ownership.tracked(kind, objectfields.of_applied(kind.schema, applied), writer.subresource)
+        fields = ownership.ownable_fields(kind, objectfields.of_applied(kind.schema, applied), writer.subresource)
         merged = _merge(kind.schema, ownership.with_entries(before, ()), applied)
     except pathelements.DuplicateKeysError as error:
         place = pathelements.place_of_duplicate(kind.schema, applied)
@@ -43,7 +43,7 @@ def apply(
         merged = _without_abandoned(kind.schema, merged, mine.fields, [fields, *(other.fields for other in others)])
     allowed = ownership.own_fields(kind, before, writer.manager)
     others = _settle_conflicts(kind, (before, merged), others, allowed, force=force)
-    merged = ownership.updated(merged, applied, writer.manager)
+    merged = ownership.update_annotation(merged, applied, writer.manager)
     if live is not None and merged == ownership.with_entries(live, ()):  # an apply without changes retains the time
         writer = replace(writer, time=mine.writer.time if mine is not None else "")
     return ownership.with_entries(merged, [*others, Entry(writer, fields)])
@@ -56,7 +56,7 @@ def _entries(kind: Kind, live: JSONObject | None, writer: Writer) -> list[Entry]
     if entries:
         return entries
     difference = objectfields.compare(kind.schema, kind.blank, live)
-    fields = ownership.tracked(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
+    fields = ownership.ownable_fields(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
     first = replace(writer, manager=ownership.BEFORE_FIRST_APPLY, operation="Update", subresource="", time="")
     return [Entry(first, fields)]
 
@@ -123,9 +123,9 @@ def _merge(schema: Schema, live: JSON, applied: JSON) -> JSON:
 
 def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[JSON]:
     """Merge by key, in the applied order. Other items of the live list remain between the shared items."""
-    desired = pathelements.keyed(schema, applied)
+    desired = pathelements.items_by_key(schema, applied)
     try:
-        present = pathelements.keyed(schema, live)
+        present = pathelements.items_by_key(schema, live)
     except pathelements.DuplicateKeysError:
         return applied
     items = schema.items or pathelements.OPEN
@@ -161,7 +161,7 @@ def _prune(schema: Schema, value: JSON, last: FieldSet, kept: FieldSet) -> JSON:
         }
         return {name: rest for name, rest in children.items() if rest is not _GONE}
     try:
-        items = pathelements.keyed(schema, value)
+        items = pathelements.items_by_key(schema, value)
     except pathelements.DuplicateKeysError:
         return value
     rests = [_prune_child(schema, element, item, last, kept, is_named=False) for element, item in items.items()]

@@ -45,7 +45,7 @@ def apply(document: JSON, operations: JSON) -> JSON:
         )
     copied = 0
     for operation in operations:
-        copied += _copied(document, operation)
+        copied += _copied_size(document, operation)
         if copied > MAX_COPIED:
             why = f"the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
             raise _unfit(f"Unable to complete the copy, {why}")
@@ -53,7 +53,7 @@ def apply(document: JSON, operations: JSON) -> JSON:
     return document
 
 
-def _copied(document: JSON, operation: JSONObject) -> int:
+def _copied_size(document: JSON, operation: JSONObject) -> int:
     if operation.get("op") != "copy":
         return 0
     return len(msgspec.json.encode(_get(document, _source(operation))))

@@ -60,11 +60,11 @@ class Entry(msgspec.Struct, frozen=True):
 def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *, anew: bool = False) -> JSONObject:
     """Return `new` with its entries after a create or update. With `anew`, ignore existing entries."""
     before = old if old is not None else kind.blank
-    entries = [] if anew else _sent(new, before) or read(before)
-    if not entries and (old is not None or kind.lazily_owned):  # no entries until the first apply
+    entries = [] if anew else _sent_entries(new, before) or read(before)
+    if not entries and (old is not None or kind.is_lazily_owned):  # no entries until the first apply
         return with_entries(new, ())
     difference = objectfields.compare(kind.schema, before, new)
-    changed_fields = tracked(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
+    changed_fields = ownable_fields(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
     lost = fieldset.union(changed_fields, difference.removed)
     kept = [replace(entry, fields=fieldset.difference(entry.fields, lost)) for entry in entries]
     if changed_fields:
@@ -89,7 +89,7 @@ def _timeless(metadata: JSONObject) -> JSONObject:
     return metadata | {"managedFields": [entry | {"time": None} for entry in entries]}
 
 
-def tracked(kind: Kind, fields: FieldSet, subresource: str = "") -> FieldSet:
+def ownable_fields(kind: Kind, fields: FieldSet, subresource: str = "") -> FieldSet:
     """Return the fields that can be owned, except identity fields and fields that the operation cannot write."""
     unwritable = {"f:spec"} if subresource == "status" else {"f:status"} if kind.has_status else set()
     ignored = {"f:apiVersion", "f:kind"} | unwritable
@@ -108,7 +108,7 @@ def _entries(obj: JSONObject) -> list[JSONObject]:
     return (obj.get("metadata") or {}).get("managedFields") or []
 
 
-def _sent(new: JSONObject, before: JSONObject) -> list[Entry]:
+def _sent_entries(new: JSONObject, before: JSONObject) -> list[Entry]:
     """Return the entries that a client sent, or an empty list if an entry is invalid."""
     entries = _entries(new)
     if entries == _entries(before):
@@ -185,7 +185,7 @@ def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
     )
 
 
-def updated(obj: JSONObject, applied: JSONObject, manager: str) -> JSONObject:
+def update_annotation(obj: JSONObject, applied: JSONObject, manager: str) -> JSONObject:
     """Return the object. If it has the annotation for the applied configuration, update the annotation."""
     if manager != MANAGER or ANNOTATION not in meta.annotations(obj):
         return obj

@@ -20,7 +20,7 @@ class DuplicateKeysError(ValueError):
 def is_granular(schema: Schema, value: JSON) -> bool:
     """Return whether the value can be split. This applies to granular objects and maps, lists with keys, and sets."""
     if isinstance(value, dict):
-        return not schema.atomic
+        return not schema.is_atomic
     return isinstance(value, list) and schema.list_type != "atomic"
 
 
@@ -40,7 +40,7 @@ def parts(schema: Schema, value: JSON) -> dict[str, JSON]:
     """Return the parts of a granular value by path element. Can raise `DuplicateKeysError`."""
     if isinstance(value, dict):
         return {f"f:{name}": child for name, child in value.items()}
-    return keyed(schema, value)
+    return items_by_key(schema, value)
 
 
 def part_schema(schema: Schema, element: str) -> Schema:
@@ -49,7 +49,7 @@ def part_schema(schema: Schema, element: str) -> Schema:
     return child_schema(schema, name) if mark == "f" else schema.items or OPEN
 
 
-def keyed(schema: Schema, items: list[JSON]) -> dict[str, JSON]:
+def items_by_key(schema: Schema, items: list[JSON]) -> dict[str, JSON]:
     """Return the items of a list with keys, or of a set, by path element."""
     result: dict[str, JSON] = {}
     for item in items:

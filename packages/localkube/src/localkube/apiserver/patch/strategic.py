@@ -53,7 +53,7 @@ def _merge_fields(target: JSONObject, patch: JSONObject, schema: Schema) -> JSON
         ordered_values = _list(name, order) if field != name else []
         if field != name and isinstance(merged.get(field), list):
             key = child_schema(schema, field).patch_key
-            merged[field] = _ordered(merged[field], ordered_values, target.get(field) or [], key)
+            merged[field] = _sort_items(merged[field], ordered_values, target.get(field) or [], key)
     return merged
 
 
@@ -68,7 +68,7 @@ def _merge(target: JSON, change: JSON, schema: Schema) -> JSON:
 
 def _merge_values(target: list[JSON], change: list[JSON]) -> list[JSON]:
     added = [value for index, value in enumerate(change) if value not in target and value not in change[:index]]
-    return _ordered(target + added, change, target, "")
+    return _sort_items(target + added, change, target, "")
 
 
 def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list[JSON]:
@@ -89,10 +89,10 @@ def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list
             merged.append(apply({}, item, schema.items or OPEN))
         else:
             merged[position] = apply(merged[position], item, schema.items or OPEN)
-    return _ordered(merged, change, target, key)
+    return _sort_items(merged, change, target, key)
 
 
-def _ordered(merged: list[JSON], order: list[JSON], original: list[JSON], key: str) -> list[JSON]:
+def _sort_items(merged: list[JSON], order: list[JSON], original: list[JSON], key: str) -> list[JSON]:
     """Sort items by `order`. Items that are not in `order` remain before the items that originally followed them."""
     key_of: Callable[[JSON], JSON] = (lambda item: _key_of(item, key)) if key else (lambda item: item)
     ordered_keys, before = [key_of(entry) for entry in order], [key_of(entry) for entry in original]

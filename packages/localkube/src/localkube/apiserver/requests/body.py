@@ -63,14 +63,14 @@ def read_object(call: Call) -> JSONObject:
     obj = parse(call.body, media_type(call.headers))
     if not isinstance(obj, dict):
         raise apierrors.bad_request("couldn't get version/kind; json parse error: the body is not an object")
-    if call.served.custom and not obj.get("kind"):
+    if call.served.is_custom and not obj.get("kind"):
         what = call.served.resource.kind
         raise apierrors.bad_request(
             f"the object provided is unrecognized (must be of type {what}): Object 'Kind' is missing"
         )
-    if call.served.custom and not obj.get("apiVersion"):
+    if call.served.is_custom and not obj.get("apiVersion"):
         raise apierrors.bad_request(_version_text(call, ""))
-    return identified(call, obj)
+    return with_identity(call, obj)
 
 
 def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObject:
@@ -79,7 +79,7 @@ def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObjec
     if not isinstance(sent, dict):
         raise apierrors.bad_request(f"the body must be a {struct} object")
     require_identity(sent, struct, versions)
-    read = normalized(call, struct, sent)
+    read = normalize(call, struct, sent)
     if meta.name(read) not in {"", call.name}:
         raise apierrors.bad_request(
             f"the name of the object ({meta.name(read)}) does not match the name on the URL ({call.name})"
@@ -93,7 +93,7 @@ def require_identity(sent: JSONObject, kind: str, versions: Collection[str]) -> 
         raise apierrors.bad_request(f"the body must be a {kind} object of {' or '.join(sorted(versions))}")
 
 
-def normalized(call: Call, struct: str, sent: JSONObject) -> JSONObject:
+def normalize(call: Call, struct: str, sent: JSONObject) -> JSONObject:
     """Normalize an object to a Go type. Raise an error if a value has an incorrect type."""
     try:
         return typed.normalize(struct, sent)
@@ -106,7 +106,7 @@ def _version_text(call: Call, version: str) -> str:
     return f"the API version in the data ({version}) does not match the expected API version ({expected})"
 
 
-def identified(call: Call, obj: JSONObject) -> JSONObject:
+def with_identity(call: Call, obj: JSONObject) -> JSONObject:
     """Return the object with the identity from the URL. Raise an error if the object has a different identity."""
     resource = call.served.resource
     api_version, kind = obj.get("apiVersion") or resource.api_version, obj.get("kind") or resource.kind
@@ -125,11 +125,11 @@ def identified(call: Call, obj: JSONObject) -> JSONObject:
     if why:
         raise apierrors.undecodable(call.method, call.body, why)
     identity = {"apiVersion": api_version, "kind": kind, "metadata": metadata or {}}
-    normalized(call, "PartialObjectMetadata", identity)  # fields that the server sets must also have the correct type
-    return {**obj, **identity, "metadata": _placed(call, metadata or {})}
+    normalize(call, "PartialObjectMetadata", identity)  # fields that the server sets must also have the correct type
+    return {**obj, **identity, "metadata": _with_namespace(call, metadata or {})}
 
 
-def _placed(call: Call, metadata: JSONObject) -> JSONObject:
+def _with_namespace(call: Call, metadata: JSONObject) -> JSONObject:
     """Return the metadata with the namespace from the URL. Raise an error if it has a different namespace."""
     if not call.served.resource.namespaced:
         return {name: value for name, value in metadata.items() if name != "namespace"}

@@ -54,7 +54,7 @@ class Selection(Struct, frozen=True):
             return False
         if self.labels.requirements and not self.labels.matches(metadata.get("labels") or {}):
             return False
-        return all(term.matches(_text(obj, term.path)) for term in self.fields)
+        return all(term.matches(_field_text(obj, term.path)) for term in self.fields)
 
 
 def parse(served: ServedKind, namespace: str, query: Mapping[str, str]) -> Selection:
@@ -75,12 +75,12 @@ def _require_selectable(served: ServedKind, path: str) -> None:
         raise apierrors.bad_request(f"field label not supported: {path}")
     if path in METADATA_FIELDS or path in (selectable or ()):
         return
-    if selectable is not None or served.custom:
+    if selectable is not None or served.is_custom:
         raise apierrors.bad_request(f"field label not supported: {path}")
     raise apierrors.bad_request(f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"')
 
 
-def _text(obj: JSONObject, path: str) -> str:
+def _field_text(obj: JSONObject, path: str) -> str:
     if path == "source":
         return field_text(obj, "source.component") or field_text(obj, "reportingComponent")
     return field_text(obj, path) or ("false" if path in FALSE_WHEN_ABSENT else "")

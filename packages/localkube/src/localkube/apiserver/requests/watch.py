@@ -58,7 +58,7 @@ class Encoder(Struct, frozen=True):
     encode: Callable[[JSONObject, bytes | None], bytes]
 
 
-def line(kind: str, encoded: bytes) -> bytes:
+def event_line(kind: str, encoded: bytes) -> bytes:
     """Build one line of a watch."""
     return b'{"type":"%s","object":%s}\n' % (kind.encode(), encoded)
 
@@ -97,7 +97,7 @@ class Watcher:
                 "the watch was too slow to receive all changes. List the objects, and start a new watch"
             )
             self._chunks, self._size = deque(), 0
-            self.end(line("ERROR", encode(slow.status())))
+            self.end(event_line("ERROR", encode(slow.status())))
         self.nudge()
 
     def end(self, last: bytes = b"") -> None:
@@ -154,23 +154,23 @@ class Feed:
         event = transition(self._selection, change)
         if event is not None:
             kind, obj, value = event
-            self._lines.append(line(kind, self._encoder.encode(obj, value)))
+            self._lines.append(event_line(kind, self._encoder.encode(obj, value)))
 
     def lines_of(self, changes: Iterable[Change]) -> bytes:
         """Return the lines for earlier changes."""
         events = (transition(self._selection, change) for change in changes)
-        return b"".join(line(kind, self._encoder.encode(obj, value)) for kind, obj, value in filter(None, events))
+        return b"".join(event_line(kind, self._encoder.encode(obj, value)) for kind, obj, value in filter(None, events))
 
-    def added(self, objects: Iterable[tuple[JSONObject, bytes]]) -> bytes:
+    def added_lines(self, objects: Iterable[tuple[JSONObject, bytes]]) -> bytes:
         """Return the lines that report objects as ADDED."""
-        return b"".join(line("ADDED", self._encoder.encode(obj, value)) for obj, value in objects)
+        return b"".join(event_line("ADDED", self._encoder.encode(obj, value)) for obj, value in objects)
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
         """Return a bookmark line. The watch has reported all changes up to its revision."""
         metadata: JSONObject = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
-        return line("BOOKMARK", encode(self._encoder.identity | {"metadata": metadata}))
+        return event_line("BOOKMARK", encode(self._encoder.identity | {"metadata": metadata}))
 
     def deliver(self) -> int:
         """Deliver the collected lines to all watchers. Return the number of watchers."""
@@ -200,7 +200,7 @@ class WatchBroadcaster:
         return tuple(self._feeds.values())
 
     @property
-    def watching(self) -> int:
+    def watcher_count(self) -> int:
         """Return the number of watchers."""
         return sum(len(feed.watchers) for feed in self._feeds.values())
 
@@ -225,7 +225,7 @@ class WatchBroadcaster:
             )
             feed.deliver()
             for watcher in tuple(feed.watchers):
-                watcher.end(line("ERROR", encode(failed.status())))
+                watcher.end(event_line("ERROR", encode(failed.status())))
 
     def attach(self, served: ServedKind, selection: Selection, encoder: Encoder) -> tuple[Feed, Watcher]:
         """Return a watcher of all later changes. The caller must detach it."""

@@ -57,9 +57,9 @@ class DiscoveryResource(NamedTuple):
     subresources: tuple[Subresource, ...] = ()
 
 
-def listed(registry: Registry) -> list[DiscoveryResource]:
+def list_resources(registry: Registry) -> list[DiscoveryResource]:
     """Return all resources, including resources without objects, sorted by name."""
-    served = [_served(kind) for kind in registry]
+    served = [_resource_entry(kind) for kind in registry]
     of_reviews = [DiscoveryResource(resource, resource.kind.lower(), ("create",), {}) for resource in reviews.RESOURCES]
     of_metrics = [
         DiscoveryResource(resource, resource.kind.lower(), ("get", "list"), {})
@@ -68,7 +68,7 @@ def listed(registry: Registry) -> list[DiscoveryResource]:
     return sorted([*served, *of_reviews, *of_metrics], key=lambda item: item.resource.plural)
 
 
-def _served(served: ServedKind) -> DiscoveryResource:
+def _resource_entry(served: ServedKind) -> DiscoveryResource:
     kind = served.kind
     names: JSONObject = {"shortNames": list(kind.short_names)} if kind.short_names else {}
     names |= {"categories": list(kind.categories)} if kind.categories else {}
@@ -88,12 +88,12 @@ def subresources(served: ServedKind) -> Iterator[Subresource]:
         yield Subresource("finalize", kind.resource.kind, ("update",))
 
 
-def answer(registry: Registry, parts: Sequence[str], accept: str) -> tuple[JSONObject, str]:
+def respond(registry: Registry, parts: Sequence[str], accept: str) -> tuple[JSONObject, str]:
     """Return the document for a discovery path (split at slashes), and its content type."""
     aggregated = "as=apigroupdiscoverylist" in accept.lower().replace(" ", "") and "v=v2" in accept
     match parts:
         case ["api"] | ["apis"] as root if aggregated:
-            return _aggregated(registry, core=root == ["api"]), AGGREGATED
+            return _aggregated_document(registry, core=root == ["api"]), AGGREGATED
         case ["api"]:
             return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}, JSON_TYPE
         case ["apis"]:
@@ -109,12 +109,12 @@ def answer(registry: Registry, parts: Sequence[str], accept: str) -> tuple[JSONO
 
 
 def _groups(registry: Registry) -> list[str]:
-    return sorted({item.resource.group for item in listed(registry)})
+    return sorted({item.resource.group for item in list_resources(registry)})
 
 
 def _versions(registry: Registry, group: str) -> list[str]:
     """Return the versions of a group, starting with the preferred version, which is the latest stable version."""
-    versions = {item.resource.version for item in listed(registry) if item.resource.group == group}
+    versions = {item.resource.version for item in list_resources(registry) if item.resource.group == group}
     return sorted(sorted(versions), key=lambda version: -int(version[1:]) if version[1:].isdecimal() else 0)
 
 
@@ -124,7 +124,9 @@ def _group(registry: Registry, group: str) -> JSONObject:
 
 
 def _of(registry: Registry, group: str, version: str) -> list[DiscoveryResource]:
-    return [item for item in listed(registry) if (item.resource.group, item.resource.version) == (group, version)]
+    return [
+        item for item in list_resources(registry) if (item.resource.group, item.resource.version) == (group, version)
+    ]
 
 
 def _resources(registry: Registry, group: str, version: str) -> JSONObject:
@@ -145,7 +147,7 @@ def _entries(item: DiscoveryResource) -> Iterator[JSONObject]:
         yield {"name": name, **place, **address, "kind": below.kind, "verbs": list(below.verbs)}
 
 
-def _aggregated(registry: Registry, *, core: bool) -> JSONObject:
+def _aggregated_document(registry: Registry, *, core: bool) -> JSONObject:
     groups: Iterable[str] = [""] if core else [group for group in _groups(registry) if group]
     items = [
         {
@@ -153,7 +155,7 @@ def _aggregated(registry: Registry, *, core: bool) -> JSONObject:
             "versions": [
                 {
                     "version": version,
-                    "resources": [_discovered(item) for item in _of(registry, group, version)],
+                    "resources": [_aggregated_resource(item) for item in _of(registry, group, version)],
                     "freshness": "Current",
                 }
                 for version in _versions(registry, group)
@@ -164,7 +166,7 @@ def _aggregated(registry: Registry, *, core: bool) -> JSONObject:
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
-def _discovered(item: DiscoveryResource) -> JSONObject:
+def _aggregated_resource(item: DiscoveryResource) -> JSONObject:
     resource = item.resource
     below = [
         {

@@ -30,11 +30,11 @@ VERSION: Final[JSONObject] = {
 HEALTH: Final = ("healthz", "livez", "readyz")
 
 
-def answer(registry: Registry, request: Request, user: str) -> Response | None:
+def respond(registry: Registry, request: Request, user: str) -> Response | None:
     """Return the response for a path that is not an object or collection, or None for other paths."""
     path = request.path.rstrip("/")
     if path in reviews.BY_PATH:
-        return representation.respond(201, reviews.answer(request, user))
+        return representation.respond(201, reviews.complete_review(request, user))
     parts = path.strip("/").split("/")
     if not _is_information(parts):
         return None
@@ -60,7 +60,7 @@ def _document(registry: Registry, parts: list[str], accept: str) -> tuple[JSONOb
         case ["openapi", "v3", *name]:
             return openapi.document(registry, "/".join(name)), JSON_TYPE
         case _:
-            return discovery.answer(registry, parts, accept)
+            return discovery.respond(registry, parts, accept)
 
 
 def _is_information(parts: list[str]) -> bool:

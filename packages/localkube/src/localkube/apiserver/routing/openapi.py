@@ -147,11 +147,11 @@ def _kind(served: ServedKind) -> JSONObject:
     kind = served.kind
     own = kind.published or _object(kind.schema, f"{kind.description} {ELSEWHERE}")
     properties = IDENTITY | own.get("properties", {}) | {"metadata": schema(_metadata())}
-    described = _described(properties, ENVELOPE)
+    described = _with_descriptions(properties, ENVELOPE)
     return own | {"properties": described, "x-kubernetes-group-version-kind": [identity(served)]}
 
 
-def _described(properties: JSONObject, texts: Mapping[str, str]) -> JSONObject:
+def _with_descriptions(properties: JSONObject, texts: Mapping[str, str]) -> JSONObject:
     """Add missing descriptions to fields. Wrap references, because they cannot have other members."""
     bare = {name: field for name, field in properties.items() if name in texts and "description" not in field}
     worded = {
@@ -167,7 +167,7 @@ def _metadata() -> Schema:
 
 def _object(shape: Schema, description: str) -> JSONObject:
     fields = {name: schema(field) for name, field in (shape.fields or {}).items()}
-    properties = _described(fields, PARTS) if "metadata" in fields else fields
+    properties = _with_descriptions(fields, PARTS) if "metadata" in fields else fields
     return {"type": "object", "description": description, "properties": properties}
 
 

@@ -30,7 +30,7 @@ RESOURCES: Final = (resources.NODE_METRICS, resources.POD_METRICS)
 ROOT: Final = "/apis/metrics.k8s.io/v1beta1/"
 
 
-async def answer(backend: Backend, request: Request, user: str) -> Response:
+async def respond(backend: Backend, request: Request, user: str) -> Response:
     """Return the metrics for a path below `ROOT`, for all, selected or single pods or nodes."""
     core = replace(request, path=f"/api/v1/{request.path.removeprefix(ROOT)}")
     call = calls.parse(backend.registry, core, user)

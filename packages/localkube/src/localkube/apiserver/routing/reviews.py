@@ -23,7 +23,7 @@ RESOURCES: Final = (
 BY_PATH: Final = {resource.path(): resource for resource in RESOURCES}
 
 
-def answer(request: Request, user: str) -> JSONObject:
+def complete_review(request: Request, user: str) -> JSONObject:
     """Return the completed review. The path must be in `BY_PATH`."""
     if request.method != "POST":
         raise apierrors.method_not_allowed()

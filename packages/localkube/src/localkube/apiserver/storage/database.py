@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
-from localkube.apiserver.storage.storeerrors import DamagedError, StoreError, explain, explained
+from localkube.apiserver.storage.storeerrors import DamagedError, StoreError, convert_errors, explain
 
 
 def beside(path: Path, suffix: str) -> Path:
@@ -150,7 +150,7 @@ def connect(path: str) -> sqlite3.Connection:
     """Check and open the file. Create it if it does not exist."""
     if path != MEMORY:
         _prepare(Path(path))
-    with explained(path):
+    with convert_errors(path):
         database = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
         try:
             if path == MEMORY:
@@ -173,7 +173,7 @@ def _prepare(path: Path) -> None:
     if path.exists() or beside(path, "-wal").exists():
         raise DamagedError(f"{path}: the file is missing or empty. Restore it, or delete the remaining files")
     with (
-        explained(path),
+        convert_errors(path),
         new_file(path) as fresh,
         closing(sqlite3.connect(fresh, isolation_level=None)) as database,
     ):

@@ -78,7 +78,7 @@ class EventTTL:
             if moment > before and excess <= 0:
                 break
             passed += 1
-            last = self._store.living(revision)
+            last = self._store.current_object(revision)
             if last is not None:
                 self._store.delete(*last)
                 excess -= 1

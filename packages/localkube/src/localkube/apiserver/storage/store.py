@@ -121,7 +121,7 @@ class Store:
         )
         return None if row is None else msgspec.json.decode(row[0])
 
-    def living(self, revision: int) -> tuple[StoreKey, JSONObject] | None:
+    def current_object(self, revision: int) -> tuple[StoreKey, JSONObject] | None:
         """Return the object written at a revision with its key, or None if a later write changed or deleted it."""
         row = self._row(
             "SELECT objects.resource, objects.namespace, objects.name, value FROM history"
@@ -191,7 +191,7 @@ class Store:
         if not self._reserve.has_room():
             raise full(self.path)
         change = self._change("ADDED", key, obj, None)
-        with self._writing():
+        with self._transaction():
             try:
                 self._execute("INSERT INTO objects VALUES (?, ?, ?, ?)", *key, self.revision + 1)
             except sqlite3.IntegrityError as error:
@@ -201,7 +201,7 @@ class Store:
 
     def update(self, key: StoreKey, obj: JSONObject, previous: JSONObject) -> JSONObject:
         """Replace the object if it still equals `previous`, and return it with its new resourceVersion."""
-        with self._writing():
+        with self._transaction():
             self._require_current(key, previous)
             change = self._change("MODIFIED", key, obj, previous)
             self._record(change)
@@ -214,7 +214,7 @@ class Store:
 
     def delete(self, key: StoreKey, previous: JSONObject) -> JSONObject:
         """Remove the object if it still equals `previous`. Return its last state with the revision of the removal."""
-        with self._writing():
+        with self._transaction():
             self._require_current(key, previous)
             change = self._change("DELETED", key, previous, previous)
             self._record(change)
@@ -276,7 +276,7 @@ class Store:
             self._release()
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _transaction(self) -> Iterator[None]:
         """Join or begin the transaction of this loop iteration. A file error rolls it back completely."""
         if self._committed is None:
             self._execute("BEGIN IMMEDIATE")

@@ -91,7 +91,7 @@ def full(path: str) -> StoreError:
 
 
 @contextmanager
-def explained(path: str | Path) -> Iterator[None]:
+def convert_errors(path: str | Path) -> Iterator[None]:
     """Convert SQLite errors and OS errors in the context to `StoreError`."""
     try:
         yield

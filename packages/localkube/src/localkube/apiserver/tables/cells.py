@@ -34,7 +34,7 @@ def count(*fields: str) -> Cell:
     return lambda obj, _: sum(len(obj.get(field) or ()) for field in fields)
 
 
-def listed(items: Iterable[object], empty: str = NONE) -> str:
+def join(items: Iterable[object], empty: str = NONE) -> str:
     """Join the items with commas, or return `empty` if there are none."""
     return ",".join(map(str, items)) or empty
 

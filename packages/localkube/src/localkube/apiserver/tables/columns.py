@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from localkube.apiserver.model.kind import Column
 from localkube.apiserver.tables import table
-from localkube.apiserver.tables.cells import AGE, NAME, Cell, at, column, count, listed
+from localkube.apiserver.tables.cells import AGE, NAME, Cell, at, column, count, join
 from localkube.apiserver.tables.table import NONE
 
 SHORT_ACCESS = {
@@ -60,12 +60,12 @@ def _replicas_ready(obj: JSONObject, _now: datetime) -> str:
 
 
 def _template(field: str) -> Cell:
-    return lambda obj, _: listed(
+    return lambda obj, _: join(
         container.get(field, "") for container in obj["spec"]["template"]["spec"].get("containers") or ()
     )
 
 
-def _scaled(autoscaler: JSONObject, _now: datetime) -> str:
+def _scale_target(autoscaler: JSONObject, _now: datetime) -> str:
     target = meta.spec(autoscaler).get("scaleTargetRef") or {}
     return f"{target.get('kind', '')}/{target.get('name', '')}"
 
@@ -76,7 +76,7 @@ def _targets(autoscaler: JSONObject, _now: datetime) -> str:
     metrics = meta.spec(autoscaler).get("metrics") or []
     texts = [_target(metric, now[index] if index < len(now) else {}) for index, metric in enumerate(metrics)]
     more = f" + {len(texts) - SHOWN_METRICS} more..." if len(texts) > SHOWN_METRICS else ""
-    return listed(texts[:SHOWN_METRICS]).replace(",", ", ") + more
+    return join(texts[:SHOWN_METRICS]).replace(",", ", ") + more
 
 
 def _target(metric: JSONObject, current: JSONObject) -> str:
@@ -98,7 +98,7 @@ def _external_address(service: JSONObject, _now: datetime) -> str:
     spec = meta.spec(service)
     if spec.get("type") == "ExternalName":
         return str(spec.get("externalName"))
-    return listed(spec.get("externalIPs") or (), "<pending>" if spec.get("type") == "LoadBalancer" else NONE)
+    return join(spec.get("externalIPs") or (), "<pending>" if spec.get("type") == "LoadBalancer" else NONE)
 
 
 def _endpoints(endpoints: JSONObject, _now: datetime) -> str:
@@ -108,24 +108,24 @@ def _endpoints(endpoints: JSONObject, _now: datetime) -> str:
         for address in subset.get("addresses") or ()
         for port in subset.get("ports") or ()
     ] or [address["ip"] for subset in endpoints.get("subsets") or () for address in subset.get("addresses") or ()]
-    return _shortened(targets)
+    return _shorten_endpoints(targets)
 
 
-def _shortened(endpoints: list[str]) -> str:
+def _shorten_endpoints(endpoints: list[str]) -> str:
     more = len(endpoints) - SHOWN_ENDPOINTS
-    return f"{listed(endpoints[:SHOWN_ENDPOINTS])} + {more} more..." if more > 0 else listed(endpoints)
+    return f"{join(endpoints[:SHOWN_ENDPOINTS])} + {more} more..." if more > 0 else join(endpoints)
 
 
 def _slice_endpoints(endpoint_slice: JSONObject, _now: datetime) -> str:
     addresses = [address for endpoint in endpoint_slice.get("endpoints") or () for address in endpoint["addresses"]]
-    return _shortened(addresses) if addresses else "<unset>"
+    return _shorten_endpoints(addresses) if addresses else "<unset>"
 
 
 def _node_status(node: JSONObject, _now: datetime) -> str:
     words = ["Ready" if meta.is_condition_true(node, "Ready") else "NotReady"]
     if meta.find_condition(node, "Ready") is None:
         words = ["Unknown"]
-    return listed([*words, *(["SchedulingDisabled"] if meta.spec(node).get("unschedulable") else [])])
+    return join([*words, *(["SchedulingDisabled"] if meta.spec(node).get("unschedulable") else [])])
 
 
 def _node_address(kind: str) -> Cell:
@@ -168,7 +168,7 @@ def _event_source(event: JSONObject, _now: datetime) -> str:
 
 
 def _short(modes: Iterable[str] | None) -> str:
-    return listed((SHORT_ACCESS.get(mode, mode) for mode in modes or ()), "")
+    return join((SHORT_ACCESS.get(mode, mode) for mode in modes or ()), "")
 
 
 def _claim_capacity(claim: JSONObject, _now: datetime) -> str:
@@ -243,7 +243,7 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
     ),
     resources.HORIZONTAL_POD_AUTOSCALERS: (
         NAME,
-        column("Reference", _scaled),
+        column("Reference", _scale_target),
         column("Targets", _targets),
         column("MinPods", lambda obj, _: str(meta.spec(obj).get("minReplicas", "<unset>"))),
         column("MaxPods", at("spec.maxReplicas", 0)),
@@ -271,7 +271,7 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         column("External-IP", _external_address),
         column(
             "Port(s)",
-            lambda obj, _: listed(f"{port['port']}/{port['protocol']}" for port in meta.spec(obj).get("ports") or ()),
+            lambda obj, _: join(f"{port['port']}/{port['protocol']}" for port in meta.spec(obj).get("ports") or ()),
         ),
         AGE,
         column(
@@ -282,7 +282,7 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
     resources.ENDPOINT_SLICES: (
         NAME,
         column("AddressType", at("addressType")),
-        column("Ports", lambda obj, _: listed((port.get("port", "*") for port in obj.get("ports") or ()), "<unset>")),
+        column("Ports", lambda obj, _: join((port.get("port", "*") for port in obj.get("ports") or ()), "<unset>")),
         column("Endpoints", _slice_endpoints),
         AGE,
     ),
@@ -295,7 +295,7 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         column("Status", _node_status),
         column(
             "Roles",
-            lambda node, _: listed(
+            lambda node, _: join(
                 sorted(key.removeprefix(ROLE_PREFIX) for key in meta.labels(node) if key.startswith(ROLE_PREFIX))
             ),
         ),

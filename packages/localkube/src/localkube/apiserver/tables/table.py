@@ -33,7 +33,7 @@ def render(kind: Kind, objects: Sequence[JSONObject], now: datetime, include: st
         "apiVersion": "meta.k8s.io/v1",
         "metadata": {"resourceVersion": version} if version else {},
         "columnDefinitions": [_definition(column) for column in kind.columns],
-        "rows": [{"cells": kind.cells(obj, now), "object": _carried(obj, include)} for obj in objects],
+        "rows": [{"cells": kind.cells(obj, now), "object": _row_object(obj, include)} for obj in objects],
     }
 
 
@@ -47,7 +47,7 @@ def _definition(column: Column) -> JSONObject:
     }
 
 
-def _carried(obj: JSONObject, include: str) -> JSONObject | None:
+def _row_object(obj: JSONObject, include: str) -> JSONObject | None:
     match include:
         case "Object":
             return obj

@@ -90,7 +90,7 @@ SCALARS = {
     "int32": Schema("integer"),
     "int64": Schema("integer"),
     "int-or-string": Schema("int-or-string"),
-    "raw": Schema("any", atomic=True),
+    "raw": Schema("any", is_atomic=True),
 }
 
 
@@ -99,7 +99,7 @@ def of_struct(struct: str, types: GoTypes = SERVED) -> Schema:
     """Return the schema of a struct."""
     declared = types.fields(struct).items()
     fields = {name: _of_field(types, f"{struct}.{name}", field) for name, field in declared}
-    return Schema("object", fields=fields, atomic=struct in ATOMIC_TYPES, name=struct)
+    return Schema("object", fields=fields, is_atomic=struct in ATOMIC_TYPES, name=struct)
 
 
 def _of_field(types: GoTypes, path: str, field: GoField) -> Schema:
@@ -107,7 +107,7 @@ def _of_field(types: GoTypes, path: str, field: GoField) -> Schema:
         case "list":
             return _of_list(types, path, element_of(field.type))
         case "map":
-            return replace(_of_type(types, field.type), atomic=path in ATOMIC_FIELDS)
+            return replace(_of_type(types, field.type), is_atomic=path in ATOMIC_FIELDS)
         case _:
             struct, _, name = path.partition(".")
             schema, default = _of_type(types, field.type), DEFAULTS.get(struct, {}).get(name)

@@ -47,7 +47,7 @@ def _describe(struct: str, obj: JSONObject, mismatch: Mismatch) -> str:
 
 def _go_text(mismatch: Mismatch) -> str:
     field = ".".join([mismatch.owner, *mismatch.names])
-    go_type = INTEGERS.get(mismatch.go_type) or _qualified(mismatch.go_type)
+    go_type = INTEGERS.get(mismatch.go_type) or _qualified_name(mismatch.go_type)
     type_name = _json_name(mismatch.value)
     if type_name == "number" and mismatch.go_type in INTEGERS:
         type_name = f"number {mismatch.value}"  # the number exceeds the range of its type
@@ -68,7 +68,7 @@ def _json_name(value: JSON) -> str:
             return "number"
 
 
-def _qualified(go_type: str) -> str:
+def _qualified_name(go_type: str) -> str:
     element = element_of(go_type)
     if shape_of(element) != "struct":
         return go_type

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kuberuntime.objects import quantity
-from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required_error
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.podrules.values import at_least, forbidden, validate_selector
 
@@ -36,7 +36,7 @@ def validate(spec: JSONObject, path: str) -> Iterator[FieldError]:
         text = "must specify at least one Object or External metric to support scaling to zero replicas"
         yield forbidden(f"{path}.metrics", text)
     if most == 0:
-        yield required(f"{path}.maxReplicas", "must be set and greater than 0")
+        yield required_error(f"{path}.maxReplicas", "must be set and greater than 0")
     yield from at_least(most or 1, 1, f"{path}.maxReplicas")
     if most < least:
         yield invalid(f"{path}.maxReplicas", most, "must be greater than or equal to `minReplicas`")
@@ -54,7 +54,7 @@ def _validate_reference(reference: JSONObject, path: str) -> Iterator[FieldError
     for field in ("kind", "name"):
         value = reference[field]
         if not value:
-            yield required(f"{path}.{field}")
+            yield required_error(f"{path}.{field}")
         yield from all_invalid(f"{path}.{field}", value, _segment_errors(value))
 
 
@@ -81,14 +81,14 @@ def _validate_metric(metric: JSONObject, path: str) -> Iterator[FieldError]:
     kind = metric["type"]
     present = [field for field in SOURCES.values() if metric.get(field) is not None]
     if not kind:
-        yield required(f"{path}.type", "must specify a metric source type")
+        yield required_error(f"{path}.type", "must specify a metric source type")
     if kind not in SOURCES:
         yield not_supported(f"{path}.type", kind, sorted(SOURCES))
     if present:
         yield from _validate_source(present[0], metric[present[0]], f"{path}.{present[0]}")
     source = SOURCES.get(kind, "")
     if source and source not in present:
-        yield required(f"{path}.{source}", "must populate information for the given metric source")
+        yield required_error(f"{path}.{source}", "must populate information for the given metric source")
     if len(present) > 1:
         for field in sorted(set(present) - {source}):
             yield forbidden(f"{path}.{field}", "must populate the given metric source only")
@@ -99,9 +99,9 @@ def _validate_source(field: str, source: JSONObject, path: str) -> Iterator[Fiel
         yield from _validate_reference(source["describedObject"], f"{path}.describedObject")
     if field in {"resource", "containerResource"}:
         if not source["name"]:
-            yield required(f"{path}.name", "must specify a resource name")
+            yield required_error(f"{path}.name", "must specify a resource name")
         if field == "containerResource" and not source["container"]:
-            yield required(f"{path}.container", "must specify a container")
+            yield required_error(f"{path}.container", "must specify a container")
     else:
         yield from _validate_identifier(source["metric"], f"{path}.metric")
     target = source["target"]
@@ -112,7 +112,7 @@ def _validate_source(field: str, source: JSONObject, path: str) -> Iterator[Fiel
 def _validate_identifier(metric: JSONObject, path: str) -> Iterator[FieldError]:
     name = metric["name"]
     if not name:
-        yield required(f"{path}.name", "must specify a metric name")
+        yield required_error(f"{path}.name", "must specify a metric name")
     yield from all_invalid(f"{path}.name", name, _segment_errors(name))
     yield from validate_selector(metric.get("selector"), f"{path}.selector")
 
@@ -120,7 +120,7 @@ def _validate_identifier(metric: JSONObject, path: str) -> Iterator[FieldError]:
 def _validate_target(target: JSONObject, path: str) -> Iterator[FieldError]:
     kind = target["type"]
     if not kind:
-        yield required(f"{path}.type", "must specify a metric target type")
+        yield required_error(f"{path}.type", "must specify a metric target type")
     if kind not in TARGETS:
         yield invalid(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue")
     for field in ("value", "averageValue"):
@@ -138,22 +138,22 @@ def _validate_choice(field: str, target: JSONObject, path: str) -> Iterator[Fiel
         case "resource" | "containerResource":
             shares = {"averageValue", "averageUtilization"}
             if not present & shares:
-                yield required(
+                yield required_error(
                     f"{path}.averageUtilization", "must set either a target raw value or a target utilization"
                 )
             if present >= shares:
                 yield forbidden(f"{path}.averageValue", "may not set both a target raw value and a target utilization")
         case "pods":
             if not _is_positive(target.get("averageValue")):
-                yield required(f"{path}.averageValue", "must specify a positive target averageValue")
+                yield required_error(f"{path}.averageValue", "must specify a positive target averageValue")
         case "object":
             if not present & {"value", "averageValue"}:
-                yield required(f"{path}.averageValue", "must set either a target value or averageValue")
+                yield required_error(f"{path}.averageValue", "must set either a target value or averageValue")
         case _:
             values = {"value", "averageValue"}
             if not present & values:
                 text = "must set either a target value for metric or a per-pod target"
-                yield required(f"{path}.averageValue", text)
+                yield required_error(f"{path}.averageValue", text)
             if present >= values:
                 yield forbidden(f"{path}.value", "may not set both a target value for metric and a per-pod target")
 
@@ -168,7 +168,7 @@ def _validate_rules(rules: JSONObject, path: str) -> Iterator[FieldError]:
     if rules["selectPolicy"] not in SELECT:
         yield not_supported(f"{path}.selectPolicy", rules["selectPolicy"], SELECT)
     if not rules["policies"]:
-        yield required(f"{path}.policies", "must specify at least one Policy")
+        yield required_error(f"{path}.policies", "must specify at least one Policy")
     for index, policy in enumerate(rules["policies"]):
         yield from _validate_policy(policy, f"{path}.policies[{index}]")
     tolerance = rules.get("tolerance")

@@ -19,7 +19,7 @@ KEPT = ("labels", "annotations", "finalizers", "ownerReferences")
 """The metadata that a resize does not change."""
 
 
-def resized(new: JSONObject, old: JSONObject) -> JSONObject:
+def apply_resize(new: JSONObject, old: JSONObject) -> JSONObject:
     """Return the stored pod with the resources of the sent pod.
 
     Added or removed containers are kept, so that validation rejects them.
@@ -46,7 +46,7 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
         yield forbidden("spec", "Pod running on node without support for resize")
     if old["spec"].get("resources"):
         yield forbidden("spec.resources", "the embedded cluster cannot resize pods with pod-level resources")
-    moved = list(_moved(new, old))
+    moved = list(_validate_unchanged(new, old))
     yield from moved
     if not moved:
         yield from _changes(new, old)
@@ -68,7 +68,7 @@ def _is_supported(pod: JSONObject) -> bool:
     return next(("resources" in status for status in running), True)
 
 
-def _moved(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
+def _validate_unchanged(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
     for field, before, after in zip(CONTAINER_LISTS, _names(old), _names(new), strict=True):
         if len(before) != len(after):
             yield forbidden(f"spec.{field}", f"{field} may not be added or removed on resize")

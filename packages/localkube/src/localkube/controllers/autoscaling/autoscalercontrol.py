@@ -65,7 +65,7 @@ def replicas_of(scale: JSONObject) -> int:
 def decide(observed: ObservedAutoscaler) -> Sizing:
     """Return the current decision for the autoscaler."""
     pace, current, now = paces.of(observed.autoscaler), replicas_of(observed.scale), observed.now
-    history = paces.remembered(observed.history, pace, now)
+    history = paces.prune(observed.history, pace, now)
     if not history.recommended:
         history = replace(history, recommended=(Moment(now, current),))
     able = (ABLE, "True", "SucceededGetScale", "the HPA controller was able to get the target's current scale")
@@ -92,8 +92,8 @@ def _by_metrics(observed: ObservedAutoscaler, pace: ScalingBehavior, history: Hi
         failures = (*events, ("FailedComputeMetricsReplicas", summary))
         refused = (able, (ACTIVE, "False", errors[0].reason, text))
         return Sizing(current, "", refused, statuses, history, failures)
-    stable = paces.stabilized(pace, largest.replicas, current, history, now)
-    limit = paces.limited(pace, stable.replicas, current, history, now)
+    stable = paces.stabilize(pace, largest.replicas, current, history, now)
+    limit = paces.apply_limits(pace, stable.replicas, current, history, now)
     text = f"the HPA was able to successfully calculate a replica count from {largest.name}"
     conditions = (
         (ABLE, "True", stable.reason, stable.message),
@@ -134,7 +134,9 @@ def plan(observed: ObservedAutoscaler, decision: Sizing) -> Plan:
     conditions, status = decision.conditions, meta.status(autoscaler)
     counts: JSONObject = {"currentReplicas": current, "currentMetrics": [*decision.metrics] or None}
     counts["desiredReplicas"] = int(status.get("desiredReplicas") or 0) if decision.failures else decision.replicas
-    warnings = tuple(eventobjects.warning(autoscaler, reason, RESCALE, text) for reason, text in decision.failures)
+    warnings = tuple(
+        eventobjects.warning_event(autoscaler, reason, RESCALE, text) for reason, text in decision.failures
+    )
     actions: tuple[Action, ...] = (Emit(events=warnings),) if warnings else ()
     if decision.replicas == current:
         return Plan((*actions, *_write_status(autoscaler, counts, conditions, observed.now)), PERIOD)
@@ -148,7 +150,7 @@ def plan(observed: ObservedAutoscaler, decision: Sizing) -> Plan:
         object=observed.scale | {"spec": {"replicas": decision.replicas}},
         subresource="scale",
         on_success=(eventobjects.normal(autoscaler, "SuccessfulRescale", RESCALE, note),),
-        on_failure=(eventobjects.warning(autoscaler, "FailedRescale", RESCALE, failed),),
+        on_failure=(eventobjects.warning_event(autoscaler, "FailedRescale", RESCALE, failed),),
     )
     refused = (ABLE, "False", "FailedUpdateScale", "the HPA controller was unable to update the target scale: {error}")
     failed_status: JSONObject = {"conditions": _conditions(autoscaler, (refused,), observed.now)}
@@ -165,7 +167,7 @@ def plan(observed: ObservedAutoscaler, decision: Sizing) -> Plan:
 def unreadable(autoscaler: JSONObject, why: str, now: datetime) -> Plan:
     """Return the plan for a target whose scale is unreadable."""
     text = f"the HPA controller was unable to get the target's current scale: {why}"
-    event = eventobjects.warning(autoscaler, "FailedGetScale", RESCALE, why)
+    event = eventobjects.warning_event(autoscaler, "FailedGetScale", RESCALE, why)
     status_actions = _write_status(autoscaler, {}, ((ABLE, "False", "FailedGetScale", text),), now)
     return Plan((Emit(events=(event,)), *status_actions), PERIOD)
 

@@ -74,7 +74,7 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
             )
         except KubeError as error:
             return autoscalercontrol.unreadable(autoscaler, str(error), now)
-        observed = await self._observe(autoscaler, target, scale, _confirmed(memory, scale))
+        observed = await self._observe(autoscaler, target, scale, _confirm_last_change(memory, scale))
         decided = autoscalercontrol.decide(observed)
         self._remember(key, decided, autoscalercontrol.replicas_of(scale))
         return autoscalercontrol.plan(observed, decided)
@@ -134,7 +134,7 @@ def _has_decided(memory: Memory, autoscaler: JSONObject) -> bool:
     return is_written and memory.spec == meta.spec(autoscaler)
 
 
-def _confirmed(memory: Memory, scale: JSONObject) -> History:
+def _confirm_last_change(memory: Memory, scale: JSONObject) -> History:
     """Return the history. Include the last change if the scale shows that it was written."""
     if memory.written is None or autoscalercontrol.replicas_of(scale) != memory.written[1]:
         return memory.history

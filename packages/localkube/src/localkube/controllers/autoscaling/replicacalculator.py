@@ -66,13 +66,13 @@ class CurrentUsage(Struct, frozen=True, kw_only=True):
 class TargetUsage(NamedTuple):
     """The measured resource in one container, or in all containers if empty, and the target usage per pod.
 
-    With `utilization`, the usage is a percentage of requests. Otherwise it is in thousandths.
+    With `is_utilization`, the usage is a percentage of requests. Otherwise it is in thousandths.
     """
 
     resource: str
     container: str
     amount: int
-    utilization: bool
+    is_utilization: bool
 
 
 def propose(metric: JSONObject, load: CurrentUsage) -> Proposal:
@@ -89,10 +89,10 @@ def propose(metric: JSONObject, load: CurrentUsage) -> Proposal:
     try:
         replicas, current = _replicas(target, load)
     except ReadingError as error:
-        kind = "utilization" if target.utilization else "usage"
+        kind = "utilization" if target.is_utilization else "usage"
         raise ReadingError(reason, f"failed to get {target.resource} {kind}: {error}") from error
     words = f"{target.resource} resource"
-    name = f"{words} utilization (percentage of request)" if target.utilization else words
+    name = f"{words} utilization (percentage of request)" if target.is_utilization else words
     identity = {"name": target.resource, "current": current} | (
         {"container": target.container} if target.container else {}
     )
@@ -103,8 +103,8 @@ def _target(source: JSONObject) -> TargetUsage:
     target, container = source["target"], str(source.get("container") or "")
     share = target.get("averageUtilization")
     if share is not None:
-        return TargetUsage(source["name"], container, int(share), utilization=True)
-    return TargetUsage(source["name"], container, _milli(target["averageValue"]), utilization=False)
+        return TargetUsage(source["name"], container, int(share), is_utilization=True)
+    return TargetUsage(source["name"], container, _milli(target["averageValue"]), is_utilization=False)
 
 
 def _replicas(target: TargetUsage, load: CurrentUsage) -> tuple[int, JSONObject]:
@@ -112,15 +112,15 @@ def _replicas(target: TargetUsage, load: CurrentUsage) -> tuple[int, JSONObject]
     if not samples:
         text = f"unable to get metrics for resource {target.resource}: no metrics returned from resource metrics API"
         raise ReadingError("", text)
-    groups = _grouped(target, load, samples)
+    groups = _group_pods(target, load, samples)
     usage = {name: sample.milli for name, sample in samples.items() if name in groups.counted}
     if not usage:
         raise ReadingError("", "did not receive metrics for targeted pods (pods might be unready)")
-    requests = _requests(target, load.pods) if target.utilization else {}
+    requests = _requests(target, load.pods) if target.is_utilization else {}
     mean, ratio = _ratio(target, usage, requests)
     average = sum(usage.values()) // len(usage)
     current: JSONObject = {"averageValue": str(Quantity(average * NANOS // MILLI))}
-    if target.utilization:
+    if target.is_utilization:
         current["averageUtilization"] = mean
     return _count(target, load, groups, usage, requests, ratio), current
 
@@ -133,7 +133,7 @@ class Groups(NamedTuple):
     missing: Collection[str]
 
 
-def _grouped(target: TargetUsage, load: CurrentUsage, samples: Mapping[str, Sample]) -> Groups:
+def _group_pods(target: TargetUsage, load: CurrentUsage, samples: Mapping[str, Sample]) -> Groups:
     groups: dict[str, list[str]] = {"counted": [], "unready": [], "missing": []}
     for pod in load.pods:
         name = meta.name(pod)
@@ -179,7 +179,7 @@ def _count(
     assumed = dict(usage)
     if ratio < 1:
         full = {name: requests.get(name, 0) * max(WHOLE, target.amount) // WHOLE for name in groups.missing}
-        assumed |= full if target.utilization else dict.fromkeys(groups.missing, target.amount)
+        assumed |= full if target.is_utilization else dict.fromkeys(groups.missing, target.amount)
     elif ratio > 1:
         assumed |= dict.fromkeys(groups.missing, 0)
     if starting:
@@ -200,7 +200,7 @@ def _is_near(load: CurrentUsage, ratio: float) -> bool:
 def _ratio(target: TargetUsage, usage: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, float]:
     """Return the mean usage of pods, in the unit of the target, and its ratio to the target."""
     total = sum(usage.values())
-    if not target.utilization:
+    if not target.is_utilization:
         mean = total // len(usage)
         return mean, mean / target.amount
     requested = sum(requests[name] for name in usage if name in requests)

@@ -69,7 +69,7 @@ def of(autoscaler: JSONObject) -> ScalingBehavior:
     return ScalingBehavior(up, down, int(spec["minReplicas"]), int(spec["maxReplicas"]))
 
 
-def stabilized(pace: ScalingBehavior, desired: int, current: int, history: History, now: datetime) -> ScalingDecision:
+def stabilize(pace: ScalingBehavior, desired: int, current: int, history: History, now: datetime) -> ScalingDecision:
     """Return the desired replicas, limited by the recommendations in the stabilization window."""
     lowest = min([desired, *_within(history.recommended, pace.up, now)])
     highest = max([desired, *_within(history.recommended, pace.down, now)])
@@ -83,7 +83,7 @@ def stabilized(pace: ScalingBehavior, desired: int, current: int, history: Histo
     return ScalingDecision(replicas, "ScaleDownStabilized", text)
 
 
-def limited(pace: ScalingBehavior, desired: int, current: int, history: History, now: datetime) -> ScalingDecision:
+def apply_limits(pace: ScalingBehavior, desired: int, current: int, history: History, now: datetime) -> ScalingDecision:
     """Return the desired replicas, or the nearest number that limits and policies permit."""
     if desired > current:
         limit = max(_limit(pace.up, current, history, now, up=True), current)
@@ -104,7 +104,7 @@ _TOO_FAST_UP: Final = ("ScaleUpLimit", "the desired replica count is increasing 
 _TOO_FAST_DOWN: Final = ("ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate")
 
 
-def remembered(history: History, pace: ScalingBehavior, now: datetime) -> History:
+def prune(history: History, pace: ScalingBehavior, now: datetime) -> History:
     """Return the history without entries that rules no longer require."""
     windows = max(int(rules["stabilizationWindowSeconds"]) for rules in (pace.up, pace.down))
     periods = [policy["periodSeconds"] for rules in (pace.up, pace.down) for policy in rules["policies"]]
@@ -127,10 +127,10 @@ def _limit(rules: JSONObject, current: int, history: History, now: datetime, *, 
         return current
     farthest = (rules["selectPolicy"] == "Max") == up
     choose: Callable[[Iterable[int]], int] = max if farthest else min
-    return choose(_allowed(policy, current, history, now, up=up) for policy in policies)
+    return choose(_allowed_replicas(policy, current, history, now, up=up) for policy in policies)
 
 
-def _allowed(policy: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
+def _allowed_replicas(policy: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
     """Return the number of replicas that a policy permits, based on the number at the start of its period."""
     begin = current - sum(moment.replicas for moment in _since(history.changed, policy["periodSeconds"], now))
     value = int(policy["value"])

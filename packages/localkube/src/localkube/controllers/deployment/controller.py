@@ -30,7 +30,7 @@ class Deployments(Struct, frozen=True, kw_only=True):
         """Return the watches, with the Deployments that a change affects."""
         return (
             Watch(self.deployments, lambda change: [meta.key(change.object)]),
-            Watch(self.sets, lambda change: controllerrefs.affected(change, self.deployments)),
+            Watch(self.sets, lambda change: controllerrefs.affected_owners(change, self.deployments)),
             Watch(self.pods, self._deployments_of_ended_pod),
         )
 

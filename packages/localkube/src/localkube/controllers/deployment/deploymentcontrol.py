@@ -36,10 +36,10 @@ class _Step(Struct, frozen=True, kw_only=True):
     """The next step: the new ReplicaSet (created if missing), the new sizes, and the ReplicaSets to delete."""
 
     new: JSONObject | None
-    created: bool = False
+    creates_replicaset: bool = False
     sizes: Sizes
     deleted: Sequence[JSONObject] = ()
-    rolling_out: bool = False
+    is_rollout: bool = False
 
 
 def plan(observed: ObservedDeployment) -> Plan:
@@ -48,9 +48,9 @@ def plan(observed: ObservedDeployment) -> Plan:
     replicaset = history.find_new(deployment, observed.sets)
     old = [candidate for candidate in sizes.by_age(observed.sets) if candidate is not replicaset]
     if meta.is_deleting(deployment):
-        return _acted(observed, old, replicaset, _Step(new=replicaset, sizes={}))
-    new = None if replicaset is None else _renewed(deployment, replicaset, old)
-    return _acted(observed, old, replicaset, _next_step(observed, new, old))
+        return _plan_step(observed, old, replicaset, _Step(new=replicaset, sizes={}))
+    new = None if replicaset is None else _update_replicaset(deployment, replicaset, old)
+    return _plan_step(observed, old, replicaset, _next_step(observed, new, old))
 
 
 def _next_step(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
@@ -58,34 +58,36 @@ def _next_step(observed: ObservedDeployment, new: JSONObject | None, old: Sequen
     is_paused = bool(meta.spec(deployment).get("paused"))
     if is_paused or sizes.is_scaled(deployment, [*old, new] if new else old):
         deleted = history.obsolete(deployment, old) if is_paused else ()
-        return _Step(new=new, sizes=sizes.scaled(deployment, new, old), deleted=deleted)
-    step = _rolled(observed, new, old) if sizes.is_rolling(deployment) else _recreated(observed, new, old)
+        return _Step(new=new, sizes=sizes.scale(deployment, new, old), deleted=deleted)
+    step = _rolling_update(observed, new, old) if sizes.is_rolling(deployment) else _recreate(observed, new, old)
     if step.sizes or not progress.is_complete(deployment, meta.status(deployment)):
         return step
     return replace(step, deleted=history.obsolete(deployment, old))
 
 
-def _rolled(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
+def _rolling_update(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
     deployment = observed.deployment
     if new is not None:
-        return _Step(new=new, sizes=sizes.rolled(deployment, new, old), rolling_out=True)
-    replicaset = _built(observed, old)
-    replicaset = _resized(deployment, replicaset, sizes.surged(deployment, replicaset, old))
-    return _Step(new=replicaset, created=True, sizes=sizes.rolled(deployment, replicaset, old), rolling_out=True)
+        return _Step(new=new, sizes=sizes.roll(deployment, new, old), is_rollout=True)
+    replicaset = _new_replicaset(observed, old)
+    replicaset = _resize(deployment, replicaset, sizes.surge_size(deployment, replicaset, old))
+    return _Step(
+        new=replicaset, creates_replicaset=True, sizes=sizes.roll(deployment, replicaset, old), is_rollout=True
+    )
 
 
-def _recreated(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
+def _recreate(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
     """Stop all old pods. When no old pod is running, create or scale up the new ReplicaSet."""
     deployment = observed.deployment
     leaving = {meta.name(replicaset): 0 for replicaset in old if sizes.size(replicaset)}
     if leaving or _do_old_pods_run(observed, old):
-        return _Step(new=new, sizes=leaving, rolling_out=True)
+        return _Step(new=new, sizes=leaving, is_rollout=True)
     desired = sizes.size(deployment)
     if new is None:
-        replicaset = _resized(deployment, _built(observed, old), desired)
-        return _Step(new=replicaset, created=True, sizes={}, rolling_out=True)
+        replicaset = _resize(deployment, _new_replicaset(observed, old), desired)
+        return _Step(new=replicaset, creates_replicaset=True, sizes={}, is_rollout=True)
     grown = {meta.name(new): desired} if sizes.size(new) != desired else {}
-    return _Step(new=new, sizes=grown, rolling_out=True)
+    return _Step(new=new, sizes=grown, is_rollout=True)
 
 
 def _do_old_pods_run(observed: ObservedDeployment, old: Sequence[JSONObject]) -> bool:
@@ -93,53 +95,55 @@ def _do_old_pods_run(observed: ObservedDeployment, old: Sequence[JSONObject]) ->
     return any(meta.status(replicaset).get("replicas") or meta.uid(replicaset) in owners for replicaset in old)
 
 
-def _built(observed: ObservedDeployment, old: Sequence[JSONObject]) -> JSONObject:
+def _new_replicaset(observed: ObservedDeployment, old: Sequence[JSONObject]) -> JSONObject:
     replicaset = history.build(observed.deployment, observed.collisions)
-    return _annotated(replicaset, history.annotated(observed.deployment, replicaset, old))
+    return _annotate(replicaset, history.new_annotations(observed.deployment, replicaset, old))
 
 
-def _renewed(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> JSONObject:
+def _update_replicaset(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> JSONObject:
     """Return the new ReplicaSet with the current fields of the Deployment."""
     spec = meta.spec(new) | {"minReadySeconds": meta.spec(deployment).get("minReadySeconds") or 0}
-    return _annotated(new, history.annotated(deployment, new, old)) | {"spec": spec}
+    return _annotate(new, history.new_annotations(deployment, new, old)) | {"spec": spec}
 
 
-def _resized(deployment: JSONObject, replicaset: JSONObject, size: int) -> JSONObject:
+def _resize(deployment: JSONObject, replicaset: JSONObject, size: int) -> JSONObject:
     resized = replicaset | {"spec": meta.spec(replicaset) | {"replicas": size}}
-    return _annotated(resized, sizes.annotations(deployment))
+    return _annotate(resized, sizes.annotations(deployment))
 
 
-def _annotated(replicaset: JSONObject, annotations: dict[str, str]) -> JSONObject:
+def _annotate(replicaset: JSONObject, annotations: dict[str, str]) -> JSONObject:
     metadata = meta.metadata(replicaset)
     return replicaset | {"metadata": metadata | {"annotations": meta.annotations(replicaset) | annotations}}
 
 
-def _acted(observed: ObservedDeployment, old: Sequence[JSONObject], existing: JSONObject | None, step: _Step) -> Plan:
+def _plan_step(
+    observed: ObservedDeployment, old: Sequence[JSONObject], existing: JSONObject | None, step: _Step
+) -> Plan:
     """Return the actions for a step, which write the changed ReplicaSets before the status."""
     deployment = observed.deployment
 
     def after(replicaset: JSONObject) -> JSONObject:
         size = step.sizes.get(meta.name(replicaset))
-        return replicaset if size is None else _resized(deployment, replicaset, size)
+        return replicaset if size is None else _resize(deployment, replicaset, size)
 
     new = after(step.new) if step.new else None
     situation = progress.RolloutState(
         deployment=deployment,
         sets=[*map(after, old), new] if new else [*map(after, old)],
         new=new,
-        created=step.created,
-        rolling_out=step.rolling_out,
+        creates_replicaset=step.creates_replicaset,
+        is_rollout=step.is_rollout,
         collisions=observed.collisions,
         now=observed.now,
     )
-    created: list[Action] = [_create(situation, new)] if new and step.created else []
+    created: list[Action] = [_create(situation, new)] if new and step.creates_replicaset else []
     before = [*old, existing] if existing else old
     changed = [_change(deployment, *pair) for pair in zip(before, situation.sets, strict=False) if pair[0] != pair[1]]
     deleted = [
         Delete(resource=REPLICA_SETS, key=meta.key(replicaset), uid=meta.uid(replicaset)) for replicaset in step.deleted
     ]
     status = progress.build(situation)
-    noted = _noted(deployment, new) if not meta.is_deleting(deployment) else deployment
+    noted = _with_revision(deployment, new) if not meta.is_deleting(deployment) else deployment
     status_writes: list[Action] = []
     if noted != deployment or status != {
         name: value for name, value in meta.status(deployment).items() if value is not None
@@ -147,23 +151,23 @@ def _acted(observed: ObservedDeployment, old: Sequence[JSONObject], existing: JS
         version = meta.resource_version(deployment)
         put = noted | {"status": status}
         status_writes = [PutStatus(resource=DEPLOYMENTS, object=put, resource_version=version, if_present=True)]
-    check = progress.next_check(deployment, status, observed.now) if step.rolling_out else None
+    check = progress.next_check(deployment, status, observed.now) if step.is_rollout else None
     return Plan((*created, *changed, *deleted, *status_writes), requeue_after=check)
 
 
-def _noted(deployment: JSONObject, new: JSONObject | None) -> JSONObject:
+def _with_revision(deployment: JSONObject, new: JSONObject | None) -> JSONObject:
     """Return the Deployment with the revision number of its new ReplicaSet."""
     number = meta.annotations(new).get(history.REVISION) if new else None
-    return _annotated(deployment, {history.REVISION: number}) if number else deployment
+    return _annotate(deployment, {history.REVISION: number}) if number else deployment
 
 
 def _create(situation: progress.RolloutState, new: JSONObject) -> Action:
     deployment = situation.deployment
     message = f'Failed to create new replica set "{meta.name(new)}": {{error}}'
-    refused = eventobjects.warning(deployment, progress.CREATE_ERROR, "Create", message)
-    events = (_scaled(deployment, new, 0),) if sizes.size(new) else ()
+    refused = eventobjects.warning_event(deployment, progress.CREATE_ERROR, "Create", message)
+    events = (_scaling_event(deployment, new, 0),) if sizes.size(new) else ()
     create = Create(resource=REPLICA_SETS, object=new, if_absent=True, on_success=events, on_failure=(refused,))
-    change = {"status": progress.failed(situation, message)}
+    change = {"status": progress.failed_status(situation, message)}
     report = guarded_patch(DEPLOYMENTS, deployment, change, subresource="status")
     return Finally(actions=(create,), after=(), on_failure=(report,))
 
@@ -175,10 +179,10 @@ def _change(deployment: JSONObject, before: JSONObject, after: JSONObject) -> Ac
     }
     patch = guarded_patch(REPLICA_SETS, before, change)
     is_resized = sizes.size(before) != sizes.size(after)
-    return replace(patch, on_success=(_scaled(deployment, after, sizes.size(before)),) if is_resized else ())
+    return replace(patch, on_success=(_scaling_event(deployment, after, sizes.size(before)),) if is_resized else ())
 
 
-def _scaled(deployment: JSONObject, replicaset: JSONObject, before: int) -> Event:
+def _scaling_event(deployment: JSONObject, replicaset: JSONObject, before: int) -> Event:
     size = sizes.size(replicaset)
     note = f"Scaled {'up' if size > before else 'down'} replica set {meta.name(replicaset)} from {before} to {size}"
     return eventobjects.normal(deployment, "ScalingReplicaSet", "Scale", note)

@@ -69,7 +69,7 @@ def build(deployment: JSONObject, collisions: int) -> JSONObject:
     }
 
 
-def annotated(deployment: JSONObject, new: JSONObject, old: Iterable[JSONObject]) -> dict[str, str]:
+def new_annotations(deployment: JSONObject, new: JSONObject, old: Iterable[JSONObject]) -> dict[str, str]:
     """Return the annotations of the new ReplicaSet: the Deployment's annotations, and the highest revision number."""
     copied = {name: value for name, value in meta.annotations(deployment).items() if name not in NOT_COPIED}
     annotations = meta.annotations(new) | copied

@@ -32,14 +32,14 @@ Conditions: TypeAlias = dict[str, JSONObject]
 class RolloutState(Struct, frozen=True, kw_only=True):
     """The inputs of the status: the planned ReplicaSets, the new ReplicaSet, and the actions.
 
-    `created` means that this plan creates the new ReplicaSet, and `rolling_out` that it does more than scale.
+    `creates_replicaset` means that this plan creates the new ReplicaSet, and `is_rollout` that it does more than scale.
     """
 
     deployment: JSONObject
     sets: Sequence[JSONObject]
     new: JSONObject | None
-    created: bool
-    rolling_out: bool
+    creates_replicaset: bool
+    is_rollout: bool
     collisions: int
     now: datetime
 
@@ -47,14 +47,14 @@ class RolloutState(Struct, frozen=True, kw_only=True):
 def build(situation: RolloutState) -> JSONObject:
     """Build the whole status. Counts of 0 are omitted if the API type omits them."""
     counts = _counts(situation)
-    conditions = _available(situation, counts, _announced(situation))
-    if situation.rolling_out:
-        conditions = _failures(situation, _progressed(situation, counts, conditions))
+    conditions = _available(situation, counts, _with_started_change(situation))
+    if situation.is_rollout:
+        conditions = _failures(situation, _with_progress(situation, counts, conditions))
     status = counts | {"conditions": list(conditions.values())}
     return {name: value for name, value in status.items() if value or name == "terminatingReplicas"}
 
 
-def failed(situation: RolloutState, message: str) -> JSONObject:
+def failed_status(situation: RolloutState, message: str) -> JSONObject:
     """Return the status if the new ReplicaSet could not be created."""
     deployment = situation.deployment
     conditions = _conditions(deployment)
@@ -103,7 +103,7 @@ def _counts(situation: RolloutState) -> JSONObject:
     }
 
 
-def _announced(situation: RolloutState) -> Conditions:
+def _with_started_change(situation: RolloutState) -> Conditions:
     """Return the conditions with the change that this plan starts, such as a pause, a resumption, or a rollout."""
     deployment, conditions = situation.deployment, _conditions(situation.deployment)
     if not has_deadline(deployment) or meta.is_deleting(deployment):
@@ -114,12 +114,14 @@ def _announced(situation: RolloutState) -> Conditions:
         word = "paused" if paused else "resumed"
         condition = (PROGRESSING, "Unknown", f"Deployment{word.title()}", f"Deployment is {word}")
         conditions = _set(conditions, condition, situation.now)
-    if situation.new is None or not (situation.created or PROGRESSING not in conditions):
+    if situation.new is None or not (situation.creates_replicaset or PROGRESSING not in conditions):
         return conditions
     name = meta.name(situation.new)
     created = ("NewReplicaSetCreated", f'Created new replica set "{name}"')
     existing = ("FoundNewReplicaSet", f'Found new replica set "{name}"')
-    return _set(conditions, (PROGRESSING, "True", *(created if situation.created else existing)), situation.now)
+    return _set(
+        conditions, (PROGRESSING, "True", *(created if situation.creates_replicaset else existing)), situation.now
+    )
 
 
 def _available(situation: RolloutState, counts: JSONObject, conditions: Conditions) -> Conditions:
@@ -131,7 +133,7 @@ def _available(situation: RolloutState, counts: JSONObject, conditions: Conditio
     return _set(conditions, (AVAILABLE, *condition), situation.now)
 
 
-def _progressed(situation: RolloutState, counts: JSONObject, conditions: Conditions) -> Conditions:
+def _with_progress(situation: RolloutState, counts: JSONObject, conditions: Conditions) -> Conditions:
     deployment, current = situation.deployment, conditions.get(PROGRESSING)
     if not has_deadline(deployment):
         return _without(conditions, PROGRESSING)

@@ -59,15 +59,15 @@ def is_scaled(deployment: JSONObject, sets: Sequence[JSONObject]) -> bool:
     return any(number not in {None, size(deployment)} for number in desired)
 
 
-def surged(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> int:
+def surge_size(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> int:
     """Return the maximum size of the new ReplicaSet while the old ReplicaSets retain their pods."""
     free = size(deployment) + bounds(deployment)[0] - sum(map(size, (*old, new)))
     return size(new) + max(0, min(free, size(deployment) - size(new)))
 
 
-def rolled(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> Sizes:
+def roll(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> Sizes:
     """Return the next step of a rolling update: scale up the new ReplicaSet, or scale down the old ReplicaSets."""
-    grown = min(surged(deployment, new, old), size(deployment))
+    grown = min(surge_size(deployment, new, old), size(deployment))
     return {meta.name(new): grown} if grown != size(new) else _shrunk(deployment, new, old)
 
 
@@ -100,7 +100,7 @@ def _spread(count: int, limits: Sequence[int]) -> list[int]:
     return parts
 
 
-def scaled(deployment: JSONObject, new: JSONObject | None, old: Sequence[JSONObject]) -> Sizes:
+def scale(deployment: JSONObject, new: JSONObject | None, old: Sequence[JSONObject]) -> Sizes:
     """Return the sizes after the Deployment was scaled. During a rollout, scale all ReplicaSets proportionally."""
     sets = [*old, new] if new is not None else [*old]
     active = [replicaset for replicaset in sets if size(replicaset)]

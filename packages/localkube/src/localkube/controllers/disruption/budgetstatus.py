@@ -37,7 +37,7 @@ def build(observed: ObservedBudget) -> JSONObject:
     if observed.failure and not isinstance(meta.spec(budget).get("minAvailable"), int):  # only a number needs no scale
         kept = meta.status(budget) | {"disruptionsAllowed": 0, "observedGeneration": meta.generation(budget)}
         return kept | {"conditions": _conditions(observed, ("False", "SyncFailed", observed.failure))}
-    disrupted = _disrupted(observed)
+    disrupted = _pending_evictions(observed)
     healthy = sum(_is_healthy(pod, disrupted) for pod in observed.pods)
     expected, desired = _amounts(observed)
     allowed = max(healthy - desired, 0) if expected > 0 else 0
@@ -74,7 +74,7 @@ def _amounts(observed: ObservedBudget) -> tuple[int, int]:
             return observed.scale, max(observed.scale - intstr.scale_up(unavailable or 0, observed.scale), 0)
 
 
-def _disrupted(observed: ObservedBudget) -> dict[str, str]:
+def _pending_evictions(observed: ObservedBudget) -> dict[str, str]:
     """Return the granted evictions whose pods are not yet deleted."""
     evictions: Mapping[str, str] = meta.status(observed.budget).get("disruptedPods") or {}
     names = [meta.name(pod) for pod in observed.pods if not meta.is_deleting(pod) and meta.name(pod) in evictions]

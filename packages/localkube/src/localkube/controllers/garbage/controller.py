@@ -79,11 +79,11 @@ class GarbageCollector:
             self._graph.forget(resource)
         fresh = [Informer(self._client, resource) for resource in served if resource not in self._watched]
         for informer in fresh:
-            informer.subscribe(partial(self._changed, informer.resource))
+            informer.subscribe(partial(self._handle_change, informer.resource))
             self._watched[informer.resource] = group.create_task(informer.run())
         return fresh
 
-    def _changed(self, resource: Resource, change: Change) -> None:
+    def _handle_change(self, resource: Resource, change: Change) -> None:
         if change.new is None:
             concerned = self._graph.remove(meta.uid(change.object))
         else:
@@ -116,18 +116,18 @@ class GarbageCollector:
                 return (set_owners(node.resource, live, without(live, uids)),)
             case Collect(propagation, unblock):
                 delete = Delete(resource=node.resource, key=node.key, propagation=propagation, uid=node.uid)
-                return (set_owners(node.resource, live, unblocked(live)), delete) if unblock else (delete,)
+                return (set_owners(node.resource, live, unblock_owners(live)), delete) if unblock else (delete,)
         return ()
 
     async def _decide(self, node: GraphNode) -> Verdict:
-        states = {owner.uid: await self._state(node, owner) for owner in node.owners if not node.deleting}
+        states = {owner.uid: await self._state(node, owner) for owner in node.owners if not node.is_deleting}
         return decide(node, states, self._graph.dependents(node.uid))
 
     async def _state(self, node: GraphNode, owner: Owner) -> OwnerState:
         owner_node = self._graph.nodes.get(owner.uid)
         if owner_node is not None and owner_node.is_meant_by(owner):
             return OwnerState.WAITING if owner_node.waits_for_dependents else OwnerState.SOLID
-        if self._graph.is_known_gone(owner.uid):
+        if self._graph.is_known_deleted(owner.uid):
             return OwnerState.ABSENT
         return await self._read_state(node, owner)
 
@@ -184,6 +184,6 @@ def without(obj: JSONObject, uids: Collection[str]) -> list[OwnerReference]:
     return [reference for reference in meta.owners(obj) if reference["uid"] not in uids]
 
 
-def unblocked(obj: JSONObject) -> list[OwnerReference]:
+def unblock_owners(obj: JSONObject) -> list[OwnerReference]:
     """Return the owner references of an object, with `blockOwnerDeletion` disabled."""
     return [reference | {"blockOwnerDeletion": False} for reference in meta.owners(obj)]

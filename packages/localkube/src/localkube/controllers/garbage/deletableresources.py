@@ -29,19 +29,19 @@ class MetadataTransport(msgspec.Struct, frozen=True):
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its response."""
-        return await self.client.send(_asking(request))
+        return await self.client.send(_with_accept_header(request))
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         """Send one request and yield its response as a stream."""
-        async with self.client.open(_asking(request)) as response:
+        async with self.client.open(_with_accept_header(request)) as response:
             yield response
 
     async def close(self) -> None:
         """Do nothing, because the wrapped client owns the connections."""
 
 
-def _asking(request: Request) -> Request:
+def _with_accept_header(request: Request) -> Request:
     """Return the request with the Accept header for metadata of a list or of an object."""
     watching = ("watch", "true") in request.query
     return replace(request, headers={"accept": ONE if watching else f"{MANY},{ONE}"} | dict(request.headers))

@@ -43,10 +43,10 @@ class RemoveOwners(Struct, frozen=True):
 
 
 class Collect(Struct, frozen=True):
-    """Delete the object. With `unblock`, unblock its owners first, because the owner references form a cycle."""
+    """Delete the object. With `unblocks_owners`, unblock its owners first, because the owner references form a cycle."""
 
     propagation: Propagation
-    unblock: bool = False
+    unblocks_owners: bool = False
 
 
 Verdict: TypeAlias = Keep | RemoveOwners | Collect
@@ -54,14 +54,14 @@ Verdict: TypeAlias = Keep | RemoveOwners | Collect
 
 def decide(node: GraphNode, states: Mapping[UID, OwnerState], dependents: Sequence[GraphNode]) -> Verdict:
     """Evaluate one object. `states` contains the state of each owner."""
-    if not node.owners or node.deleting:
+    if not node.owners or node.is_deleting:
         return Keep()
     owner_states = {owner.uid: states[owner.uid] for owner in node.owners}
     unsound = frozenset(uid for uid, state in owner_states.items() if state is not OwnerState.SOLID)
     if len(unsound) < len(owner_states):
         return RemoveOwners(unsound) if unsound else Keep()
     if dependents and OwnerState.WAITING in owner_states.values():
-        return Collect("Foreground", unblock=any(dependent.waits_for_dependents for dependent in dependents))
+        return Collect("Foreground", unblocks_owners=any(dependent.waits_for_dependents for dependent in dependents))
     return Collect(_own_propagation(node))
 
 

@@ -28,7 +28,7 @@ class Owner(Struct, frozen=True):
     group: str
     kind: str
     name: str
-    blocks: bool
+    blocks_deletion: bool
 
 
 class GraphNode(Struct, frozen=True):
@@ -38,18 +38,18 @@ class GraphNode(Struct, frozen=True):
     key: ObjectKey
     uid: UID
     owners: tuple[Owner, ...] = ()
-    deleting: bool = False
+    is_deleting: bool = False
     finalizers: frozenset[str] = frozenset()
 
     @property
     def waits_for_dependents(self) -> bool:
         """Return whether the object is being deleted in the foreground."""
-        return self.deleting and FOREGROUND in self.finalizers
+        return self.is_deleting and FOREGROUND in self.finalizers
 
     @property
     def orphans_dependents(self) -> bool:
         """Return whether the object is being deleted and its dependents are orphaned."""
-        return self.deleting and ORPHAN in self.finalizers
+        return self.is_deleting and ORPHAN in self.finalizers
 
     def is_meant_by(self, owner: Owner) -> bool:
         """Return whether a reference matches this object in all fields."""
@@ -77,7 +77,7 @@ class Graph(Struct):
         self.nodes[node.uid] = node
         for owner in node.owners:
             self._dependents.setdefault(owner.uid, {})[node.uid] = None
-        return self._concerned(old, node)
+        return self._affected(old, node)
 
     def remove(self, uid: UID) -> KeysView[UID]:
         """Remove a deleted object. Return the affected UIDs, which are its dependents and waiting owners."""
@@ -101,7 +101,7 @@ class Graph(Struct):
         if len(self._deleted) > MOST_GONE:
             del self._deleted[next(iter(self._deleted))]
 
-    def is_known_gone(self, uid: UID) -> bool:
+    def is_known_deleted(self, uid: UID) -> bool:
         """Return whether the object with this UID is known to be deleted. UIDs are never reused."""
         return uid in self._deleted and uid not in self.nodes
 
@@ -112,12 +112,14 @@ class Graph(Struct):
     def blocking_dependents(self, uid: UID) -> list[GraphNode]:
         """Return the dependents that block the foreground deletion of their owner."""
         return [
-            node for node in self.dependents(uid) if any(owner.uid == uid and owner.blocks for owner in node.owners)
+            node
+            for node in self.dependents(uid)
+            if any(owner.uid == uid and owner.blocks_deletion for owner in node.owners)
         ]
 
-    def _concerned(self, old: GraphNode | None, node: GraphNode) -> KeysView[UID]:
+    def _affected(self, old: GraphNode | None, node: GraphNode) -> KeysView[UID]:
         concerned: list[UID] = []
-        if node.owners and (old is None or old.owners != node.owners or old.deleting != node.deleting):
+        if node.owners and (old is None or old.owners != node.owners or old.is_deleting != node.is_deleting):
             concerned += (node.uid, *self._waiting_owners(node))
         if old is not None:
             concerned += self._waiting_owners(old)
@@ -152,7 +154,7 @@ def read_node(resource: Resource, obj: JSONObject) -> GraphNode:
         key=meta.key(obj),
         uid=meta.uid(obj),
         owners=tuple(read_owners(obj)),
-        deleting=meta.is_deleting(obj),
+        is_deleting=meta.is_deleting(obj),
         finalizers=frozenset(metadata.get("finalizers") or ()),
     )
 
@@ -166,5 +168,5 @@ def read_owners(obj: JSONObject) -> Iterator[Owner]:
             group=group if slash else "",
             kind=reference.get("kind") or "",
             name=reference.get("name") or "",
-            blocks=bool(reference.get("blockOwnerDeletion")),
+            blocks_deletion=bool(reference.get("blockOwnerDeletion")),
         )

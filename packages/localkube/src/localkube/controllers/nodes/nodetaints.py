@@ -50,16 +50,16 @@ class NodeTaints(Struct, frozen=True, kw_only=True):
     async def plan(self, key: ObjectKey) -> Plan:
         """Update the taints of a node."""
         node = self.nodes.store.get(key)
-        taints = None if node is None else corrected(node, self.clock.now())
+        taints = None if node is None else desired_taints(node, self.clock.now())
         if node is None or taints is None:
             return Plan()
         return Plan((guarded_patch(NODES, node, {"spec": {"taints": taints}}),))
 
 
-def corrected(node: JSONObject, now: datetime) -> list[JSONObject] | None:
+def desired_taints(node: JSONObject, now: datetime) -> list[JSONObject] | None:
     """Return the desired taints of the node, including unrelated taints, or None if they are up to date."""
     live: list[JSONObject] = meta.spec(node).get("taints") or []
-    desired = due(node)
+    desired = required_taints(node)
     kept = [taint for taint in live if taint["key"] not in OWN or _identity(taint) in desired]
     missing = [pair for pair in desired if pair not in set(map(_identity, live))]
     if len(kept) == len(live) and not missing:
@@ -68,10 +68,10 @@ def corrected(node: JSONObject, now: datetime) -> list[JSONObject] | None:
     return kept + [{"key": key, "effect": effect, "timeAdded": added} for key, effect in missing]
 
 
-def due(node: JSONObject) -> list[tuple[str, str]]:
+def required_taints(node: JSONObject) -> list[tuple[str, str]]:
     """Return the keys and effects of the taints that the state of a node requires.
 
-    >>> due({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
+    >>> required_taints({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
     [('node.kubernetes.io/not-ready', 'NoSchedule'), ('node.kubernetes.io/not-ready', 'NoExecute')]
     """
     conditions = [(condition["type"], condition["status"]) for condition in meta.status(node).get("conditions") or []]

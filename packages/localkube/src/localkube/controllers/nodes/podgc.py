@@ -58,10 +58,10 @@ class PodGarbageCollector(Struct, frozen=True):
 def _remove(pod: JSONObject, condition: JSONObject) -> Iterator[Action]:
     """Mark the pod as failed, unless it has terminated, and delete it without a grace period."""
     failed = {} if podstate.has_ended(pod) else {"phase": "Failed"}
-    yield mark(pod, failed | {"conditions": [condition]})
+    yield status_patch(pod, failed | {"conditions": [condition]})
     yield Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), grace_period=0)
 
 
-def mark(pod: JSONObject, status: JSONObject) -> Patch:
+def status_patch(pod: JSONObject, status: JSONObject) -> Patch:
     """Return a status patch for a pod that is about to be deleted."""
     return identified_patch(PODS, pod, {"status": status}, subresource="status", kind="strategic", if_present=True)

@@ -19,7 +19,7 @@ from kuberuntime.objects.placement import read_tolerations
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Delete, Event, Plan
 from localkube.controllers import eventobjects
-from localkube.controllers.nodes.podgc import BY_NODE, mark
+from localkube.controllers.nodes.podgc import BY_NODE, status_patch
 
 AT_ONCE: Final = timedelta()
 
@@ -43,7 +43,7 @@ class TaintEviction(Struct, frozen=True, kw_only=True):
     async def plan(self, key: ObjectKey) -> Plan:
         """Evict a pod, or requeue it until its toleration expires."""
         pod = self.pods.store.get(key)
-        stay = None if pod is None or meta.is_deleting(pod) else tolerated(pod, self._taints_around(pod))
+        stay = None if pod is None or meta.is_deleting(pod) else toleration_time(pod, self._taints_around(pod))
         if pod is None or stay is None:
             self._since.pop(key, None)
             return Plan()
@@ -55,12 +55,12 @@ class TaintEviction(Struct, frozen=True, kw_only=True):
         if remaining > 0:
             return Plan(requeue_after=remaining)
         deletion = Delete(
-            resource=PODS, key=key, propagation="Background", uid=meta.uid(pod), on_success=(marked(pod),)
+            resource=PODS, key=key, propagation="Background", uid=meta.uid(pod), on_success=(eviction_event(pod),)
         )
         condition = disruptiontarget.condition(
             "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint", self.clock.now()
         )
-        return Plan((mark(pod, {"conditions": [condition]}), deletion))
+        return Plan((status_patch(pod, {"conditions": [condition]}), deletion))
 
     def _taints_around(self, pod: JSONObject) -> list[JSONObject]:
         node = self.nodes.store.get(ObjectKey("", meta.spec(pod).get("nodeName") or ""))
@@ -78,7 +78,7 @@ class TaintEviction(Struct, frozen=True, kw_only=True):
                 yield meta.key(pod)
 
 
-def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None:
+def toleration_time(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None:
     """Return the time that the pod can remain on a node with these taints, or None if it is unlimited."""
     tolerations = read_tolerations(meta.spec(pod))
     limits: list[float] = []
@@ -90,6 +90,6 @@ def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None
     return duration.of_seconds(max(min(limits), 0)) if limits else None
 
 
-def marked(pod: JSONObject) -> Event:
+def eviction_event(pod: JSONObject) -> Event:
     """Build the event for an eviction, as in kube-controller-manager."""
     return eventobjects.normal(pod, "TaintManagerEviction", "Deleting", f"Marking for deletion Pod {meta.key(pod)}")

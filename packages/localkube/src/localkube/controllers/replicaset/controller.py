@@ -57,11 +57,11 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
         return owners if owners is not None else replicacontrol.plan(self._observe(replicaset, claimed.members))
 
     def _observe(self, replicaset: JSONObject, pods: Sequence[JSONObject]) -> replicacontrol.ObservedReplicaSet:
-        missing = replicacontrol.missing(replicaset, pods)
+        missing = replicacontrol.missing_pods(replicaset, pods)
         return replicacontrol.ObservedReplicaSet(
             replicaset=replicaset,
             pods=pods,
-            related=self._related(replicaset) if missing < 0 else (),
+            related=self._related_pods(replicaset) if missing < 0 else (),
             names=self._names(replicaset, min(missing, replicacontrol.AT_ONCE)),
             now=self.clock.now(),
         )
@@ -76,7 +76,7 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
             unseen[f"{meta.name(replicaset)[:LONGEST_PREFIX]}-{suffix}"] = None
         return [*unseen][:number]
 
-    def _related(self, replicaset: JSONObject) -> list[JSONObject]:
+    def _related_pods(self, replicaset: JSONObject) -> list[JSONObject]:
         """Return the pods of all ReplicaSets with the same controller, including this ReplicaSet."""
         owner = meta.controller_of(replicaset)
         siblings = self.sets.store.by_index(controllerrefs.BY_CONTROLLER, owner["uid"]) if owner else [replicaset]
@@ -92,4 +92,4 @@ class ReplicaSets(Struct, frozen=True, kw_only=True):
         owner = meta.controller_of(change.object)
         if owner:
             self._unobserved.get(UID(owner["uid"]), {}).pop(meta.name(change.object), None)
-        yield from controllerrefs.affected(change, self.sets)
+        yield from controllerrefs.affected_owners(change, self.sets)

@@ -42,7 +42,7 @@ def is_active(pod: JSONObject) -> bool:
     return not podstate.has_ended(pod) and not meta.is_deleting(pod)
 
 
-def missing(replicaset: JSONObject, pods: Iterable[JSONObject]) -> int:
+def missing_pods(replicaset: JSONObject, pods: Iterable[JSONObject]) -> int:
     """Return the number of missing pods, which is negative if there are too many pods."""
     return int(meta.spec(replicaset)["replicas"]) - sum(map(is_active, pods))
 
@@ -89,7 +89,7 @@ def build_status(observed: ObservedReplicaSet) -> JSONObject:
         "fullyLabeledReplicas": sum(template_labels <= meta.labels(pod).items() for pod in active),
         "readyReplicas": sum(map(podhealth.is_ready, active)),
         "availableReplicas": sum(podhealth.is_available(pod, seconds, observed.now) for pod in active),
-        "conditions": failures if missing(replicaset, observed.pods) else [],
+        "conditions": failures if missing_pods(replicaset, observed.pods) else [],
     }
     return {
         "replicas": len(active),
@@ -99,7 +99,7 @@ def build_status(observed: ObservedReplicaSet) -> JSONObject:
 
 
 def _changes(observed: ObservedReplicaSet) -> list[Create | Delete]:
-    count = missing(observed.replicaset, observed.pods)
+    count = missing_pods(observed.replicaset, observed.pods)
     if count > 0:
         names = zip(range(min(count, AT_ONCE)), observed.names, strict=False)
         return [_create(observed.replicaset, name) for _, name in names]
@@ -107,20 +107,20 @@ def _changes(observed: ObservedReplicaSet) -> list[Create | Delete]:
         return []
     active = [pod for pod in observed.pods if is_active(pod)]
     related = [pod for pod in observed.related if is_active(pod)]
-    leaving = ranked(active, related, observed.now)[: min(-count, AT_ONCE)]
+    leaving = rank_for_deletion(active, related, observed.now)[: min(-count, AT_ONCE)]
     return [_delete(observed.replicaset, pod) for pod in leaving]
 
 
 def _create(replicaset: JSONObject, name: str) -> Create:
     success = eventobjects.normal(replicaset, "SuccessfulCreate", "Create", f"Created pod: {name}")
-    failure = eventobjects.warning(replicaset, "FailedCreate", "Create", "Error creating: {error}")
+    failure = eventobjects.warning_event(replicaset, "FailedCreate", "Create", "Error creating: {error}")
     pod = build_pod(replicaset, name)
     return Create(resource=PODS, object=pod, if_absent=True, on_success=(success,), on_failure=(failure,))
 
 
 def _delete(replicaset: JSONObject, pod: JSONObject) -> Delete:
     success = eventobjects.normal(replicaset, "SuccessfulDelete", "Delete", f"Deleted pod: {meta.name(pod)}")
-    failure = eventobjects.warning(replicaset, "FailedDelete", "Delete", "Error deleting: {error}")
+    failure = eventobjects.warning_event(replicaset, "FailedDelete", "Delete", "Error deleting: {error}")
     return Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), on_success=(success,), on_failure=(failure,))
 
 
@@ -136,7 +136,7 @@ COST_LIMIT: Final = 2**31
 PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-def ranked(pods: Iterable[JSONObject], related: Iterable[JSONObject], now: datetime) -> Sequence[JSONObject]:
+def rank_for_deletion(pods: Iterable[JSONObject], related: Iterable[JSONObject], now: datetime) -> Sequence[JSONObject]:
     """Return the pods in deletion order.
 
     `related` are pods that should run on different nodes.
@@ -153,7 +153,7 @@ def ranked(pods: Iterable[JSONObject], related: Iterable[JSONObject], now: datet
             return -1 if state(first) < state(second) else 1
         ready = _compare_ages(_ready_since(first), _ready_since(second), now)
         age = ready if ready is not None else (_restarts(second) - _restarts(first)) or None
-        age = age if age is not None else _compare_ages(_created(first), _created(second), now)
+        age = age if age is not None else _compare_ages(_creation_time(first), _creation_time(second), now)
         return -1 if (age or 0) < 0 or (not age and meta.uid(first) < meta.uid(second)) else 1
 
     return sorted(pods, key=cmp_to_key(compare))
@@ -170,7 +170,7 @@ def _ready_since(pod: JSONObject) -> datetime | None:
     return timestamps.parse(since) if since else None
 
 
-def _created(pod: JSONObject) -> datetime | None:
+def _creation_time(pod: JSONObject) -> datetime | None:
     created = meta.metadata(pod).get("creationTimestamp")
     return timestamps.parse(created) if created else None
 

@@ -112,7 +112,8 @@ class ClusterState(Struct):
         """Return whether a pod matches all scopes."""
         labels = self.namespaces.get(pod.key.namespace, {})
         return all(
-            scope.matches(pod.key.namespace, pod.labels, labels) and not (scope.living and pod.deleting)
+            scope.matches(pod.key.namespace, pod.labels, labels)
+            and not (scope.excludes_terminating and pod.is_deleting)
             for scope in scopes
         )
 

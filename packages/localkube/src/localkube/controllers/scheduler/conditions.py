@@ -20,7 +20,7 @@ SCHEDULED: Final = "PodScheduled"
 UNSCHEDULABLE: Final = "Unschedulable"
 
 
-def binding(pod: JSONObject, node: str) -> Create:
+def bind(pod: JSONObject, node: str) -> Create:
     """Return the action that binds a pod to a node."""
     target = {"apiVersion": "v1", "kind": "Node", "name": node}
     identity = {"name": meta.name(pod), "namespace": meta.namespace(pod), "uid": meta.uid(pod)}
@@ -28,7 +28,7 @@ def binding(pod: JSONObject, node: str) -> Create:
         resource=PODS,
         object={"apiVersion": "v1", "kind": "Binding", "metadata": identity, "target": target},
         subresource="binding",
-        on_success=(scheduled(pod, node),),
+        on_success=(scheduled_event(pod, node),),
     )
 
 
@@ -38,7 +38,7 @@ def report(pod: JSONObject, message: str, now: datetime) -> Patch | None:
     if changed is None:
         return None
     patch = guarded_patch(PODS, pod, {"status": {"conditions": changed}}, subresource="status")
-    return replace(patch, on_success=(failed(pod, message),))
+    return replace(patch, on_success=(failed_event(pod, message),))
 
 
 def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObject] | None:
@@ -56,14 +56,14 @@ def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObje
     return meta.with_condition(pod, condition, timestamps.render(now))
 
 
-def scheduled(pod: JSONObject, node: str) -> Event:
+def scheduled_event(pod: JSONObject, node: str) -> Event:
     """Build the event for a scheduled pod."""
     return eventobjects.normal(pod, "Scheduled", "Binding", f"Successfully assigned {meta.key(pod)} to {node}")
 
 
-def failed(pod: JSONObject, message: str) -> Event:
+def failed_event(pod: JSONObject, message: str) -> Event:
     """Build the event for an unschedulable pod."""
-    return eventobjects.warning(pod, "FailedScheduling", "Scheduling", message)
+    return eventobjects.warning_event(pod, "FailedScheduling", "Scheduling", message)
 
 
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"

@@ -80,14 +80,14 @@ class Scheduler:
     def _decide(self, pod: PodInfo) -> Decision:
         """Select a node for a pod, and assume that it will be written. An internal error affects only this pod."""
         try:
-            return self._decided(pod)
+            return self._decision(pod)
         except Exception as error:  # noqa: BLE001 - loop edge: a decision that fails must not stop the others
             log.warning("failed to select a node for a pod", pod=str(pod.key), error=repr(error))
             self._forget(pod.uid)
             self._queue.refuse(pod, queue.EVERYTHING)
             return Refusal(f"internal error, retrying after the next change: {error!r}", queue.EVERYTHING)
 
-    def _decided(self, pod: PodInfo) -> Decision:
+    def _decision(self, pod: PodInfo) -> Decision:
         objection = conditions.objection(pod, self._sources.claims.store.get)
         if objection:
             total = len(self._cluster.nodes)
@@ -122,7 +122,7 @@ class Scheduler:
     def _plan(self, pod: JSONObject, decision: Decision) -> Plan:
         match decision:
             case Placement(node):
-                return Plan((conditions.binding(pod, node),))
+                return Plan((conditions.bind(pod, node),))
             case Refusal(message):
                 report = conditions.report(pod, message, self._clock.now())
                 return Plan((report,) if report else ())
@@ -167,7 +167,7 @@ class Scheduler:
             self._sort(pod)
         except Exception as error:  # noqa: BLE001 - loop edge: an unforeseen pod must not stop the others
             log.warning("failed to read a pod", pod=str(meta.key(pod)), error=repr(error))
-            self._recorder.record(conditions.failed(pod, f"the pod cannot be decoded: {error!r}"))
+            self._recorder.record(conditions.failed_event(pod, f"the pod cannot be decoded: {error!r}"))
 
     def _sort(self, pod: JSONObject) -> None:
         uid, spec = meta.uid(pod), meta.spec(pod)

@@ -18,12 +18,12 @@ from localkube.controllers.scheduler.amounts import Amounts
 
 
 class Scope(Struct, frozen=True):
-    """A selection of pods by label and namespace. If `living` is set, terminating pods are excluded."""
+    """A selection of pods by label and namespace. If `excludes_terminating` is set, terminating pods are excluded."""
 
     selector: LabelSelector
     namespaces: frozenset[str]
     namespace_selector: LabelSelector = selectors.NOTHING
-    living: bool = False
+    excludes_terminating: bool = False
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
         """Return whether the scope selects a pod."""
@@ -91,7 +91,7 @@ class Constraint(Struct, frozen=True):
     scope: Scope
     topology_key: str
     max_skew: int
-    hard: bool
+    is_hard: bool
     min_domains: int
     honor_affinity: bool
     honor_taints: bool
@@ -117,7 +117,7 @@ class PodInfo(Struct, frozen=True, kw_only=True):
     constraints: tuple[Constraint, ...]
     claims: tuple[str, ...]
     own_claims: frozenset[str]
-    deleting: bool
+    is_deleting: bool
 
 
 def read_pod(pod: JSONObject) -> PodInfo:
@@ -147,7 +147,7 @@ def read_pod(pod: JSONObject) -> PodInfo:
         constraints=tuple(_constraint(pod, entry) for entry in spec.get("topologySpreadConstraints") or []),
         claims=tuple(podclaims.by_volume(pod).values()),
         own_claims=frozenset(f"{meta.name(pod)}-{volume}" for volume in podclaims.ephemeral(pod)),
-        deleting=meta.is_deleting(pod),
+        is_deleting=meta.is_deleting(pod),
     )
 
 
@@ -166,10 +166,10 @@ def _constraint(pod: JSONObject, entry: JSONObject) -> Constraint:
     selector: LabelSelector = selectors.from_object(entry.get("labelSelector"))
     selector = with_own_labels(selector, pod, entry.get("matchLabelKeys") or [], Operator.IN)
     return Constraint(
-        scope=Scope(selector, frozenset({meta.namespace(pod)}), living=True),
+        scope=Scope(selector, frozenset({meta.namespace(pod)}), excludes_terminating=True),
         topology_key=entry["topologyKey"],
         max_skew=int(entry["maxSkew"]),
-        hard=(entry.get("whenUnsatisfiable") or "DoNotSchedule") == "DoNotSchedule",
+        is_hard=(entry.get("whenUnsatisfiable") or "DoNotSchedule") == "DoNotSchedule",
         min_domains=int(entry.get("minDomains") or 1),
         honor_affinity=(entry.get("nodeAffinityPolicy") or "Honor") == "Honor",
         honor_taints=(entry.get("nodeTaintsPolicy") or "Ignore") == "Honor",

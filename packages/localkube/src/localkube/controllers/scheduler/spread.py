@@ -36,7 +36,7 @@ class Spread(Struct, frozen=True):
 
 def survey(cluster: ClusterState, pod: PodInfo, *, hard: bool) -> tuple[Spread, ...]:
     """Count the domains of all hard, or all soft, constraints of a pod."""
-    constraints = [constraint for constraint in pod.constraints if constraint.hard is hard]
+    constraints = [constraint for constraint in pod.constraints if constraint.is_hard is hard]
     keys = {constraint.topology_key for constraint in constraints}
     return tuple(_survey_one(cluster, pod, constraint, keys) for constraint in constraints)
 

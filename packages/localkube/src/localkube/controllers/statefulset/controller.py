@@ -19,7 +19,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSE
 from kuberuntime.plan import Actions, Create, Plan, guarded_patch
 from localkube.controllers import controllerrefs
 from localkube.controllers.statefulset import identity, podclaims, revisions
-from localkube.controllers.statefulset.setcontrol import ObservedStatefulSet, missing
+from localkube.controllers.statefulset.setcontrol import ObservedStatefulSet, missing_ordinals
 from localkube.controllers.statefulset.setcontrol import plan as plan_set
 
 BY_PARENT = "orphans by the set in their names"
@@ -135,7 +135,7 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
     def _claims_of(self, statefulset: JSONObject, pods: Iterable[JSONObject]) -> dict[str, JSONObject]:
         if not podclaims.templates(statefulset):
             return {}
-        missing_pods = {identity.pod_name(statefulset, ordinal) for ordinal in missing(statefulset, pods)}
+        missing_pods = {identity.pod_name(statefulset, ordinal) for ordinal in missing_ordinals(statefulset, pods)}
         names = [
             name for pod in missing_pods.union(map(meta.name, pods)) for name in podclaims.claim_names(statefulset, pod)
         ]

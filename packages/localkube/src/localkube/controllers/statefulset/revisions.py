@@ -39,7 +39,9 @@ class New(Struct, frozen=True):
 
 def order(revisions: Iterable[JSONObject]) -> list[JSONObject]:
     """Sort from oldest to newest."""
-    return sorted(revisions, key=lambda revision: (number_of(revision), meta.created(revision), meta.name(revision)))
+    return sorted(
+        revisions, key=lambda revision: (number_of(revision), meta.creation_timestamp(revision), meta.name(revision))
+    )
 
 
 def choose_update(statefulset: JSONObject, history: Sequence[JSONObject]) -> Current | Raise | New:

@@ -80,7 +80,7 @@ class Need(NamedTuple):
     """The actions for one pod, and whether OrderedReady must wait for it."""
 
     actions: Actions
-    blocks: bool
+    blocks_next_pod: bool
 
 
 def plan(observed: ObservedStatefulSet) -> Plan:
@@ -119,7 +119,7 @@ def build_pod(observed: ObservedStatefulSet, ordinal: int) -> JSONObject:
     return identity.build_pod(statefulset, revision, ordinal)
 
 
-def missing(statefulset: JSONObject, pods: Iterable[JSONObject]) -> list[int]:
+def missing_ordinals(statefulset: JSONObject, pods: Iterable[JSONObject]) -> list[int]:
     """Return the lowest desired ordinals without a pod, at most `AT_ONCE`."""
     present = set(map(identity.ordinal_of, pods))
     return list(islice((ordinal for ordinal in identity.ordinals(statefulset) if ordinal not in present), AT_ONCE))
@@ -136,9 +136,9 @@ def _truncation(observed: ObservedStatefulSet) -> Actions:
 
 def _phases(observed: ObservedStatefulSet) -> tuple[Phase, ...]:
     desired, condemned = _sort(observed)
-    candidates = desired | dict.fromkeys(missing(observed.statefulset, desired.values()))
+    candidates = desired | dict.fromkeys(missing_ordinals(observed.statefulset, desired.values()))
     replicas = (_replica(observed, ordinal, candidates[ordinal]) for ordinal in sorted(candidates))
-    retention = (Need(_claim_actions(observed, pod, is_desired=False), blocks=False) for pod in condemned)
+    retention = (Need(_claim_actions(observed, pod, is_desired=False), blocks_next_pod=False) for pod in condemned)
     removals = _condemned_needs(observed, desired, condemned)
     if _is_ordered(observed.statefulset):
         actions, blocked = _until_blocked(chain(replicas, retention, removals))
@@ -164,21 +164,21 @@ def _until_blocked(needs: Iterable[Need]) -> tuple[Actions, bool]:
     actions: Actions = ()
     for need in needs:
         actions += need.actions
-        if need.blocks:
+        if need.blocks_next_pod:
             return actions, True
     return actions, False
 
 
 def _replica(observed: ObservedStatefulSet, ordinal: int, pod: JSONObject | None) -> Need:
     if pod is None:
-        return Need(_create_actions(observed, ordinal), blocks=True)
+        return Need(_create_actions(observed, ordinal), blocks_next_pod=True)
     statefulset = observed.statefulset
     if podstate.has_ended(pod):
-        return Need(() if meta.is_deleting(pod) else (_delete(statefulset, pod),), blocks=True)
+        return Need(() if meta.is_deleting(pod) else (_delete(statefulset, pod),), blocks_next_pod=True)
     missing = _claim_creations(observed, pod) if podhealth.phase(pod) == "Pending" else ()
     if _is_ordered(statefulset) and (meta.is_deleting(pod) or not _is_available(observed, pod)):
-        return Need(missing, blocks=True)
-    return Need(missing + _repair_actions(observed, pod), blocks=False)
+        return Need(missing, blocks_next_pod=True)
+    return Need(missing + _repair_actions(observed, pod), blocks_next_pod=False)
 
 
 def _create_actions(observed: ObservedStatefulSet, ordinal: int) -> Actions:
@@ -236,9 +236,9 @@ def _condemned_needs(
 ) -> list[Need]:
     first_unhealthy = _first_unhealthy(desired, condemned)
     return [
-        Need((), blocks=True)
+        Need((), blocks_next_pod=True)
         if meta.is_deleting(pod) or _waits_its_turn(observed, pod, first_unhealthy)
-        else Need((_delete(observed.statefulset, pod),), blocks=True)
+        else Need((_delete(observed.statefulset, pod),), blocks_next_pod=True)
         for pod in condemned
     ]
 
@@ -305,7 +305,7 @@ def pod_done(statefulset: JSONObject, verb: str, pod: str) -> Event:
 def pod_failed(statefulset: JSONObject, verb: str, pod: str, error: str = "{error}") -> Event:
     """Build the event for a pod that could not be created or deleted."""
     note = f"{verb.title()} Pod {pod} in StatefulSet {meta.name(statefulset)} failed error: {error}"
-    return eventobjects.warning(statefulset, f"Failed{verb.title()}", verb.title(), note)
+    return eventobjects.warning_event(statefulset, f"Failed{verb.title()}", verb.title(), note)
 
 
 def claim_done(statefulset: JSONObject, claim: str, pod: str) -> Event:
@@ -317,4 +317,4 @@ def claim_done(statefulset: JSONObject, claim: str, pod: str) -> Event:
 def claim_failed(statefulset: JSONObject, claim: str, pod: str) -> Event:
     """Build the event for a volume claim that could not be created."""
     note = f"Create Claim {claim} for Pod {pod} in StatefulSet {meta.name(statefulset)} failed error: {{error}}"
-    return eventobjects.warning(statefulset, "FailedCreate", "Create", note)
+    return eventobjects.warning_event(statefulset, "FailedCreate", "Create", note)

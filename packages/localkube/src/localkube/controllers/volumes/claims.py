@@ -115,7 +115,7 @@ def _provision(observed: ObservedClaim) -> Actions:
     storage_class = observed.classes.get(name)
     if storage_class is None:
         note = f'storageclass.storage.k8s.io "{name}" not found'
-        return _stay_pending(claim, eventobjects.warning(claim, "ProvisioningFailed", "Provisioning", note))
+        return _stay_pending(claim, eventobjects.warning_event(claim, "ProvisioningFailed", "Provisioning", note))
     if storage_class.get("provisioner") not in wellknown.PROVISIONERS:
         note = (
             "Waiting for a volume to be created either by the external provisioner "

@@ -65,7 +65,7 @@ def uuid_of(device: str) -> str:
     return device.partition(SHARE)[0]
 
 
-def divided(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, ...], ...]:
+def divide_devices(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple[str, ...], ...]:
     """Return the devices of each node. All shares of a GPU are on one node, as are nearby GPUs if possible."""
     gpus = list(dict.fromkeys(accelerator.gpu for accelerator in inventory.accelerators))
     if len(gpus) < nodes:

@@ -18,7 +18,7 @@ class ShortageError(Exception):
     """The node does not have enough free devices for a pod. The message contains the number of free devices."""
 
 
-def requested(container: JSONObject) -> int:
+def requested_gpus(container: JSONObject) -> int:
     """Return the number of GPUs that a container requests."""
     resources = container.get("resources") or {}
     amounts = (resources.get("requests") or {}) | (resources.get("limits") or {})
@@ -27,7 +27,7 @@ def requested(container: JSONObject) -> int:
 
 def requests_any(pod: JSONObject) -> bool:
     """Return whether a container of the pod requests a GPU."""
-    return any(requested(container) for container in podspec.all_containers(pod))
+    return any(requested_gpus(container) for container in podspec.all_containers(pod))
 
 
 def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
@@ -38,7 +38,7 @@ def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -
     load = [uuid_of(device) for device in busy]
     remaining, reusable, allocation = list(free), list[str](), dict[str, tuple[str, ...]]()
     for container in podspec.all_containers(pod):
-        number = requested(container)
+        number = requested_gpus(container)
         if not number:
             continue
         if len(reusable) + len(remaining) < number:
@@ -78,7 +78,9 @@ def _choose(number: int, reusable: Sequence[str], remaining: Sequence[str], load
 def fits(pod: JSONObject, recorded: Mapping[str, Sequence[str]]) -> bool:
     """Return whether recorded devices match the requests of the pod's containers without conflicts."""
     requests = {
-        container["name"]: requested(container) for container in podspec.all_containers(pod) if requested(container)
+        container["name"]: requested_gpus(container)
+        for container in podspec.all_containers(pod)
+        if requested_gpus(container)
     }
     if {name: len(set(devices)) for name, devices in recorded.items()} != requests:
         return False

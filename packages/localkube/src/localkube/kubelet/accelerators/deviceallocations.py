@@ -41,7 +41,7 @@ class DeviceAllocations:
     def restore(self, pods: Iterable[JSONObject]) -> None:
         """Restore the records of an earlier run for pods that have not terminated, if the devices still exist."""
         for pod in pods:
-            record = recorded(pod)
+            record = recorded_devices(pod)
             node = meta.spec(pod).get("nodeName", "")
             if not record or podstate.has_ended(pod) or not allocation.fits(pod, record):
                 continue
@@ -54,12 +54,12 @@ class DeviceAllocations:
         if not self.is_real or not allocation.requests_any(pod):
             return {}
         if uid not in self._records:
-            busy = {device for name, _, device in self.held() if name == node}
+            busy = {device for name, _, device in self.allocated_devices() if name == node}
             try:
                 record = allocation.allocate(pod, self._free(node), busy)
             except ShortageError as error:
                 self._waiting.add(uid)
-                raise ShortageError(f"node {node}: {error}{self._why(node)}") from error
+                raise ShortageError(f"node {node}: {error}{self._describe_failures(node)}") from error
             self._records[uid] = (node, record)
         self._waiting.discard(uid)
         return self._records[uid][1]
@@ -84,7 +84,7 @@ class DeviceAllocations:
         """Return the devices of each pod that has devices."""
         return {uid: record for uid, (_, record) in self._records.items()}
 
-    def held(self) -> list[tuple[str, UID, str]]:
+    def allocated_devices(self) -> list[tuple[str, UID, str]]:
         """Return the node, owner and identifier of each allocated device."""
         return [
             (node, uid, device)
@@ -97,25 +97,25 @@ class DeviceAllocations:
         """Return the nodes with real devices."""
         return list(self._devices)
 
-    def offered(self, node: str) -> Sequence[str]:
+    def devices_of_node(self, node: str) -> Sequence[str]:
         """Return all devices of a node."""
         return self._devices.get(node, ())
 
     def healthy(self, node: str) -> list[str]:
         """Return the healthy devices of a node."""
-        return [device for device in self.offered(node) if uuid_of(device) not in self.unhealthy]
+        return [device for device in self.devices_of_node(node) if uuid_of(device) not in self.unhealthy]
 
     def _free(self, node: str) -> list[str]:
-        allocated = {device for _, _, device in self.held()}
+        allocated = {device for _, _, device in self.allocated_devices()}
         return [device for device in self.healthy(node) if device not in allocated]
 
-    def _why(self, node: str) -> str:
+    def _describe_failures(self, node: str) -> str:
         """Describe the failed devices of a node in a clause."""
-        uuids = dict.fromkeys(map(uuid_of, self.offered(node)))
+        uuids = dict.fromkeys(map(uuid_of, self.devices_of_node(node)))
         return "".join(f"; {uuid} is unhealthy: {self.unhealthy[uuid]}" for uuid in uuids if uuid in self.unhealthy)
 
 
-def recorded(pod: JSONObject) -> dict[str, list[str]]:
+def recorded_devices(pod: JSONObject) -> dict[str, list[str]]:
     """Return the devices in the annotation of a pod, or an empty value if the annotation is missing or invalid."""
     try:
         record = json.loads(meta.annotations(pod).get(wellknown.DEVICES, "{}"))

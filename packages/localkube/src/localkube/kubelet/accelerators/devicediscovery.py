@@ -7,7 +7,7 @@ from typing import Final
 
 from localkube.hostdevices import Devices, GpuReport
 from localkube.kubelet.accelerators import nvml
-from localkube.kubelet.accelerators.accelerator import Inventory, divided, parse_shares
+from localkube.kubelet.accelerators.accelerator import Inventory, divide_devices, parse_shares
 
 SHOWN: Final = 5
 """The maximum number of processes that a note lists."""
@@ -26,7 +26,7 @@ def offer(words: str, nodes: int, visible: str | None) -> Devices:
     if not inventory.accelerators:
         hidden = "" if visible is None else f" in CUDA_VISIBLE_DEVICES={visible}"
         raise nvml.AcceleratorError(f"this machine has no NVIDIA GPU{hidden}. Check `nvidia-smi -L`")
-    by_node = divided(inventory, nodes, shares)
+    by_node = divide_devices(inventory, nodes, shares)
     return Devices(by_node=by_node, notes=tuple(notes(inventory, by_node, shares)))
 
 

@@ -65,7 +65,7 @@ def inventory(visible: str | None = None) -> Inventory:
 
     `visible` is CUDA_VISIBLE_DEVICES of this process, which limits the devices.
     """
-    with library() as nvml, _refused(nvml):
+    with library() as nvml, _convert_errors(nvml):
         handles, accelerators, failing = [], list[Accelerator](), dict[str, str]()
         for index in range(nvml.nvmlDeviceGetCount()):
             try:
@@ -74,9 +74,9 @@ def inventory(visible: str | None = None) -> Inventory:
                 handles.append(handle)
             except nvml.NVMLError as error:
                 failing[f"GPU {index}"] = str(error)
-        uuids = [_text(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
+        uuids = [_decode(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
         return Inventory(
-            driver=_text(nvml.nvmlSystemGetDriverVersion()),
+            driver=_decode(nvml.nvmlSystemGetDriverVersion()),
             accelerators=_visible(accelerators, visible),
             distances={
                 (uuid, other): _distance(nvml, handle, peer)
@@ -95,7 +95,7 @@ def inventory(visible: str | None = None) -> Inventory:
 
 
 @contextmanager
-def _refused(nvml: Any) -> Iterator[None]:
+def _convert_errors(nvml: Any) -> Iterator[None]:
     try:
         yield
     except nvml.NVMLError as error:
@@ -104,14 +104,14 @@ def _refused(nvml: Any) -> Iterator[None]:
 
 def _devices_of(nvml: Any, handle: Any, index: int) -> Iterator[Accelerator]:
     """Yield a GPU, or its MIG instances if it has any."""
-    gpu = _text(nvml.nvmlDeviceGetUUID(handle))
+    gpu = _decode(nvml.nvmlDeviceGetUUID(handle))
     for instance in list(_instances(nvml, handle)) or [handle]:
         memory = nvml.nvmlDeviceGetMemoryInfo(instance)
         yield Accelerator(
-            uuid=_text(nvml.nvmlDeviceGetUUID(instance)),
+            uuid=_decode(nvml.nvmlDeviceGetUUID(instance)),
             gpu=gpu,
             index=index,
-            name=_text(nvml.nvmlDeviceGetName(instance)),
+            name=_decode(nvml.nvmlDeviceGetName(instance)),
             memory=int(memory.total),
             free=int(memory.free),
         )
@@ -176,7 +176,7 @@ def _pids(nvml: Any, handle: Any) -> tuple[int, ...]:
         return ()
 
 
-def _text(value: str | bytes) -> str:
+def _decode(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
@@ -216,7 +216,7 @@ class HealthMonitor:
         while self._events is not None:
             try:
                 event = nvml.nvmlEventSetWait_v2(self._events, 0)
-                xid, gpu = int(event.eventData), _text(nvml.nvmlDeviceGetUUID(event.device))
+                xid, gpu = int(event.eventData), _decode(nvml.nvmlDeviceGetUUID(event.device))
             except nvml.NVMLError:  # there are no more events
                 return
             if xid not in APPLICATION_ERRORS:
@@ -224,7 +224,7 @@ class HealthMonitor:
 
 
 @contextmanager
-def monitored(gpus: Mapping[str, str]) -> Iterator[Callable[[], dict[str, str]]]:
+def monitor(gpus: Mapping[str, str]) -> Iterator[Callable[[], dict[str, str]]]:
     """Yield a function that returns the failure reasons of devices. `gpus` contains the GPU of each device."""
     with library() as nvml:
         yield HealthMonitor(nvml, gpus).failures

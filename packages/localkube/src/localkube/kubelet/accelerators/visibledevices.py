@@ -24,11 +24,11 @@ def visible(env: Mapping[str, str], devices: Sequence[str]) -> dict[str, str]:
     {'CUDA_VISIBLE_DEVICES': '', 'NVIDIA_VISIBLE_DEVICES': 'void'}
     """
     own = list(dict.fromkeys(map(uuid_of, devices)))
-    selection = own if env.get(CUDA) is None else _selected(env[CUDA], own)
+    selection = own if env.get(CUDA) is None else _select_devices(env[CUDA], own)
     return {**env, CUDA: ",".join(selection), NVIDIA: ",".join(own) or NONE}
 
 
-def _selected(text: str, own: Sequence[str]) -> list[str]:
+def _select_devices(text: str, own: Sequence[str]) -> list[str]:
     """Return the devices of the container in a value. As in CUDA, items after an invalid item are ignored."""
     devices: list[str] = []
     for word in map(str.strip, text.split(",")):

@@ -77,11 +77,13 @@ class ContainerRun:
             if self.launch.container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
                 content = logreader.last_lines(log_directory, self.log.run, FALLBACK_LINES, FALLBACK_BYTES)
             elif quote:
-                content = _quoted(logreader.last_lines(log_directory, self.log.run, errorlines.JUDGED, JUDGED_BYTES))
+                content = _last_lines(
+                    logreader.last_lines(log_directory, self.log.run, errorlines.JUDGED, JUDGED_BYTES)
+                )
         return "\n".join(filter(None, [self.excess, content.decode(errors="replace")]))
 
 
-def _quoted(log: bytes) -> bytes:
+def _last_lines(log: bytes) -> bytes:
     """Return the last lines of a log, preceded by its first error if they do not include it."""
     lines = errorlines.excerpt(log.decode(errors="replace").splitlines(), QUOTED_LINES) if log else []
     longest = LONGEST_MESSAGE // max(len(lines), 1) - 1

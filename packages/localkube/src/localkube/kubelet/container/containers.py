@@ -84,7 +84,7 @@ class Containers:
 
     def start(self, name: str) -> None:
         """Start a container."""
-        self._cell.update(name, state.starting)
+        self._cell.update(name, state.record_start)
         task = self._tasks.create_task(self._start(name))
         self._starts.add(task)
         task.add_done_callback(self._starts.discard)
@@ -97,7 +97,7 @@ class Containers:
             task.cancel()
         hook = podspec.hook(run.launch.container, "preStop")
         self._cell.update(
-            name, partial(state.stopping, kill_at=kill_at, hook="running" if hook else "done", replaced=replaced)
+            name, partial(state.record_stop, kill_at=kill_at, hook="running" if hook else "done", replaced=replaced)
         )
         if hook:
             run.hook = self._spawn(run, self._run_pre_stop(run, hook))
@@ -108,12 +108,12 @@ class Containers:
         if run.hook is not None and not run.hook.done():
             run.hook.cancel()
             self._cell.emit("FailedPreStopHook", "PreStopHook failed: it takes longer than the grace period", name)
-        self._cell.update(name, partial(state.stopping, kill_at=kill_at, hook=""))
+        self._cell.update(name, partial(state.record_stop, kill_at=kill_at, hook=""))
         await self._runner.signal(run.id, _stop_signal(run.launch.container))
 
     async def kill(self, name: str) -> None:
         """Kill all processes of a container."""
-        self._cell.update(name, lambda current: replace(current, killed=True))
+        self._cell.update(name, lambda current: replace(current, is_killed=True))
         await self._runner.signal(self._cell.runs[name].id, signal.SIGKILL, everything=True)
 
     async def collect(self) -> None:
@@ -140,7 +140,7 @@ class Containers:
         message = run.message(ending, self._cell.log_directory(run.name), quote=quote)
         now = self._cell.now()
         reason = OUT_OF_MEMORY if run.excess else ""
-        self._cell.update(run.name, partial(state.ended, ending=ending, message=message, now=now, reason=reason))
+        self._cell.update(run.name, partial(state.record_exit, ending=ending, message=message, now=now, reason=reason))
         conflict = await self._port_conflict(run.launch.container) if ending.code else ""
         if conflict:
             self._cell.emit("PortConflict", conflict, run.name)
@@ -168,7 +168,9 @@ class Containers:
 
     def _refuse(self, name: str, waiting: Waiting) -> None:
         previous = self._cell.state.containers[name].waiting
-        self._cell.update(name, partial(state.refused, waiting=waiting, not_before=self._cell.now() + RETRY))
+        self._cell.update(
+            name, partial(state.record_rejected_start, waiting=waiting, not_before=self._cell.now() + RETRY)
+        )
         if waiting != previous:
             self._cell.emit("Failed", f"{waiting.reason}: {waiting.message}", name)
 
@@ -195,7 +197,7 @@ class Containers:
         cell.update(
             name,
             partial(
-                state.launched,
+                state.record_launch,
                 container_id=run.id,
                 image=str(plan.container.get("image") or ""),
                 image_id=plan.image_id,
@@ -247,13 +249,13 @@ class Containers:
                 return
         kinds = frozenset(kind for kind, _ in podspec.probes(container))
         is_sidecar = podspec.is_sidecar(container, self._cell.pod)
-        self._cell.update(run.name, partial(state.running, probes=kinds, is_sidecar=is_sidecar))
+        self._cell.update(run.name, partial(state.record_running, probes=kinds, is_sidecar=is_sidecar))
         if kinds:
             await health.watch(self._target(run, kinds, is_sidecar=is_sidecar))
 
     def _target(self, run: ContainerRun, kinds: frozenset[str], *, is_sidecar: bool) -> health.ProbeTarget:
         def report(kind: Kind, good: bool) -> None:  # noqa: FBT001 - the verdict itself
-            change = partial(state.probed, kind=kind, probes=kinds, good=good, is_sidecar=is_sidecar)
+            change = partial(state.record_probe, kind=kind, probes=kinds, good=good, is_sidecar=is_sidecar)
             self._cell.update(run.name, change)
 
         def report_problem(problem: str) -> None:

@@ -107,7 +107,7 @@ def _instead(target: ProbeTarget) -> str:
     """Return a message about the ports on which the pod listens, or an empty string in the network of the machine."""
     if target.ip.startswith(OF_THE_MACHINE):
         return ""
-    ports = ", ".join(map(str, podconnections.listening(target.pid)))
+    ports = ", ".join(map(str, podconnections.listening_ports(target.pid)))
     return f"; the pod listens on {ports or 'no port'}"
 
 
@@ -118,11 +118,11 @@ async def attempt(target: ProbeTarget, probe: JSONObject) -> str:
         return "" if code == 0 else output.decode(errors="replace").strip() or f"exit code {code}"
     if probe.get("httpGet"):
         request = http_get(target.container, probe["httpGet"], target.ip)
-        code, _ = await _named(request.url, podconnections.get(target.runner, request))
+        code, _ = await _with_address(request.url, podconnections.get(target.runner, request))
         return "" if 200 <= code < 400 else f"HTTP probe failed with statuscode: {code}"
     action = probe["tcpSocket"]
     address = (str(action.get("host") or target.ip), podspec.resolve_port(target.container, action["port"]))
-    _, writer = await _named(f"{address[0]}:{address[1]}", podconnections.connect(target.runner, None, address))
+    _, writer = await _with_address(f"{address[0]}:{address[1]}", podconnections.connect(target.runner, None, address))
     writer.close()
     return ""
 
@@ -134,12 +134,12 @@ def http_get(container: JSONObject, action: JSONObject, ip: str) -> podconnectio
         host=str(action.get("host") or ip),
         port=podspec.resolve_port(container, action["port"]),
         path=path if path.startswith("/") else f"/{path}",
-        tls=action.get("scheme") == "HTTPS",
+        uses_tls=action.get("scheme") == "HTTPS",
         headers={header["name"]: header["value"] for header in action.get("httpHeaders") or []},
     )
 
 
-async def _named(address: str, connection: Awaitable[T]) -> T:
+async def _with_address(address: str, connection: Awaitable[T]) -> T:
     """Await a connection, and add its address to errors."""
     try:
         return await connection

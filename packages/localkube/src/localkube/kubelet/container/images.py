@@ -78,7 +78,7 @@ def check_name(image: str) -> None:
 
 def find_place(image: str, images: Mapping[str, Path]) -> ProgramSource:
     """Return the source of the executables of an image."""
-    directory = images.get(image) or images.get(untagged(image))
+    directory = images.get(image) or images.get(without_tag(image))
     if directory is None:
         return ProgramSource("host://")
     if _is_environment(directory):
@@ -93,10 +93,10 @@ def find_place(image: str, images: Mapping[str, Path]) -> ProgramSource:
     return ProgramSource(f"folder://{directory}", environment=beside if beside.is_dir() else None, folder=directory)
 
 
-def untagged(image: str) -> str:
+def without_tag(image: str) -> str:
     """Return the image name without tag and digest.
 
-    >>> untagged("registry:5000/vllm/vllm-openai:v0.10"), untagged("busybox@sha256:0123")
+    >>> without_tag("registry:5000/vllm/vllm-openai:v0.10"), without_tag("busybox@sha256:0123")
     ('registry:5000/vllm/vllm-openai', 'busybox')
     """
     return TAG.sub("", TAG.sub("", image)) if "@" in image else TAG.sub("", image)
@@ -124,7 +124,7 @@ def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: 
     raise UnrunnableError(
         "ImageNotMapped",
         "the container does not have a command, and images are not pulled on a local cluster. Set a command and "
-        f"--image {untagged(image)}=DIR, or use --stub",
+        f"--image {without_tag(image)}=DIR, or use --stub",
     )
 
 
@@ -135,7 +135,7 @@ def check_directory(image: str, directory: str, place: ProgramSource, mounted: S
     raise UnrunnableError(
         "ProgramNotFound",
         f'working directory "{directory}" does not exist on this machine. Correct workingDir, map the image with '
-        f"--image {untagged(image)}=DIR, or use --stub",
+        f"--image {without_tag(image)}=DIR, or use --stub",
     )
 
 
@@ -163,7 +163,7 @@ def check_program(image: str, program: str, path: str, place: ProgramSource, mou
     raise UnrunnableError(
         "ProgramNotFound",
         f'program "{program}" is not installed on this machine{meant}. Install it, map the image with --image '
-        f"{untagged(image)}=DIR, or use --stub",
+        f"{without_tag(image)}=DIR, or use --stub",
     )
 
 

@@ -71,7 +71,7 @@ def plan(container: JSONObject, context: Context, around: LaunchInputs) -> Launc
             "resourceClaims"
         )
     images.check_name(container.get("image") or "")
-    why = stubbed(container, context, around.settings)
+    why = stub_reason(container, context, around.settings)
     if why:
         return _stub(container, context, around.settings, why)
     probes.check(container)
@@ -94,18 +94,18 @@ def plan(container: JSONObject, context: Context, around: LaunchInputs) -> Launc
     )
 
 
-def stubbed(container: JSONObject, context: Context, settings: KubeletSettings) -> str:
+def stub_reason(container: JSONObject, context: Context, settings: KubeletSettings) -> str:
     """Return the reason why the stub server replaces the container, or an empty string if it does not."""
     if not settings.stub:
         return ""
     image = container.get("image") or ""
-    if settings.stub_images & {"all", image, images.untagged(image)}:
+    if settings.stub_images & {"all", image, images.without_tag(image)}:
         return "--stub replaces it"
     try:
-        command = _command(container, replace(context, lenient=True), settings)
+        command = _command(container, replace(context, skips_missing_sources=True), settings)
         path = command.env.get("PATH", "")
         directory = container.get("workingDir") or str(command.place.folder or "/")
-        images.check_script(image, command.argv, command.place, SearchPath(path, directory, _mounted(container)))
+        images.check_script(image, command.argv, command.place, SearchPath(path, directory, _mounted_paths(container)))
         if not (command.place.directory or container.get("workingDir") or command.env.get("PYTHONPATH")):
             images.check_module(image, command.argv, path)
     except UnrunnableError as why:
@@ -125,19 +125,19 @@ def _command(container: JSONObject, context: Context, settings: KubeletSettings)
     words = [*(container.get("command") or []), *(container.get("args") or [])]
     argv = environment.expand_all(words, env)
     images.check_command(image, argv, has_command=bool(container.get("command")), place=place)
-    images.check_program(image, argv[0], env.get("PATH", ""), place, _mounted(container))
-    images.check_directory(image, container.get("workingDir") or "/", place, _mounted(container))
+    images.check_program(image, argv[0], env.get("PATH", ""), place, _mounted_paths(container))
+    images.check_directory(image, container.get("workingDir") or "/", place, _mounted_paths(container))
     return _Command(place, env, argv)
 
 
-def _mounted(container: JSONObject) -> list[str]:
+def _mounted_paths(container: JSONObject) -> list[str]:
     return [mount["mountPath"] for mount in container.get("volumeMounts") or []]
 
 
 def _stub(container: JSONObject, context: Context, settings: KubeletSettings, why: str) -> Launch:
     argv, ports = images.stub(context.pod, container, why)
     base = environment.host_variables(settings.host_environment, own_root=False)
-    env = environment.build(container, replace(context, lenient=True), base)
+    env = environment.build(container, replace(context, skips_missing_sources=True), base)
     fields = {key: value for key, value in container.items() if key != "lifecycle"}
     omitted = [f"{kind}Probe" for kind, probe in podspec.probes(container) if probe.get("exec") or probe.get("grpc")]
     probed = {f"{kind}Probe": {**probe, "initialDelaySeconds": 0} for kind, probe in podspec.probes(container)}
@@ -167,7 +167,7 @@ def _identity(container: JSONObject, pod: JSONObject, around: LaunchInputs) -> t
 
 
 def _read_only(container: JSONObject, read_only: bool, capabilities: Capabilities) -> bool:  # noqa: FBT001
-    if read_only and not capabilities.namespaces:
+    if read_only and not capabilities.has_namespaces:
         raise SpecError(
             f'container "{container["name"]}", securityContext.readOnlyRootFilesystem: not supported, because this '
             "machine does not permit namespaces. Remove it"
@@ -177,7 +177,7 @@ def _read_only(container: JSONObject, read_only: bool, capabilities: Capabilitie
 
 def _mounts(container: JSONObject, pod: JSONObject, around: LaunchInputs, env: Mapping[str, str]) -> tuple[Mount, ...]:
     mounts = volumemounts.build(container, directories.by_name(pod), around.volumes, env)
-    if not around.settings.capabilities.namespaces:
+    if not around.settings.capabilities.has_namespaces:
         return mounts
     message = Mount(around.termination_file, container.get("terminationMessagePath") or TERMINATION_PATH)
     return (*mounts, message)

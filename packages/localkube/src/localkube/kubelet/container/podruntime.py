@@ -103,7 +103,7 @@ class PodRuntime:
     def refresh(self) -> None:
         """Wake the worker to reread objects to which the pod refers, because they might have changed."""
         self.are_sources_stale = True
-        self.set(self.state.retrying())
+        self.set(self.state.retry_now())
 
     def vanish(self) -> None:
         """Record that the pod's object was deleted."""
@@ -144,7 +144,7 @@ class PodRuntime:
             ip=self.state.ip,
             node=self.node.facts(self.pod),
             sources=sources,
-            lenient=lenient,
-            rehearsal=self.node.settings.stub,
+            skips_missing_sources=lenient,
+            is_rehearsal=self.node.settings.stub,
             devices=self.node.devices.of(self.pod),
         )

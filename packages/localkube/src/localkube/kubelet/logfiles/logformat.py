@@ -58,7 +58,9 @@ class Framer:
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         whole, partial = self._head(now, "F"), self._head(now, "P")
-        entries = [whole + line + b"\n" if len(line) <= LONGEST_PIECE else _cut(line, whole, partial) for line in lines]
+        entries = [
+            whole + line + b"\n" if len(line) <= LONGEST_PIECE else _split_line(line, whole, partial) for line in lines
+        ]
         while len(self._rest) >= LONGEST_PIECE:
             piece, self._rest = self._rest[:LONGEST_PIECE], self._rest[LONGEST_PIECE:]
             entries.append(partial + piece + b"\n")
@@ -73,7 +75,7 @@ class Framer:
         return f"{timestamp(now)} {self._stream} {tag} ".encode()
 
 
-def _cut(line: bytes, whole: bytes, partial: bytes) -> bytes:
+def _split_line(line: bytes, whole: bytes, partial: bytes) -> bytes:
     """Return the entries of a line that is longer than a chunk. The last entry completes the line."""
     last = (len(line) - 1) // LONGEST_PIECE * LONGEST_PIECE
     pieces = [partial + line[cut : cut + LONGEST_PIECE] + b"\n" for cut in range(0, last, LONGEST_PIECE)]

@@ -40,10 +40,10 @@ class DeviceHealth:
     async def run(self, idleness: DeviceIdleness, pause: float = PAUSE) -> None:
         """Check the devices until cancelled."""
         inventory = await asyncio.to_thread(nvml.inventory)
-        with nvml.monitored({accelerator.uuid: accelerator.gpu for accelerator in inventory.accelerators}) as failures:
+        with nvml.monitor({accelerator.uuid: accelerator.gpu for accelerator in inventory.accelerators}) as failures:
             while True:
                 await self.renew(await asyncio.to_thread(failures))
-                uuids = {uuid_of(device) for _, _, device in self._ledger.held()}
+                uuids = {uuid_of(device) for _, _, device in self._ledger.allocated_devices()}
                 await idleness.renew(await asyncio.to_thread(usage.read, uuids) if uuids else {})
                 await asyncio.sleep(pause)
 
@@ -65,7 +65,7 @@ class DeviceHealth:
 
     async def _write(self, name: str, failures: Mapping[str, str]) -> None:
         node = await self._client.get(NODES, ObjectKey("", name))
-        own = dict.fromkeys(map(uuid_of, self._ledger.offered(name)))
+        own = dict.fromkeys(map(uuid_of, self._ledger.devices_of_node(name)))
         failing = {uuid: failures[uuid] for uuid in own if uuid in failures}
         others = [
             condition

@@ -39,15 +39,15 @@ class DeviceIdleness:
     async def renew(self, uses: Mapping[str, DeviceUse]) -> None:
         """Record the current usage of all devices, and write changes. Retry a failed write after the next check."""
         now = self._clock.now()
-        allocated = {(uid, uuid_of(device)) for _, uid, device in self._ledger.held()}
+        allocated = {(uid, uuid_of(device)) for _, uid, device in self._ledger.allocated_devices()}
         idle = {(uid, uuid) for uid, uuid in allocated if uuid in uses and uses[uuid].busy == 0}
         self._since = {key: self._since.get(key, now) for key in sorted(idle)}
         for uid in sorted({uid for uid, _ in allocated}):
             pod = self._pod_of(uid)
             if pod is not None:
-                await self._write(pod, self._text(uid, now))
+                await self._write(pod, self._describe(uid, now))
 
-    def _text(self, uid: UID, now: datetime) -> str:
+    def _describe(self, uid: UID, now: datetime) -> str:
         idle = {
             uuid: timestamps.render(since)
             for (owner, uuid), since in self._since.items()

@@ -77,7 +77,7 @@ def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: 
             own = _names(f"{podspec.hostname(pod)}.{meta.name(service)}", pod, domain)
             own_names = [*own, *own_names]
             far.append(own[:-1])
-    return Lines(_text(ip, [own_names, *near]), _text(ip, far))
+    return Lines(_hosts_file(ip, [own_names, *near]), _hosts_file(ip, far))
 
 
 def _names(name: str, pod: JSONObject, domain: str) -> list[str]:
@@ -86,7 +86,7 @@ def _names(name: str, pod: JSONObject, domain: str) -> list[str]:
     return [f"{name}.{namespace}.svc.{domain}", f"{name}.{namespace}.svc", f"{name}.{namespace}", name]
 
 
-def _text(ip: str, lines: Iterable[list[str]]) -> str:
+def _hosts_file(ip: str, lines: Iterable[list[str]]) -> str:
     return "".join(f"{ip} {' '.join(names)}\n" for names in lines)
 
 
@@ -138,9 +138,9 @@ class Hosts:
         namespace = meta.namespace(pod)
         aliases = _alias_lines(pod)
         if not aliases:
-            return self._shared(namespace)
+            return self._shared_path(namespace)
         self._namespace(namespace).private[meta.uid(pod)] = aliases
-        self._mark(namespace)
+        self._mark_changed(namespace)
         return self._private(pod)
 
     def set_pod(self, pod: JSONObject, ip: str) -> None:
@@ -181,7 +181,7 @@ class Hosts:
             name = next(iter(self._stale))
             namespace = self._namespaces[name]
             content = self._render(name)
-            _write(self._shared(name), content)
+            _write(self._shared_path(name), content)
             for uid, aliases in namespace.private.items():
                 _write(self._private(namespace.pods[uid][0]), content + aliases)
             self._stale.discard(name)
@@ -233,7 +233,7 @@ class Hosts:
             return
         del self._namespaces[name]
         self._stale.discard(name)
-        shutil.rmtree(self._shared(name), ignore_errors=True)
+        shutil.rmtree(self._shared_path(name), ignore_errors=True)
 
     def _renew(self, name: str, *services: JSONObject) -> None:
         """Rebuild the lines of the pods that a Service selects, or selected before the change."""
@@ -250,12 +250,12 @@ class Hosts:
 
     def _mark_changes(self, name: str, old: Lines, new: Lines) -> None:
         if new.near != old.near:
-            self._mark(name)
+            self._mark_changed(name)
         if new.far != old.far:
             for other in self._namespaces:
-                self._mark(other)
+                self._mark_changed(other)
 
-    def _mark(self, name: str) -> None:
+    def _mark_changed(self, name: str) -> None:
         self._stale.add(name)
         self._changed.set()
 
@@ -265,7 +265,7 @@ class Hosts:
         far = [lines.far for namespace in others for lines in namespace.lines.values()]
         return "".join([HEADER, *near, *far])
 
-    def _shared(self, namespace: str) -> Path:
+    def _shared_path(self, namespace: str) -> Path:
         return self._root / namespace
 
     def _private(self, pod: JSONObject) -> Path:

@@ -75,15 +75,15 @@ def config_map_data(config_map: JSONObject) -> dict[str, bytes]:
 
 def config_map_binary(config_map: JSONObject) -> dict[str, bytes]:
     """Return the decoded `binaryData`."""
-    return _decoded(config_map, "binaryData")
+    return _decode_data(config_map, "binaryData")
 
 
 def secret_data(secret: JSONObject) -> dict[str, bytes]:
     """Return the decoded `data`."""
-    return _decoded(secret, "data")
+    return _decode_data(secret, "data")
 
 
-def _decoded(obj: JSONObject, field: str) -> dict[str, bytes]:
+def _decode_data(obj: JSONObject, field: str) -> dict[str, bytes]:
     values: Mapping[str, str] = obj.get(field) or {}
     decoded = {}
     for key, value in values.items():

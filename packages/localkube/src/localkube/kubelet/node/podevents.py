@@ -42,11 +42,11 @@ def build(pod: JSONObject, reason: str, note: str, container: str = "") -> Event
         reason=reason,
         action=ACTIONS[reason],
         note=note,
-        regarding=_regarding(pod, container),
+        regarding=_object_reference(pod, container),
     )
 
 
-def _regarding(pod: JSONObject, container: str) -> JSONObject:
+def _object_reference(pod: JSONObject, container: str) -> JSONObject:
     reference = {
         "apiVersion": "v1",
         "kind": "Pod",

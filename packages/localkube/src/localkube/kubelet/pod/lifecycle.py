@@ -52,13 +52,13 @@ class Delay(Struct, frozen=True):
 class Stop(Struct, frozen=True):
     """Stop a container: run its preStop hook if it has one, or send its stop signal.
 
-    A container that is `replaced`, because the pod names another image, is restarted regardless of its restart policy.
+    A container that is `is_replaced`, because the pod names another image, is restarted regardless of its restart policy.
     """
 
     name: str
     kill_at: datetime
     message: str
-    replaced: bool = False
+    is_replaced: bool = False
 
 
 class Terminate(Struct, frozen=True):
@@ -159,7 +159,7 @@ def is_settled(pod: JSONObject, state: PodState) -> bool:
         [(container, state.containers[container["name"]]) for container in containers]
         for containers in (podspec.init_containers(pod), podspec.regular_containers(pod))
     )
-    if any(not current.passed and _ended_for_good(pod, container, current) for container, current in initial):
+    if any(not current.has_passed and _ended_for_good(pod, container, current) for container, current in initial):
         return True
     return all(_ended_for_good(pod, container, current) for container, current in regular)
 
@@ -183,7 +183,7 @@ def _end_all(state: PodState) -> Decision:
     live = [container for container in state.containers.values() if container.is_live]
     if not live:
         return Decision((StartOver(),))
-    return Decision(tuple(Kill(current.name) for current in live if current.container_id and not current.killed))
+    return Decision(tuple(Kill(current.name) for current in live if current.container_id and not current.is_killed))
 
 
 def _ended_for_good(pod: JSONObject, container: JSONObject, current: ContainerState) -> bool:
@@ -191,7 +191,7 @@ def _ended_for_good(pod: JSONObject, container: JSONObject, current: ContainerSt
     return (
         current.phase is Phase.TERMINATED
         and ended is not None
-        and not current.replaced
+        and not current.is_replaced
         and not restarts.holds_completed(pod)
         and not restarts.starts_again(pod, container, ended.exit_code)
     )
@@ -226,9 +226,9 @@ def _startable(pod: JSONObject, state: PodState) -> Iterable[JSONObject]:
     """Yield the containers that can run: started sidecars and the current init container, or all containers."""
     for container in podspec.init_containers(pod):
         current = state.containers[container["name"]]
-        if podspec.is_sidecar(container, pod) or not current.passed:
+        if podspec.is_sidecar(container, pod) or not current.has_passed:
             yield container
-        if not current.passed:
+        if not current.has_passed:
             return
     yield from podspec.regular_containers(pod)
 
@@ -245,7 +245,7 @@ def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: 
         case Phase.STOPPING:
             return _continue_stopping(pod, current, now)
         case Phase.TERMINATED if current.termination is not None:
-            return _again(pod, container, current.termination, now, current)
+            return _decide_restart(pod, container, current.termination, now, current)
         case _:
             return Decision()
 
@@ -260,7 +260,7 @@ def _restart(pod: JSONObject, container: JSONObject, current: ContainerState, no
         return Decision()
     grace = duration.of_seconds(podspec.grace_period(pod))
     message = f"Container {current.name} definition changed, will be restarted"
-    return Decision((Stop(current.name, now + grace, message, replaced=True),))
+    return Decision((Stop(current.name, now + grace, message, is_replaced=True),))
 
 
 def _is_redefined(pod: JSONObject, container: JSONObject, current: ContainerState) -> bool:
@@ -275,10 +275,10 @@ def _probe_grace(pod: JSONObject, container: JSONObject, unhealthy: str) -> floa
     return podspec.grace_period(pod) if own is None else float(own)
 
 
-def _again(
+def _decide_restart(
     pod: JSONObject, container: JSONObject, termination: Termination, now: datetime, current: ContainerState
 ) -> Decision:
-    if current.replaced:
+    if current.is_replaced:
         return Decision((Start(current.name),))
     if not restarts.starts_again(pod, container, termination.exit_code):
         return Decision()
@@ -320,7 +320,7 @@ def _stop(pod: JSONObject, current: ContainerState, kill_at: datetime, now: date
 
 def _continue_stopping(pod: JSONObject, current: ContainerState, now: datetime) -> Decision:
     """Continue stopping a container with the hook, the stop signal, and SIGKILL after its grace period."""
-    if current.killed or current.kill_at is None:
+    if current.is_killed or current.kill_at is None:
         return Decision()
     floor = _floor(pod)
     is_late = now >= current.kill_at

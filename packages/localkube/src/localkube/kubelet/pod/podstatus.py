@@ -27,7 +27,7 @@ def build(pod: JSONObject, state: PodState, now: datetime, node: NodeFacts) -> J
     """Return the whole status of the pod."""
     old = meta.status(pod)
     phase = pod_phase(pod, state)
-    pending = resizes.pending(pod, node.allocatable)
+    pending = resizes.pending_condition(pod, node.allocatable)
     new: JSONObject = old | {
         "phase": phase,
         "conditions": _conditions(pod, state, phase, now, pending),
@@ -81,7 +81,7 @@ def _container_statuses(
     initialized = is_initialized(pod, state)
     statuses = [_container_status(pod, container, state, initialized=initialized) for container in containers]
     return [
-        status | resizes.reported(pod, container, is_pending=is_pending)
+        status | resizes.reported_resources(pod, container, is_pending=is_pending)
         if _has_run(state.containers[status["name"]])
         else status
         for container, status in zip(containers, statuses, strict=True)
@@ -90,7 +90,7 @@ def _container_statuses(
 
 def is_initialized(pod: JSONObject, state: PodState) -> bool:
     """Return whether all init containers have completed, and all sidecars have started."""
-    return all(container.passed for container in state.of(podspec.init_containers(pod)))
+    return all(container.has_passed for container in state.of(podspec.init_containers(pod)))
 
 
 def _container_status(pod: JSONObject, container: JSONObject, state: PodState, *, initialized: bool) -> JSONObject:
@@ -100,12 +100,12 @@ def _container_status(pod: JSONObject, container: JSONObject, state: PodState, *
     status: JSONObject = {
         "name": current.name,
         "state": _state(current, Waiting(reason, state.problem)),
-        "lastState": {"terminated": _terminated(current.last)} if current.last else {},
+        "lastState": {"terminated": _terminated_state(current.last)} if current.last else {},
         "ready": is_ready(pod, container, current, is_init=is_init),
         "restartCount": current.restarts,
         "image": current.image or container.get("image") or "",
         "imageID": current.image_id,
-        "started": current.started,
+        "started": current.is_started,
     }
     # like a kubelet, report the terminated container until a new one starts
     container_id = current.container_id or (current.last.container_id if current.last else "")
@@ -117,7 +117,7 @@ def _state(current: ContainerState, default: Waiting) -> JSONObject:
         case Phase.RUNNING | Phase.STOPPING if current.started_at is not None:
             return {"running": {"startedAt": timestamps.render(current.started_at)}}
         case Phase.TERMINATED if current.termination is not None:
-            return {"terminated": _terminated(current.termination)}
+            return {"terminated": _terminated_state(current.termination)}
         case _:
             waiting = current.waiting or default
             return {"waiting": {"reason": waiting.reason} | ({"message": waiting.message} if waiting.message else {})}
@@ -129,7 +129,7 @@ def back_off(pod: JSONObject, container: str, wait: timedelta) -> Waiting:
     return Waiting(CRASH_LOOP, f"back-off {int(wait.total_seconds())}s restarting failed {whose}")
 
 
-def _terminated(ended: Termination) -> JSONObject:
+def _terminated_state(ended: Termination) -> JSONObject:
     status: JSONObject = {
         "exitCode": ended.exit_code,
         "reason": ended.reason,
@@ -145,8 +145,8 @@ def _terminated(ended: Termination) -> JSONObject:
 def is_ready(pod: JSONObject, container: JSONObject, current: ContainerState, *, is_init: bool) -> bool:
     """Return whether the container is ready. Init containers must be complete, and others need a probe."""
     if is_init and not podspec.is_sidecar(container, pod):
-        return current.passed
-    return _runs(current) and current.started and current.ready
+        return current.has_passed
+    return _runs(current) and current.is_started and current.is_ready
 
 
 def _conditions(
@@ -154,14 +154,14 @@ def _conditions(
 ) -> list[JSONObject]:
     conditions = meta.status(pod).get("conditions") or []
     old = {condition["type"]: condition for condition in conditions if pending or condition["type"] != resizes.PENDING}
-    computed = {condition["type"]: condition for condition in _computed(pod, state, phase, old)}
+    computed = {condition["type"]: condition for condition in _compute_conditions(pod, state, phase, old)}
     computed |= {resizes.PENDING: pending} if pending else {}
     existing = [computed.pop(kind, condition) for kind, condition in old.items()]
     return [_with_time(condition, old.get(condition["type"], {}), now) for condition in [*existing, *computed.values()]]
 
 
-def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONObject]) -> list[JSONObject]:
-    incomplete = [c["name"] for c in podspec.init_containers(pod) if not state.containers[c["name"]].passed]
+def _compute_conditions(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONObject]) -> list[JSONObject]:
+    incomplete = [c["name"] for c in podspec.init_containers(pod) if not state.containers[c["name"]].has_passed]
     may_restart, is_initialized = restarts.may_restart_all(pod), old.get("Initialized", {}).get("status") == "True"
     if may_restart and is_initialized:
         incomplete = []  # as in Kubernetes, restarted init containers do not reset the condition

@@ -42,7 +42,7 @@ def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER
     statuses = {container_status["name"]: container_status for container_status in podstate.container_statuses(pod)}
     for container in podspec.all_containers(pod):
         if (container_status := statuses.get(container["name"])) is not None:
-            ended = _ending(container_status, now, interruption)
+            ended = _recover_termination(container_status, now, interruption)
             state = state.with_container(_recover(pod, container, container_status, ended, over=over))
     if not over and meta.is_condition_true(pod, restarts.ALL_RESTARTING):
         state = replace(state, restarted_by=_source(pod, state))
@@ -73,7 +73,7 @@ def cut_off(state: PodState, interruption: Interruption) -> list[str]:
     ]
 
 
-def _ending(status: JSONObject, now: datetime, interruption: Interruption) -> Termination | None:
+def _recover_termination(status: JSONObject, now: datetime, interruption: Interruption) -> Termination | None:
     """Return how the container terminated (by itself or by the interruption), or None if it did not run."""
     state: JSONObject = status.get("state") or {}
     if state.get("running") is not None:
@@ -95,7 +95,7 @@ def _recover(
     is_init = container in podspec.init_containers(pod)
     stays = not is_init and not restarts.starts_again(pod, container, ended.exit_code)
     if over or stays or (is_init and restarts.policy(pod, container) == "Never" and ended.exit_code != 0):
-        return replace(blank, phase=Phase.TERMINATED, termination=ended, passed=is_init and ended.exit_code == 0)
+        return replace(blank, phase=Phase.TERMINATED, termination=ended, has_passed=is_init and ended.exit_code == 0)
     return replace(blank, last=ended)
 
 

@@ -15,7 +15,7 @@ from localkube.kubelet.spec import podspec
 PENDING: Final = "PodResizePending"
 
 
-def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject | None:
+def pending_condition(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject | None:
     """Return the condition of a resized pod that requests more than its node has, or None if it fits."""
     reported = {status["name"]: status.get("resources") for status in meta.status(pod).get("containerStatuses") or []}
     changed = [
@@ -26,14 +26,14 @@ def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject 
     if not changed:
         return None
     for name in podresources.COMPUTE:
-        requested, most = _requested(pod, name), allocatable.get(name)
+        requested, most = _requested_quantity(pod, name), allocatable.get(name)
         if most is not None and requested > most:
             text = f"Node didn't have enough capacity: {name}, requested: {requested}, capacity: {most}"
             return {"type": PENDING, "status": "True", "reason": "Infeasible", "message": text}
     return None
 
 
-def reported(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSONObject:
+def reported_resources(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSONObject:
     """Return the reported resources of a container that has run: the requested or the previous resources."""
     statuses = meta.status(pod).get("containerStatuses") or []
     previous = next((status.get("resources") for status in statuses if status["name"] == container["name"]), None)
@@ -42,7 +42,7 @@ def reported(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSO
     return {"resources": resources} | ({"allocatedResources": requests} if requests else {})
 
 
-def _requested(pod: JSONObject, name: str) -> Quantity:
+def _requested_quantity(pod: JSONObject, name: str) -> Quantity:
     amounts = (
         podresources.compute(container.get("resources") or {})["requests"]
         for container in podspec.regular_containers(pod)

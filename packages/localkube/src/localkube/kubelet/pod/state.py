@@ -66,12 +66,12 @@ class Termination(Struct, frozen=True, kw_only=True):
 class ContainerState(Struct, frozen=True, kw_only=True):
     """The state of one container.
 
-    With `passed`, the next init container may start: it succeeded, or is a started sidecar.
+    With `has_passed`, the next init container may start: it succeeded, or is a started sidecar.
 
     `hook` is the progress of the preStop hook of a stopping container; `""` means that the stop signal was sent.
-    `killed` means that SIGKILL was sent. `excess` is the memory that the container uses above its limit, in words, if
+    `is_killed` means that SIGKILL was sent. `excess` is the memory that the container uses above its limit, in words, if
     limits are not enforced. `image` is the image at the start. When the pod names another image, the
-    container is `replaced`: stopped, and restarted whatever its restart policy is.
+    container is `is_replaced`: stopped, and restarted whatever its restart policy is.
     """
 
     name: str
@@ -81,16 +81,16 @@ class ContainerState(Struct, frozen=True, kw_only=True):
     container_id: str = ""
     image: str = ""
     image_id: str = ""
-    replaced: bool = False
+    is_replaced: bool = False
     started_at: datetime | None = None
-    started: bool = False
-    ready: bool = False
-    passed: bool = False
+    is_started: bool = False
+    is_ready: bool = False
+    has_passed: bool = False
     unhealthy: str = ""
     excess: str = ""
     hook: Hook = ""
     kill_at: datetime | None = None
-    killed: bool = False
+    is_killed: bool = False
     attempts: int = 0
     restarts: int = 0
     termination: Termination | None = None
@@ -148,11 +148,11 @@ class PodState(Struct, frozen=True, kw_only=True):
 
     def after_jump(self, jump: timedelta) -> "PodState":
         """Return the state with deadlines shifted by `jump`, after the wall clock was set."""
-        containers = {name: _moved(container, jump) for name, container in self.containers.items()}
-        not_before, kill_at = _shifted(self.not_before, jump), _shifted(self.kill_at, jump)
+        containers = {name: _shift_times(container, jump) for name, container in self.containers.items()}
+        not_before, kill_at = _shift(self.not_before, jump), _shift(self.kill_at, jump)
         return replace(self, containers=containers, not_before=not_before, kill_at=kill_at, moved=self.moved + jump)
 
-    def retrying(self) -> "PodState":
+    def retry_now(self) -> "PodState":
         """Return the state of a pod whose rejected starts are retried immediately. The crash backoff continues."""
         containers = {
             name: replace(container, not_before=None) if container.is_refused else container
@@ -167,53 +167,53 @@ def initial(pod: JSONObject, now: datetime) -> PodState:
     return PodState(containers={name: ContainerState(name=name) for name in names}, start_time=now)
 
 
-def starting(container: ContainerState) -> ContainerState:
+def record_start(container: ContainerState) -> ContainerState:
     """Record the beginning of a start. The waiting reason is shown until the process exists."""
     return replace(container, phase=Phase.STARTING, container_id="", not_before=None)
 
 
-def refused(container: ContainerState, waiting: Waiting, not_before: datetime) -> ContainerState:
+def record_rejected_start(container: ContainerState, waiting: Waiting, not_before: datetime) -> ContainerState:
     """Record that a start was not attempted, with the reason `waiting`."""
     return replace(container, phase=Phase.WAITING, waiting=waiting, not_before=not_before)
 
 
-def launched(
+def record_launch(
     container: ContainerState, container_id: str, image_id: str, now: datetime, image: str = ""
 ) -> ContainerState:
-    """Record that the process exists. The container is running only after its postStart hook (`running`)."""
+    """Record that the process exists. The container is running only after its postStart hook (`record_running`)."""
     return replace(
-        _counted(container, now),
+        _count_restart(container, now),
         container_id=container_id,
         image=image,
-        replaced=False,
+        is_replaced=False,
         image_id=image_id,
         started_at=now,
-        started=False,
-        ready=False,
+        is_started=False,
+        is_ready=False,
         unhealthy="",
         hook="",
         kill_at=None,
-        killed=False,
+        is_killed=False,
     )
 
 
-def running(container: ContainerState, probes: frozenset[str], *, is_sidecar: bool) -> ContainerState:
+def record_running(container: ContainerState, probes: frozenset[str], *, is_sidecar: bool) -> ContainerState:
     """Record that the process runs and its postStart hook has succeeded. `probes` contains its kinds of probes."""
     started = "startup" not in probes
     ready = started and "readiness" not in probes
-    passed = container.passed or (is_sidecar and started)
-    return replace(container, phase=Phase.RUNNING, started=started, ready=ready, passed=passed)
+    passed = container.has_passed or (is_sidecar and started)
+    return replace(container, phase=Phase.RUNNING, is_started=started, is_ready=ready, has_passed=passed)
 
 
-def probed(
+def record_probe(
     container: ContainerState, kind: Kind, probes: frozenset[str], *, good: bool, is_sidecar: bool
 ) -> ContainerState:
     """Record the result of a probe."""
     match kind:
         case "readiness":
-            return replace(container, ready=good)
+            return replace(container, is_ready=good)
         case "startup" if good:
-            return running(container, probes - {"startup"}, is_sidecar=is_sidecar)
+            return record_running(container, probes - {"startup"}, is_sidecar=is_sidecar)
         case _:
             return container if good else replace(container, unhealthy=f"{kind} probe")
 
@@ -221,16 +221,18 @@ def probed(
 def start_failed(container: ContainerState, message: str, now: datetime) -> ContainerState:
     """Record that the process could not be started."""
     ended = Termination(exit_code=START_ERROR_CODE, reason="StartError", message=message, finished_at=now)
-    return replace(_counted(container, now), phase=Phase.TERMINATED, termination=ended, started_at=None)
+    return replace(_count_restart(container, now), phase=Phase.TERMINATED, termination=ended, started_at=None)
 
 
-def stopping(container: ContainerState, kill_at: datetime, hook: Hook, *, replaced: bool = False) -> ContainerState:
+def record_stop(container: ContainerState, kill_at: datetime, hook: Hook, *, replaced: bool = False) -> ContainerState:
     """Record that the container is stopping and will be killed at `kill_at`. A planned replacement is retained."""
-    replaced = replaced or container.replaced
-    return replace(container, phase=Phase.STOPPING, kill_at=kill_at, hook=hook, replaced=replaced)
+    replaced = replaced or container.is_replaced
+    return replace(container, phase=Phase.STOPPING, kill_at=kill_at, hook=hook, is_replaced=replaced)
 
 
-def ended(container: ContainerState, ending: Exit, message: str, now: datetime, reason: str = "") -> ContainerState:
+def record_exit(
+    container: ContainerState, ending: Exit, message: str, now: datetime, reason: str = ""
+) -> ContainerState:
     """Record that the process has exited. `reason` is set if the kubelet killed the process."""
     termination = Termination(
         exit_code=ending.code,
@@ -245,15 +247,15 @@ def ended(container: ContainerState, ending: Exit, message: str, now: datetime, 
         container,
         phase=Phase.TERMINATED,
         termination=termination,
-        started=False,
-        ready=False,
+        is_started=False,
+        is_ready=False,
         kill_at=None,
         excess="",
-        passed=container.passed or ending.code == 0,
+        has_passed=container.has_passed or ending.code == 0,
     )
 
 
-def delayed(container: ContainerState, waiting: Waiting, until: datetime) -> ContainerState:
+def record_delay(container: ContainerState, waiting: Waiting, until: datetime) -> ContainerState:
     """Record that the container terminated and waits for its next start."""
     return replace(
         container,
@@ -301,17 +303,17 @@ def _afresh(container: ContainerState, message: str, until: datetime, now: datet
     )
 
 
-def _moved(container: ContainerState, jump: timedelta) -> ContainerState:
-    backoff = container.backoff._replace(increased_at=_shifted(container.backoff.increased_at, jump))
-    not_before, kill_at = _shifted(container.not_before, jump), _shifted(container.kill_at, jump)
+def _shift_times(container: ContainerState, jump: timedelta) -> ContainerState:
+    backoff = container.backoff._replace(increased_at=_shift(container.backoff.increased_at, jump))
+    not_before, kill_at = _shift(container.not_before, jump), _shift(container.kill_at, jump)
     return replace(container, not_before=not_before, kill_at=kill_at, backoff=backoff)
 
 
-def _shifted(moment: datetime | None, jump: timedelta) -> datetime | None:
+def _shift(moment: datetime | None, jump: timedelta) -> datetime | None:
     return None if moment is None else moment + jump
 
 
-def _counted(container: ContainerState, now: datetime) -> ContainerState:
+def _count_restart(container: ContainerState, now: datetime) -> ContainerState:
     previous = container.termination or container.last
     again = container.attempts > 0 and previous is not None
     return replace(

@@ -30,13 +30,13 @@ class Get(Struct, frozen=True, kw_only=True):
     host: str
     port: int
     path: str = "/"
-    tls: bool = False
+    uses_tls: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
         """Return the URL of the request, for messages."""
-        return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}{self.path}"
+        return f"{'https' if self.uses_tls else 'http'}://{self.host}:{self.port}{self.path}"
 
 
 async def connect(
@@ -55,7 +55,7 @@ async def connect(
     return await asyncio.open_connection(sock=sock, ssl=tls, server_hostname=name)
 
 
-def listening(pid: int) -> list[int]:
+def listening_ports(pid: int) -> list[int]:
     """Return the listening TCP ports in the network of a process, or an empty list if it has exited."""
     ports = set()
     for name in ("tcp", "tcp6"):
@@ -67,7 +67,7 @@ def listening(pid: int) -> list[int]:
 
 async def get(runner: ProcessRunner, request: Get) -> tuple[int, bytes]:
     """Send one GET request, and return the status and part of the body. Redirects are not followed."""
-    tls = _trusting() if request.tls else None
+    tls = _unverified_context() if request.uses_tls else None
     reader, writer = await connect(runner, None, (request.host, request.port), tls)
     try:
         writer.write(_encode(request))
@@ -77,7 +77,7 @@ async def get(runner: ProcessRunner, request: Get) -> tuple[int, bytes]:
         writer.close()
 
 
-def _trusting() -> ssl.SSLContext:
+def _unverified_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -18,7 +18,7 @@ Network: TypeAlias = Literal["isolated", "shared"]
 class Capabilities:
     """The granted capabilities. Each line of `lost` describes a missing capability and its effect for the user."""
 
-    namespaces: bool
+    has_namespaces: bool
     network: Network
     lost: tuple[str, ...] = ()
 

@@ -28,13 +28,13 @@ class OpenOptions(NamedTuple):
     """
 
     is_root: bool = False
-    make_directories: bool = False
-    make_file: bool = False
+    creates_directories: bool = False
+    creates_file: bool = False
     mode: int = 0o777
 
 
 @contextmanager
-def opened(root: str | int, path: str, wish: OpenOptions = OpenOptions()) -> Iterator[int]:  # noqa: B008 - immutable
+def open_in_root(root: str | int, path: str, wish: OpenOptions = OpenOptions()) -> Iterator[int]:  # noqa: B008 - immutable
     """Yield a descriptor of `path` in `root`, and close it afterwards."""
     handle = open_inside(root, path, wish)
     try:
@@ -122,8 +122,8 @@ class _Walk:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), self._path)
 
     def _make(self, part: str) -> bool:
-        is_file = self._wish.make_file and not self._pending
-        if not is_file and not self._wish.make_directories:
+        is_file = self._wish.creates_file and not self._pending
+        if not is_file and not self._wish.creates_directories:
             return False
         with suppress(FileExistsError):
             if is_file:

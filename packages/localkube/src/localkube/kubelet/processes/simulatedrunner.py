@@ -114,7 +114,7 @@ class SimulatedRunner:
 
     async def start(self) -> Capabilities:
         """Grant all capabilities."""
-        return Capabilities(namespaces=True, network=self._network)
+        return Capabilities(has_namespaces=True, network=self._network)
 
     async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:  # noqa: ARG002 - a model loses none
         """Record a pod, and return its address."""
@@ -160,7 +160,7 @@ class SimulatedRunner:
 
     async def kill_exec(self, pid: int) -> None:
         """Stop a command."""
-        self._end_command(pid, _killed(signals.SIGKILL))
+        self._end_command(pid, _killed_exit(signals.SIGKILL))
 
     async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:  # noqa: ARG002 - one process each
         """Stop a process immediately, or after the specified time."""
@@ -169,10 +169,10 @@ class SimulatedRunner:
             return
         self.signals.append((container_id, signal))
         if signal == signals.SIGKILL:
-            self.end(container_id, _killed(signal))
+            self.end(container_id, _killed_exit(signal))
         elif process.program.term is not None:
             loop = asyncio.get_running_loop()
-            process.timers.append(loop.call_later(process.program.term, self.end, container_id, _killed(signal)))
+            process.timers.append(loop.call_later(process.program.term, self.end, container_id, _killed_exit(signal)))
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
         """Return a socket that connects to simulated processes."""
@@ -217,7 +217,7 @@ class SimulatedRunner:
         self.sandboxes.pop(sandbox_id, None)
         self.addresses.pop(sandbox_id, None)
         for container_id in [key for key, process in self.processes.items() if process.spec.sandbox_id == sandbox_id]:
-            self.end(container_id, _killed(signals.SIGKILL))
+            self.end(container_id, _killed_exit(signals.SIGKILL))
 
     async def stop(self) -> None:
         """Remove all sandboxes."""
@@ -257,7 +257,7 @@ class SimulatedRunner:
             on_exit(ending)
 
 
-def _killed(signal: int) -> Exit:
+def _killed_exit(signal: int) -> Exit:
     return Exit(128 + signal, int(signal))
 
 

@@ -124,7 +124,7 @@ class LauncherClient:
         future = self._waiting.pop(number, None)
         if future is None or future.done():  # the request was canceled
             close_all(received.fds)
-        elif received.lost:
+        elif received.has_lost_descriptors:
             future.set_exception(StartError("too many open files: a descriptor from the launcher was lost"))
         else:
             future.set_result(received)

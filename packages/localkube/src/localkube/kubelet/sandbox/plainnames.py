@@ -53,14 +53,14 @@ def with_names(env: Mapping[str, str], hosts: Path, hostname: str, wrapper: str 
     >>> found["LD_PRELOAD"], found["NSS_WRAPPER_HOSTS"], found["NSS_WRAPPER_HOSTNAME"]
     ('libnss_wrapper.so.0', '/run/hosts', 'web-0')
     """
-    path = _joined(str(RESOLVER), env.get("PYTHONPATH"))
+    path = _join_paths(str(RESOLVER), env.get("PYTHONPATH"))
     added = {HOSTS: str(hosts), HOSTNAME: hostname, "PYTHONPATH": path}
     if wrapper is not None:
-        added["LD_PRELOAD"] = _joined(wrapper, env.get("LD_PRELOAD"))
+        added["LD_PRELOAD"] = _join_paths(wrapper, env.get("LD_PRELOAD"))
         added |= {"NSS_WRAPPER_HOSTS": str(hosts), "NSS_WRAPPER_HOSTNAME": hostname}
     return {**env, **added}
 
 
-def _joined(first: str, rest: str | None) -> str:
+def _join_paths(first: str, rest: str | None) -> str:
     """Join a list of paths. Omit an empty rest, because an empty entry would be the working directory."""
     return f"{first}:{rest}" if rest else first

@@ -301,7 +301,7 @@ class SandboxRunner:
                     raise StartError(f"cannot start the launcher of the pods: {error}") from error
                 refusals.append((without, str(error)))
             else:
-                lost += _told(refusals)
+                lost += _describe_missing(refusals)
                 if self._isolation == "plain":
                     lost.append(NO_NAMESPACES)
                 return attempt
@@ -379,12 +379,12 @@ def _plain(fields: list[tuple[str, object]]) -> Message:
     return {name: str(value.absolute()) if isinstance(value, Path) else value for name, value in fields}
 
 
-def _told(refusals: Sequence[tuple[str, str]]) -> list[str]:
+def _describe_missing(refusals: Sequence[tuple[str, str]]) -> list[str]:
     """Return a line for each missing feature, with its reason.
 
     If several consecutive losses have one reason, the last line has it.
 
-    >>> _told([("a network", "no namespaces"), ("volumes", "no namespaces")])
+    >>> _describe_missing([("a network", "no namespaces"), ("volumes", "no namespaces")])
     ['a network', 'volumes (no namespaces)']
     """
     following = itertools.zip_longest(refusals, refusals[1:], fillvalue=("", ""))

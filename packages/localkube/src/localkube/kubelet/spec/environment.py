@@ -48,7 +48,7 @@ class ReferencedObjects(msgspec.Struct, frozen=True):
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs for the variables and files of a container.
 
-    With `lenient`, missing sources are skipped. In a `rehearsal`, volumes and tokens that are not served are empty.
+    With `skips_missing_sources`, missing sources are skipped. In a `is_rehearsal`, volumes and tokens that are not served are empty.
     `devices` has the real devices of each container, None if GPUs are simulated.
     """
 
@@ -56,8 +56,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     ip: str
     node: NodeFacts
     sources: ReferencedObjects
-    lenient: bool = False
-    rehearsal: bool = False
+    skips_missing_sources: bool = False
+    is_rehearsal: bool = False
     devices: Mapping[str, Sequence[str]] | None = None
 
 
@@ -130,7 +130,7 @@ def _from_source(source: JSONObject, context: Context) -> dict[str, str]:
             continue
         data = objects.get(reference.get("name") or "")
         if data is None:
-            _missing(f'{kind} "{reference.get("name")}" not found', reference, context)
+            _report_missing(f'{kind} "{reference.get("name")}" not found', reference, context)
             return {}
         return {prefix + key: value.decode(errors="replace") for key, value in sorted(data.items())}
     return {}
@@ -167,15 +167,15 @@ def _key(kind: str, reference: JSONObject, objects: Mapping[str, Mapping[str, by
     name, key = reference.get("name") or "", reference["key"]
     data = objects.get(name)
     if data is None:
-        _missing(f'{kind} "{name}" not found', reference, context)
+        _report_missing(f'{kind} "{name}" not found', reference, context)
         return None
     if key not in data:
         namespace = meta.namespace(context.pod)
-        _missing(f"couldn't find key {key} in {kind} {namespace}/{name}", reference, context)
+        _report_missing(f"couldn't find key {key} in {kind} {namespace}/{name}", reference, context)
         return None
     return data[key].decode(errors="replace")
 
 
-def _missing(text: str, reference: JSONObject, context: Context) -> None:
-    if not (reference.get("optional") or context.lenient):
+def _report_missing(text: str, reference: JSONObject, context: Context) -> None:
+    if not (reference.get("optional") or context.skips_missing_sources):
         raise SpecError(text)

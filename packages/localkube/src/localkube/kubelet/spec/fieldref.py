@@ -37,7 +37,7 @@ def field_value(pod: JSONObject, path: str, ip: str, node: NodeFacts) -> str:
         case "metadata.name" | "metadata.namespace" | "metadata.uid":
             return str(meta.metadata(pod).get(path.removeprefix("metadata.")) or "")
         case "metadata.labels" | "metadata.annotations":
-            return _lines(meta.metadata(pod).get(path.removeprefix("metadata.")) or {})
+            return _format_map(meta.metadata(pod).get(path.removeprefix("metadata.")) or {})
         case "spec.nodeName" | "spec.serviceAccountName":
             return str(meta.spec(pod).get(path.removeprefix("spec.")) or "")
         case "status.hostIP" | "status.hostIPs":
@@ -47,7 +47,7 @@ def field_value(pod: JSONObject, path: str, ip: str, node: NodeFacts) -> str:
     raise SpecError(f'fieldRef.fieldPath: unsupported value "{path}". See the downward API for supported fields')
 
 
-def _lines(values: Mapping[str, str]) -> str:
+def _format_map(values: Mapping[str, str]) -> str:
     return "\n".join(f'{key}="{_escape(value)}"' for key, value in sorted(values.items()))
 
 

@@ -31,7 +31,7 @@ class ProbeSettings(Struct, frozen=True, kw_only=True):
 class ProbeResults(Struct, frozen=True):
     """The number of consecutive identical results, and the current verdict."""
 
-    last: bool | None = None
+    last_result: bool | None = None
     streak: int = 0
     verdict: bool | None = None
 
@@ -49,9 +49,9 @@ def settings(probe: JSONObject) -> ProbeSettings:
 
 def observe(tally: ProbeResults, rules: ProbeSettings, *, good: bool) -> ProbeResults:
     """Return the tally after one more result."""
-    streak = tally.streak + 1 if tally.last is good else 1
+    streak = tally.streak + 1 if tally.last_result is good else 1
     needed = rules.successes if good else rules.failures
-    updated = replace(tally, last=good, streak=streak)
+    updated = replace(tally, last_result=good, streak=streak)
     return replace(updated, verdict=good) if streak >= needed else updated
 
 

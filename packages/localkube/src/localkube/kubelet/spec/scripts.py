@@ -106,9 +106,9 @@ def python_module(argv: Sequence[str]) -> str:
     >>> python_module(["sh", "-c", "sleep 1; exec python3 -m engine.server"])
     'engine'
     """
-    argv = _unwrapped(argv)
+    argv = _unwrap(argv)
     script = _script(argv)
-    for words in [argv] if script is None else map(_unwrapped, _started(script)):
+    for words in [argv] if script is None else map(_unwrap, _required_commands(script)):
         if words and PYTHON.fullmatch(posixpath.basename(words[0])):
             options = list(dropwhile(FLAGS.__contains__, words[1:]))
             if len(options) > 1 and options[0] == "-m" and MODULE.fullmatch(options[1]):
@@ -124,7 +124,7 @@ def starts(argv: Sequence[str]) -> Iterator[StartedProgram]:
     """
     for words in _layers(argv)[1:]:  # the executable of the container itself is known to exist
         yield StartedProgram(words[0])
-    argv = _unwrapped(argv)
+    argv = _unwrap(argv)
     script = _script(argv)
     if script is None:
         if argv and posixpath.basename(argv[0]) in INTERPRETERS:
@@ -133,7 +133,7 @@ def starts(argv: Sequence[str]) -> Iterator[StartedProgram]:
             yield StartedProgram(argv[0], is_file=True)
         return
     needless = OF_THE_SHELL | set(FUNCTION.findall(script)) | set(LOOKED_FOR.findall(script))
-    for words, directory in _located(chain.from_iterable(map(_layers, _started(script)))):
+    for words, directory in _with_directories(chain.from_iterable(map(_layers, _required_commands(script)))):
         if words[0] not in needless and PLAIN.fullmatch(words[0]):
             if not _is_relative(words[0]):
                 yield StartedProgram(words[0])
@@ -144,19 +144,19 @@ def starts(argv: Sequence[str]) -> Iterator[StartedProgram]:
                 yield from (started for started in read if started.name not in needless)
 
 
-def _located(commands: Iterable[Sequence[str]]) -> Iterator[tuple[Sequence[str], str | None]]:
+def _with_directories(commands: Iterable[Sequence[str]]) -> Iterator[tuple[Sequence[str], str | None]]:
     """Yield the commands, each with its working directory relative to the container's working directory."""
     directory: str | None = ""
     for words in commands:
         yield words, directory
         if words[0] == "cd":
-            directory = _entered(directory, words)
+            directory = _directory_after_cd(directory, words)
 
 
-def _entered(directory: str | None, words: Sequence[str]) -> str | None:
+def _directory_after_cd(directory: str | None, words: Sequence[str]) -> str | None:
     """Return the working directory after `cd`, or None if it is only known at run time.
 
-    >>> _entered("", ["cd", "/opt"]), _entered("/opt", ["cd", "app"]), _entered("/opt", ["cd", "$HOME"])
+    >>> _directory_after_cd("", ["cd", "/opt"]), _directory_after_cd("/opt", ["cd", "app"]), _directory_after_cd("/opt", ["cd", "$HOME"])
     ('/opt', '/opt/app', None)
     """
     if len(words) != 2 or not PLAIN.fullmatch(words[1]):
@@ -175,10 +175,10 @@ def _is_made(path: str, script: str) -> bool:
     return posixpath.basename(path) in script[: script.index(path)]
 
 
-def _unwrapped(argv: Sequence[str]) -> Sequence[str]:
+def _unwrap(argv: Sequence[str]) -> Sequence[str]:
     """Return the words without `env`, `timeout` and similar commands, their options, and the variables of `env`.
 
-    >>> _unwrapped(["/usr/bin/env", "-i", "-u", "NAME", "A=1", "python3", "x.py"])
+    >>> _unwrap(["/usr/bin/env", "-i", "-u", "NAME", "A=1", "python3", "x.py"])
     ['python3', 'x.py']
     """
     return _layers(argv)[-1] if argv else argv
@@ -252,7 +252,7 @@ def _read_file(words: Sequence[str], form: re.Pattern[str] = ABSOLUTE) -> Iterat
         yield StartedProgram(rest[0], is_file=True)
 
 
-def _started(script: str) -> list[list[str]]:
+def _required_commands(script: str) -> list[list[str]]:
     """Return the commands that a script requires, without the words before the executable."""
     try:
         commands = list(shellwords.commands(script))
@@ -260,13 +260,13 @@ def _started(script: str) -> list[list[str]]:
         return []
     started = [
         list(dropwhile(lambda word: word in BEFORE_A_COMMAND or ASSIGNMENT.match(word), commands[at].words))
-        for at in _needed(commands)
+        for at in _required_positions(commands)
     ]
-    evaluated = [_started(" ".join(words[1:])) if words[:1] == ["eval"] else [words] for words in started]
+    evaluated = [_required_commands(" ".join(words[1:])) if words[:1] == ["eval"] else [words] for words in started]
     return list(chain.from_iterable(evaluated))
 
 
-def _needed(commands: Sequence[Command]) -> Iterator[int]:
+def _required_positions(commands: Sequence[Command]) -> Iterator[int]:
     """Yield the positions of required commands, without `case` patterns, conditions and the left side of `||`."""
     in_condition = False
     patterns = set(_patterns(commands))

@@ -20,7 +20,7 @@ def write(volume: Path, payload: Payload, stamp: str) -> bool:
     """Write exactly these files to the volume. Return whether they changed. `stamp` is the name of the version."""
     volume.mkdir(parents=True, exist_ok=True)
     current = volume / DATA
-    if current.is_symlink() and _read(current) == payload:
+    if current.is_symlink() and _read_existing(current) == payload:
         return False
     version = volume / f"..{stamp}"
     version.mkdir()
@@ -34,7 +34,7 @@ def write(volume: Path, payload: Payload, stamp: str) -> bool:
     return True
 
 
-def _read(directory: Path) -> Payload:
+def _read_existing(directory: Path) -> Payload:
     """Return the existing files, so that an unchanged volume is not written."""
     root = directory.resolve()
     return {

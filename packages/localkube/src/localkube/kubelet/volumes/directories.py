@@ -81,7 +81,7 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
         atomicwriter.write(path, payload.build(volume, context), stamp)
         return path
     host = volume.get("hostPath")
-    if host is not None and not (context.lenient and not Path(host["path"]).exists()):
+    if host is not None and not (context.skips_missing_sources and not Path(host["path"]).exists()):
         return prepare_host_path(Path(host["path"]), host.get("type") or "")
     name = podclaims.by_volume(context.pod).get(volume["name"])
     if name is not None:
@@ -93,7 +93,7 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
             raise SpecError(f'persistentvolumeclaim "{name}" was not created for this pod. Delete or rename it')
         return _prepare_claim(name, bound)
     kinds = [kind for kind in volume if kind not in {"name", "hostPath"}]
-    if not set(kinds) <= set(SCRATCH) and not (context.lenient or context.rehearsal):
+    if not set(kinds) <= set(SCRATCH) and not (context.skips_missing_sources or context.is_rehearsal):
         raise SpecError(
             f'volume "{volume["name"]}": {", ".join(kinds)} volumes are not supported on a local cluster. Use '
             "hostPath, emptyDir, a persistentVolumeClaim, or --stub"

@@ -59,7 +59,7 @@ def _family(family: str, source: JSONObject, context: Context) -> Payload:
     files: Payload = {}
     for projection in source.get("sources") or []:
         for kind, body in projection.items():
-            if kind in SERVED or not context.rehearsal:
+            if kind in SERVED or not context.is_rehearsal:
                 files |= _source(kind, body or {}, context, default)
     return files
 
@@ -71,7 +71,7 @@ def _source(kind: str, source: JSONObject, context: Context, mode: int) -> Paylo
         case "secret":
             return _keys("secret", _secret_name(source), source, context, mode)
         case "downwardAPI":
-            return {_checked(item["path"]): _field(item, context, mode) for item in source.get("items") or []}
+            return {_validate_path(item["path"]): _field(item, context, mode) for item in source.get("items") or []}
     raise SpecError(
         f"projected volumes on a local cluster support only configMap, secret and downwardAPI, not {kind}. Remove it, "
         "or use --stub"
@@ -84,7 +84,7 @@ def _secret_name(source: JSONObject) -> str:
 
 
 def _keys(kind: str, name: str, source: JSONObject, context: Context, mode: int) -> Payload:
-    optional = bool(source.get("optional")) or context.lenient
+    optional = bool(source.get("optional")) or context.skips_missing_sources
     data = context.sources.files(name) if kind == "configmap" else context.sources.secrets.get(name)
     if data is None and not optional:
         raise SpecError(f'{kind} "{name}" not found')
@@ -94,7 +94,7 @@ def _keys(kind: str, name: str, source: JSONObject, context: Context, mode: int)
     for item in source["items"]:
         content = (data or {}).get(item["key"])
         if content is not None:
-            files[_checked(item["path"])] = File(content, _mode(item, mode))
+            files[_validate_path(item["path"])] = File(content, _mode(item, mode))
         elif not optional:
             raise SpecError(f"{kind} {meta.namespace(context.pod)}/{name} has no key {item['key']}")
     return files
@@ -113,7 +113,7 @@ def _mode(item: Mapping[str, int], default: int) -> int:
     return default if mode is None else int(mode)
 
 
-def _checked(path: str) -> str:
+def _validate_path(path: str) -> str:
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts or parts[0].startswith(".."):
         raise SpecError(f'items[].path: invalid value "{path}": must be a relative path without ".."')

@@ -11,7 +11,7 @@ from localkube.kubelet.spec import environment
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes.payload import is_written
 
-MADE: Final = safeopen.OpenOptions(make_directories=True)
+MADE: Final = safeopen.OpenOptions(creates_directories=True)
 
 
 def build(
@@ -42,13 +42,13 @@ def _sub_path(mount: JSONObject, directory: Path, env: Mapping[str, str]) -> str
 
     The path may be replaced until it is mounted, so the launcher opens it again with the same checks.
     """
-    text = str(mount.get("subPath") or _expanded(mount.get("subPathExpr") or "", env))
+    text = str(mount.get("subPath") or _expand(mount.get("subPathExpr") or "", env))
     if not text:
         return ""
     if text.startswith("/") or ".." in PurePosixPath(text).parts:
         raise SpecError(f'volumeMounts[].subPath: invalid value "{text}": must be a relative path without ".."')
     try:
-        with safeopen.opened(str(directory), text, MADE):
+        with safeopen.open_in_root(str(directory), text, MADE):
             return text
     except safeopen.PathEscapeError as error:
         raise SpecError(
@@ -56,7 +56,7 @@ def _sub_path(mount: JSONObject, directory: Path, env: Mapping[str, str]) -> str
         ) from error
 
 
-def _expanded(expression: str, env: Mapping[str, str]) -> str:
+def _expand(expression: str, env: Mapping[str, str]) -> str:
     for match in environment.REFERENCE.finditer(expression):
         name = match["name"]
         if name is not None and name not in env:

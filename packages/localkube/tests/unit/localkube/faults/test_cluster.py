@@ -146,7 +146,7 @@ async def test_manager_fault_restarts_the_manager() -> None:
         client = cluster.client()
         with pytest.raises(BadRequestError, match="manager: not part of this cluster"):
             await begin(client, "manager")
-        async with cluster.managed(manager):
+        async with cluster.run_manager(manager):
             assert seen == ["there"]
             await begin(client, "manager")
             assert seen == ["there", "away"]
@@ -170,7 +170,7 @@ async def test_manager_that_cannot_restart_blocks_no_other_fault() -> None:
     async with temporary("modelled pods") as cluster:
         client = cluster.client()
         free.set()
-        async with asyncio.timeout(20), cluster.managed(manager):
+        async with asyncio.timeout(20), cluster.run_manager(manager):
             free.clear()
             for _ in range(2):
                 await begin(client, "manager")

@@ -18,7 +18,7 @@ def body(**fields: Any) -> bytes:
 @pytest.mark.parametrize("kind", list(FaultKind))
 def test_every_kind_of_fault_is_parsed(kind: FaultKind) -> None:
     form = FORMS[kind]
-    targets = tuple([POD if form.of_pods else "node-0"] * form.most)
+    targets = tuple([POD if form.targets_pods else "node-0"] * form.most)
     amount = form.amounts[1] if form.amounts else 0.0
     path = "/tmp" if form.has_path else ""
     read = parse(body(kind=kind, targets=targets, amount=amount, path=path))

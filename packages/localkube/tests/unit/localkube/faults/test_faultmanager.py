@@ -61,7 +61,7 @@ def stop(name: str, seconds: float) -> Fault:
 
 async def ask(keeper: FaultManager, method: str, path: str = "", body: object = None) -> tuple[int, dict[str, object]]:
     """Send a request. Return the status code and the decoded body."""
-    response = await keeper.answer(Request(method, f"/faults{path}", body=json.dumps(body).encode()), path)
+    response = await keeper.serve(Request(method, f"/faults{path}", body=json.dumps(body).encode()), path)
     return response.status, json.loads(response.body)
 
 

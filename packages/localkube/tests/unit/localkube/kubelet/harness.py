@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from random import Random
 
-from testkit.apiserver import serving
+from testkit.apiserver import serve_api
 from testkit.virtualtime import VirtualClock
 from tests.kubeletpods import NODE, Events, ObservedPods
 
@@ -110,7 +110,7 @@ async def cluster(machine: Machine) -> AsyncIterator[ModeledKubelet]:
         devices={NODE: machine.devices} if machine.devices else {},
         grace_at_end=timedelta(seconds=machine.farewell),
     )
-    async with serving(VirtualClock(), machine.store, random=Random(1)) as server, asyncio.TaskGroup() as tasks:
+    async with serve_api(VirtualClock(), machine.store, random=Random(1)) as server, asyncio.TaskGroup() as tasks:
         transport = CountingTransport(server, "system:node")
         client = Client(transport)
         kubelet = Kubelet(client, runner, settings, VirtualClock(), events)

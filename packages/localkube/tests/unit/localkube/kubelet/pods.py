@@ -38,12 +38,12 @@ def waiting(name: str = "main") -> ContainerState:
 
 
 def launched(name: str = "main") -> ContainerState:
-    return state.launched(state.starting(waiting(name)), f"id-{name}", "host://", NOW)
+    return state.record_launch(state.record_start(waiting(name)), f"id-{name}", "host://", NOW)
 
 
 def running(name: str = "main", *, is_sidecar: bool = False) -> ContainerState:
-    return state.running(launched(name), frozenset(), is_sidecar=is_sidecar)
+    return state.record_running(launched(name), frozenset(), is_sidecar=is_sidecar)
 
 
 def ended(code: int, name: str = "main", at: datetime = NOW) -> ContainerState:
-    return state.ended(running(name), Exit(code), "", at)
+    return state.record_exit(running(name), Exit(code), "", at)

@@ -46,7 +46,7 @@ async def test_containers_have_only_their_own_devices(tmp_path: Path) -> None:
         await it.create(pod(with_gpus(1, "a"), with_gpus(2, "b"), container("none")))
         found = await it.ready()
         assert seen(it) == {"a": "GPU-0", "b": "GPU-1,GPU-2", "none": ""}
-        assert deviceallocations.recorded(found) == {"a": ["GPU-0"], "b": ["GPU-1", "GPU-2"]}
+        assert deviceallocations.recorded_devices(found) == {"a": ["GPU-0"], "b": ["GPU-1", "GPU-2"]}
         env = next(iter(it.runner.processes.values())).spec.env
         assert env["NVIDIA_VISIBLE_DEVICES"] == "GPU-0"
 
@@ -64,7 +64,10 @@ async def test_init_container_releases_its_devices(tmp_path: Path) -> None:
         machine(tmp_path, script=lambda spec: Program(exits=(1, Exit(0))) if "-init-" in spec.id else Program())
     ) as it:
         await it.create(pod(with_gpus(2), initContainers=[with_gpus(2, "init")]))
-        assert deviceallocations.recorded(await it.ready()) == {"init": ["GPU-0", "GPU-1"], "main": ["GPU-0", "GPU-1"]}
+        assert deviceallocations.recorded_devices(await it.ready()) == {
+            "init": ["GPU-0", "GPU-1"],
+            "main": ["GPU-0", "GPU-1"],
+        }
 
 
 async def test_pod_waits_while_a_process_of_a_different_pod_lives(tmp_path: Path) -> None:
@@ -92,7 +95,7 @@ async def test_terminated_pod_releases_its_devices(tmp_path: Path) -> None:
         for name in ("web-0", "web-1"):
             await it.create(pod(with_gpus(1), name=name, restartPolicy="Never"))
             await it.until(lambda found: meta.status(found).get("phase") == "Succeeded", name)
-        assert it.kubelet.devices.held() == []
+        assert it.kubelet.devices.allocated_devices() == []
 
 
 async def test_pod_keeps_its_devices_when_its_sandbox_is_lost(tmp_path: Path) -> None:
@@ -101,10 +104,10 @@ async def test_pod_keeps_its_devices_when_its_sandbox_is_lost(tmp_path: Path) ->
         await it.create(pod(with_gpus(1), name="web-1"))
         await it.ready("web-0")
         await it.ready("web-1")
-        before = it.kubelet.devices.held()
+        before = it.kubelet.devices.allocated_devices()
         await it.runner.lose_everything()
         await it.until(lambda found: bool(status_of(found)["lastState"]) and meta.is_condition_true(found, "Ready"))
-        assert it.kubelet.devices.held() == before
+        assert it.kubelet.devices.allocated_devices() == before
 
 
 async def test_failed_pod_without_sandbox_releases_its_devices(tmp_path: Path) -> None:
@@ -114,7 +117,7 @@ async def test_failed_pod_without_sandbox_releases_its_devices(tmp_path: Path) -
         await it.runner.lose_everything()
         await it.until(lambda found: meta.status(found).get("phase") == "Failed")
         await asyncio.sleep(1)
-        assert it.kubelet.devices.held() == []
+        assert it.kubelet.devices.allocated_devices() == []
 
 
 async def test_devices_are_restored_after_a_restart(tmp_path: Path) -> None:
@@ -128,14 +131,17 @@ async def test_devices_are_restored_after_a_restart(tmp_path: Path) -> None:
         await it.gone("web-0")
         await it.create(pod(with_gpus(1), name="web-2"))
         before = (
-            deviceallocations.recorded(await it.ready("web-1")),
-            deviceallocations.recorded(await it.ready("web-2")),
+            deviceallocations.recorded_devices(await it.ready("web-1")),
+            deviceallocations.recorded_devices(await it.ready("web-2")),
         )
     async with cluster(machine(tmp_path, 2, store=Store(str(tmp_path / "objects.db")))) as it:
         await it.caught_up.wait()
-        after = deviceallocations.recorded(await it.ready("web-1")), deviceallocations.recorded(await it.ready("web-2"))
+        after = (
+            deviceallocations.recorded_devices(await it.ready("web-1")),
+            deviceallocations.recorded_devices(await it.ready("web-2")),
+        )
         assert after == before == ({"main": ["GPU-1"]}, {"main": ["GPU-0"]})
-        assert sorted(device for _, _, device in it.kubelet.devices.held()) == ["GPU-0", "GPU-1"]
+        assert sorted(device for _, _, device in it.kubelet.devices.allocated_devices()) == ["GPU-0", "GPU-1"]
 
 
 async def test_failed_device_is_named_on_pod_and_node(tmp_path: Path) -> None:

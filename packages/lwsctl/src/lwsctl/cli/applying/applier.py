@@ -15,7 +15,7 @@ from kuberuntime.objects import meta, names
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.decisions.admissionchecks import NoGang, Support, validate_leaderworkerset
@@ -26,7 +26,7 @@ from lwsctl.cli.cluster.target import Session, describe_warning
 from lwsctl.cli.errors import CommandError, TimedOutError
 from lwsctl.cli.reading import sharedclaims
 from lwsctl.cli.reading.manifests import Document, batches
-from lwsctl.cli.reading.serviceselectors import unselected
+from lwsctl.cli.reading.serviceselectors import warn_about_services
 from lwsctl.cli.views.terminal import print_text
 from lwsctl.rollout import snapshots
 
@@ -118,14 +118,14 @@ class Applier:
             *(self._client.find(PERSISTENT_VOLUME_CLAIMS, key) for key in keys), return_exceptions=True
         )
         stored = [claim for claim in answers if isinstance(claim, dict)]
-        return [*sharedclaims.shared(documents, stored, self._namespace)]
+        return [*sharedclaims.warn_about_claims(documents, stored, self._namespace)]
 
     async def apply(self, documents: Sequence[Document]) -> list[str]:
         """Apply documents in order, and some documents concurrently.
 
         Return the warnings and a line for each object. Errors list the applied objects.
         """
-        for warning in (*unselected(documents), *await self._shared_claims(documents)):
+        for warning in (*warn_about_services(documents), *await self._shared_claims(documents)):
             print_text(warning, err=True)
         lines: list[str] = []
         for batch in batches(documents):
@@ -133,7 +133,7 @@ class Applier:
             lines += [result for result in results if isinstance(result, str)]
             for document, error in zip(batch, results, strict=True):
                 if isinstance(error, APIError | UnknownKindError):
-                    description = await self._described(document, error)
+                    description = await self._describe_error(document, error)
                     raise CommandError(f"{description}\n{self._summary(lines)}") from error
                 if isinstance(error, BaseException):
                     raise error
@@ -149,7 +149,7 @@ class Applier:
         try:
             result = await self._send(document, dry_run=True)
         except (APIError, UnknownKindError) as error:
-            raise CommandError(await self._described(document, error, "lws apply --create-namespace")) from error
+            raise CommandError(await self._describe_error(document, error, "lws apply --create-namespace")) from error
         return DryRunResult(document, result.before, result.object)
 
     async def _send(self, document: Document, *, dry_run: bool = False) -> ApplyResult:
@@ -179,10 +179,10 @@ class Applier:
             namespace = document.object["metadata"].get("namespace") or self._namespace
             return None if brings_namespace(documents, namespace) else describe(document, error, self._kubectl)
         except APIError as error:
-            return await self._described(document, error)
+            return await self._describe_error(document, error)
         return None
 
-    async def _described(self, document: Document, error: Exception, creator: str = "") -> str:
+    async def _describe_error(self, document: Document, error: Exception, creator: str = "") -> str:
         return describe(document, error, self._kubectl, creator) + await unknownfields.advice(
             self._client, document.object, str(error)
         )
@@ -258,7 +258,7 @@ async def until_established(client: Client, key: ObjectKey) -> None:
     except TimeoutError as error:
         conditions = meta.status(informer.store.get(key) or {}).get("conditions") or []
         states = "; ".join(
-            f"{condition.get('type')} is {condition.get('status')}: {masked(str(condition.get('message')))}"
+            f"{condition.get('type')} is {condition.get('status')}: {mask_message(str(condition.get('message')))}"
             for condition in conditions
         )
         raise TimedOutError(

@@ -86,13 +86,13 @@ class Schema:
 
         References and lists are resolved, and all keys in a map have the same schema.
         """
-        node = self._resolved(node)
+        node = self._resolve_reference(node)
         if "items" in node:
-            node = self._resolved(node["items"])
+            node = self._resolve_reference(node["items"])
         properties: JSONObject = node.get("properties") or {}
         return properties
 
-    def _resolved(self, node: JSON) -> JSONObject:
+    def _resolve_reference(self, node: JSON) -> JSONObject:
         for _ in range(DEEPEST):
             if isinstance(node, dict) and "$ref" in node:
                 node = self._types.get(str(node["$ref"]).rpartition("/")[2], {})

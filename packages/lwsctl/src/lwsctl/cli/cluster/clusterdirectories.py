@@ -84,7 +84,7 @@ class ClusterDirectory(Struct, frozen=True):
         return self.directory / "history"
 
     @property
-    def mark(self) -> Path:
+    def marker_file(self) -> Path:
         """Return the marker file for directories that `lws run` created and is allowed to delete."""
         return self.directory / "ephemeral"
 
@@ -120,7 +120,7 @@ class ClusterDirectory(Struct, frozen=True):
             raise unusable(error) from error
 
     @property
-    def words(self) -> str:
+    def options_text(self) -> str:
         """Return the options that select this cluster, for hints."""
         return "--local" if self.name == DEFAULT else f"--local={self.name}"
 
@@ -167,7 +167,7 @@ class ClusterDirectory(Struct, frozen=True):
             raise CommandError(f"{error}; {SET_HOME}") from error
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def hold_lock(self) -> Iterator[None]:
         """Hold the cluster's lock while the context is active. The directory is created or changed to mode 0700."""
         from localkube.cluster import open_private
 
@@ -186,7 +186,7 @@ class ClusterDirectory(Struct, frozen=True):
                 file.write(f"{os.getpid()}\n".encode())
                 file.flush()
                 if self.is_ephemeral:
-                    self.mark.touch()
+                    self.marker_file.touch()
             except OSError as error:  # the disk is full
                 with contextlib.suppress(OSError):
                     file.close()
@@ -195,7 +195,7 @@ class ClusterDirectory(Struct, frozen=True):
 
     def remove(self) -> None:
         """Delete the directory with all data. Reject directories that do not belong to a cluster."""
-        if not (self.is_cluster or self.is_ephemeral or self.mark.is_file() or self._has_only_logs):
+        if not (self.is_cluster or self.is_ephemeral or self.marker_file.is_file() or self._has_only_logs):
             raise CommandError(
                 f"{self.directory} is not a cluster directory (file {self.lock.name} is missing); nothing was deleted"
             )
@@ -234,7 +234,7 @@ class ClusterDirectory(Struct, frozen=True):
         for path in self.directory.iterdir():
             if path.is_dir() and path != self.history:
                 shutil.rmtree(path, ignore_errors=True)
-            elif path not in (self.history, self.mark):
+            elif path not in (self.history, self.marker_file):
                 path.unlink(missing_ok=True)
         return None
 
@@ -304,7 +304,7 @@ def ephemeral() -> ClusterDirectory:
     ended = [
         directory
         for directory in all_places()
-        if directory.name.startswith(EPHEMERAL) and directory.mark.is_file() and directory.pid() is None
+        if directory.name.startswith(EPHEMERAL) and directory.marker_file.is_file() and directory.pid() is None
     ]
     for stale in ended:
         stale.keep_record()

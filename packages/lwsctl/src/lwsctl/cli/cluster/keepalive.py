@@ -45,10 +45,10 @@ class Keepalive:
             return
         while self._place.pid() is not None:  # noqa: ASYNC110 - a lock sends no notification
             await asyncio.sleep(BETWEEN_CHECKS)
-        raise ended(self._place)
+        raise stopped_cluster_error(self._place)
 
 
-def ended(place: ClusterDirectory) -> CommandError:
+def stopped_cluster_error(place: ClusterDirectory) -> CommandError:
     """Return the error for a command whose cluster stopped while the command was running."""
     return CommandError(f"cluster {place.name} has stopped; use `{up(place)}` to start it")
 

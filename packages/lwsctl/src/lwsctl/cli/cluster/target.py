@@ -210,7 +210,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         words = [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
         words += [f"--context={self.context_name}"] if self.context_name else []
         if place:
-            return f"lws {place.words}", ""
+            return f"lws {place.options_text}", ""
         return shlex.join(["lws", *words]), shlex.join(["kubectl", *words])
 
     def _local_place(self) -> ClusterDirectory:
@@ -218,10 +218,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("--local selects the cluster; remove --kubeconfig and --context")
         place = clusterdirectories.place(self.local or clusterdirectories.DEFAULT)
         if place.pid() is None:
-            others = [other.name for other in _running()]
+            others = [other.name for other in _running_clusters()]
             hint = f"running: {', '.join(others)}" if others else "no cluster is running"
             if place.has_record and not place.is_cluster:
-                words = f"lws {place.words} history"
+                words = f"lws {place.options_text} history"
                 raise CommandError(f"temporary cluster {place.name} has stopped; use `{words}` to show its failures")
             if meant := suggestions.hint(place.name, others):
                 raise CommandError(f"the embedded cluster {place.name} is not running ({hint}){meant}")
@@ -230,13 +230,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return place
 
 
-def _running() -> list[ClusterDirectory]:
+def _running_clusters() -> list[ClusterDirectory]:
     return [place for place in clusterdirectories.all_places() if place.pid() is not None]
 
 
 def _on_this_machine() -> str:
     """Return the options that select a local cluster, or the command that starts one."""
-    addresses = [place.words for place in _running()]
+    addresses = [place.options_text for place in _running_clusters()]
     if not addresses:
         return "or start a local cluster with `lws up`"
     return f"or select {'the cluster' if len(addresses) == 1 else 'a cluster'} on this machine: {', '.join(addresses)}"

@@ -11,7 +11,7 @@ from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.reading import manifestoptions
 from lwsctl.cli.reading.manifestoptions import manifest_arguments
-from lwsctl.cli.reading.manifests import Document, ordered
+from lwsctl.cli.reading.manifests import Document, sort_documents
 from lwsctl.cli.rehearsal.imagewarnings import notes
 from lwsctl.cli.views import formats
 from lwsctl.cli.views.terminal import print_text
@@ -38,7 +38,7 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
     if form and dry_run:
         raise UsageError("-o prints stored objects and cannot be combined with --dry-run")
     create_namespace, skip = bool(options.pop("create_namespace")), bool(options.pop("skip_unserved"))
-    documents = ordered(manifestoptions.collect(options).load())
+    documents = sort_documents(manifestoptions.collect(options).load())
     if dry_run == "client":
         check_here(documents, target.namespace or DEFAULT_NAMESPACE)
         print_text("\n".join(f"{document.title} accepted (dry run, without the API server)" for document in documents))
@@ -59,7 +59,7 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
         print_text(*image_notes(target, documents), err=True)
         lines = await applier.apply(documents)
         if form:
-            click.echo(formats.filled(form, applier.stored, is_one=len(documents) == 1), nl=False)
+            click.echo(formats.render_objects(form, applier.stored, is_one=len(documents) == 1), nl=False)
         else:
             print_text("\n".join(lines))
 

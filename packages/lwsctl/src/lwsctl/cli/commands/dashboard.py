@@ -87,7 +87,7 @@ def command(target: Target, /, *, export: str | None, **options: Any) -> None:
 async def _export(target: Target, request: DashboardRequest, name: str) -> None:
     from lwsctl.dashboard.address import Address, PageKind
     from lwsctl.dashboard.livemodel import LiveModel, live
-    from lwsctl.dashboard.pageexport import exported
+    from lwsctl.dashboard.pageexport import render_document
     from lwsctl.dashboard.subscriptions import Subscriptions
 
     async with target.session() as session:
@@ -99,14 +99,14 @@ async def _export(target: Target, request: DashboardRequest, name: str) -> None:
             address, namespace = Address(kind=kind, key=ObjectKey(session.namespace, name)), session.namespace
         model = LiveModel(session.client, namespace, commands_of(session), read_episodes=recordings.of_sets(session))
         async with live(model, session.keepalive):
-            click.echo(exported(model.snapshot, address, await Subscriptions(model).facts(address)))
+            click.echo(render_document(model.snapshot, address, await Subscriptions(model).facts(address)))
 
 
 async def _serve(target: Target, request: DashboardRequest) -> None:
     from lwsctl.cli import logging
     from lwsctl.dashboard.livemodel import LiveModel
     from lwsctl.dashboard.pages.header import ClusterIdentity
-    from lwsctl.dashboard.webserver import opened
+    from lwsctl.dashboard.webserver import serve_local
 
     async with target.session(outlives=True) as session:
         logging.configure_default(session.keepalive.log_level)
@@ -124,7 +124,7 @@ async def _serve(target: Target, request: DashboardRequest) -> None:
             await _share(model, target, request, about)
             return
         runner = CommandRunner(target.options()).run if request.allows_actions else None
-        async with opened(model, runner, request.port, about=about) as served:
+        async with serve_local(model, runner, request.port, about=about) as served:
             with TemporaryDirectory(prefix="lws-dashboard-") as directory:
                 async with until_stopped() as stopped:
                     await _announce(served, Path(directory), request)
@@ -134,11 +134,11 @@ async def _serve(target: Target, request: DashboardRequest) -> None:
 async def _share(model: "LiveModel", target: Target, request: DashboardRequest, about: "ClusterIdentity") -> None:
     from kuberuntime.serving.bindaddresses import Address
     from lwsctl.cli.cluster.tokenauth import TokenAuthenticator
-    from lwsctl.dashboard.webserver import shared
+    from lwsctl.dashboard.webserver import serve_shared
 
     host = TokenAuthenticator(target.access(), model.namespace, allows_actions=request.allows_actions)
     where = Address(request.listen or "", request.port)
-    async with shared(model, host, where, about) as served, until_stopped() as stopped:
+    async with serve_shared(model, host, where, about) as served, until_stopped() as stopped:
         print_text(
             f"The dashboard is listening on {Address(where.host, served.port)}. Users log in with tokens. Press Ctrl-C to stop it."
         )

@@ -20,7 +20,7 @@ from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
 from lwsctl.cli.reading import manifestoptions, manifests
 from lwsctl.cli.reading.manifestoptions import manifest_options
-from lwsctl.cli.reading.manifests import ordered
+from lwsctl.cli.reading.manifests import sort_documents
 from lwsctl.cli.sharedoptions import DRY, dry_run_option, timeout_option
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats
@@ -63,7 +63,7 @@ def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **op
     sources = manifestoptions.collect(options)
     if bool(names) == bool(sources):
         raise UsageError("specify either names or manifests with -f")
-    documents = ordered(sources.load()) if sources else []
+    documents = sort_documents(sources.load()) if sources else []
     cascade, waits, timeout = CASCADE[str(options["cascade"])], bool(options["waits"]), float(str(options["timeout"]))
 
     async def act(session: Session) -> None:
@@ -73,19 +73,19 @@ def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **op
             for resource, key in objects:
                 await _try(session, resource, key, form)
             objects = []
-        for part in parts(objects):
+        for part in deletion_batches(objects):
             deleted = [
                 (resource, key) for resource, key in part if await _delete(session, resource, key, cascade, form)
             ]
             if waits:
-                await until_gone(session, deleted, timeout)
+                await wait_until_deleted(session, deleted, timeout)
         if unknown:
             raise CommandError("\n".join(unknown))
 
     target.run(act)
 
 
-def parts(objects: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
+def deletion_batches(objects: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
     """Return the batches to delete. CRDs are in the last batch, so that the deletion of their objects is visible."""
     definitions = [pair for pair in objects if pair[0] == CUSTOM_RESOURCE_DEFINITIONS]
     return [[pair for pair in objects if pair not in definitions], definitions]
@@ -137,13 +137,13 @@ def _say_deleted(resource: Resource, key: ObjectKey, form: str | None, dry: str 
         print_text(f"{resource.kind.lower()}/{key.name} deleted{dry}")
 
 
-def _say_gone(resource: Resource, key: ObjectKey, form: str | None) -> None:
+def _print_deleted(resource: Resource, key: ObjectKey, form: str | None) -> None:
     print_text(f"{resource.kind.lower()}/{key.name} was already deleted", err=form == "name")
 
 
 async def _try(session: Session, resource: Resource, key: ObjectKey, form: str | None) -> None:
     if await session.client.find(resource, key) is None:
-        _say_gone(resource, key, form)
+        _print_deleted(resource, key, form)
     else:
         _say_deleted(resource, key, form, DRY)
 
@@ -155,13 +155,13 @@ async def _delete(
     try:
         await session.client.delete(resource, key, propagation=propagation)
     except NotFoundError:
-        _say_gone(resource, key, form)
+        _print_deleted(resource, key, form)
         return False
     _say_deleted(resource, key, form)
     return True
 
 
-async def until_gone(session: Session, objects: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
+async def wait_until_deleted(session: Session, objects: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
     """Wait until all objects are deleted.
 
     After `timeout` seconds, raise an error that lists the remaining objects.
@@ -170,12 +170,12 @@ async def until_gone(session: Session, objects: Sequence[tuple[Resource, ObjectK
     try:
         for resource, key in objects:
             progress.show(f"waiting for the deletion of {resource.kind.lower()}/{key.name}")
-            await _until_gone(session, resource, key, timeout)
+            await _wait_for_deletion(session, resource, key, timeout)
     finally:
         progress.clear()
 
 
-async def _until_gone(session: Session, resource: Resource, key: ObjectKey, timeout: float) -> None:
+async def _wait_for_deletion(session: Session, resource: Resource, key: ObjectKey, timeout: float) -> None:
     informer = Informer(session.client, only(resource, key))
     try:
         async with timeouts.within(timeout), following(informer, session.keepalive) as objects:

@@ -50,7 +50,7 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
         pod = await targets.one_pod(session, selection)
         print_selected_container([pod], container)
         rank = RankContainer(session, pod, container or default_container(pod))
-        opened = rank.opened(words, with_input=flags["passes_input"], has_terminal=flags["terminal"])
+        opened = rank.open_streams(words, with_input=flags["passes_input"], has_terminal=flags["terminal"])
         with raw_terminal() if has_terminal else contextlib.nullcontext():
             code = await converse(opened, passes_input=flags["passes_input"], has_terminal=has_terminal)
         if code == KILLED:

@@ -18,7 +18,7 @@ from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.process import garbagecollection
-from lwsctl.cli.sets.shown import QUOTED, GetRequest, cut, observe, print_if_empty
+from lwsctl.cli.sets.shown import QUOTED, GetRequest, observe, print_if_empty, select_views
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats, live, livetable, output, tables, terminal
 from lwsctl.cli.views.formats import OutputFormat
@@ -92,7 +92,7 @@ async def show(target: Target, request: GetRequest) -> None:
         with garbagecollection.put_off():
             lists = Lists(session.client)
             plain, cluster = await observe(session, request, lists)
-        views = cut(cluster.views, request)
+        views = select_views(cluster.views, request)
         shows_groups = request.form in TABLES and not request.table.is_brief(len(views))
         quoted = await quotations(session.client, views) if shows_groups else []
         show_lines = print_states if request.form in TABLES else print_text
@@ -132,7 +132,7 @@ async def show_objects(target: Target, request: GetRequest, form: str) -> None:
             listing = await targets.all_of(session, "" if request.everywhere else session.namespace, request.selector)
             objects += [*listing.sets, *listing.leaderworkersets]
     is_one = [selection.group is None or selection.rank is not None for selection in request.selections] == [True]
-    click.echo(formats.filled(form, objects, is_one=is_one, managed_fields=request.managed_fields), nl=False)
+    click.echo(formats.render_objects(form, objects, is_one=is_one, managed_fields=request.managed_fields), nl=False)
 
 
 async def say_causes(session: Session, lists: Lists, observed: tuple[Cluster, Cluster], request: GetRequest) -> None:
@@ -141,7 +141,7 @@ async def say_causes(session: Session, lists: Lists, observed: tuple[Cluster, Cl
 
     plain, cluster = observed
     now = SystemClock().now()
-    unready = [view for view in cut(cluster.views, request) if not view.is_ready or is_failing(view, now)]
+    unready = [view for view in select_views(cluster.views, request) if not view.is_ready or is_failing(view, now)]
     sets = [whole for whole in cluster.sets if not whole.is_ready][:QUOTED]
     if not unready and not sets:
         return
@@ -173,7 +173,9 @@ async def watch(target: Target, request: GetRequest) -> None:
         everything = AllSets(session.client, "" if request.everywhere else session.namespace, request.selector)
         try:
             async with following(*everything.all, session.keepalive) as objects:
-                await objects.until(lambda: screen.update(cut(everything.views(), request)), every=screen.refresh)
+                await objects.until(
+                    lambda: screen.update(select_views(everything.views(), request)), every=screen.refresh
+                )
         finally:
             screen.close()
 
@@ -277,7 +279,7 @@ class LineWatcher:
         now, current = self._clock.now(), self._subjects()
         self._last = {pace: then for pace, then in self._last.items() if now - then < distance}
         new, known = changes.lines(previous, current, self._last), previous | current
-        print_text(*changes.shared(new, known, now))
+        print_text(*changes.group_lines(new, known, now))
         waiting = {name: subject for name, subject in previous.items() if subject.pace in self._last}
         self._shown = {name: subject for name, subject in current.items() if subject.pace not in self._last} | waiting
         self._last |= {known[name].pace: now for name in new}

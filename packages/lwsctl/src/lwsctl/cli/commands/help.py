@@ -2,13 +2,13 @@
 
 import click
 
-from lwsctl.cli.shell.completion import matching
+from lwsctl.cli.shell.completion import filter_by_prefix
 
 
 def command_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the commands that start with the given prefix."""
     root = ctx.find_root().command
-    return matching(root.list_commands(ctx), incomplete) if isinstance(root, click.Group) else []
+    return filter_by_prefix(root.list_commands(ctx), incomplete) if isinstance(root, click.Group) else []
 
 
 @click.command("help")

@@ -22,14 +22,14 @@ from kuberuntime.objects import meta, names, podstate
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import DEPLOYMENTS, PODS
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api import metadata
 from leaderworkerset.decisions.installedkinds import (
     Registry,
     check_configuration,
     full_definitions,
     load_configuration,
-    managed,
+    managed_kinds,
     opted_in,
     until_webhooks_reached,
 )
@@ -109,7 +109,7 @@ def command(target: Target, /, **options: Any) -> None:
             err=True,
         )
     if options["dry_run"] == "client" and options["flavour"] == "slim":
-        click.echo(text([obj for _, obj in build_all(kinds_of(settings), settings)], options["form"]))
+        click.echo(render([obj for _, obj in build_all(kinds_of(settings), settings)], options["form"]))
     else:
         asyncio.run(act(target, settings, options))
 
@@ -164,7 +164,7 @@ def kinds_of(settings: InstallSettings) -> Registry:
         decoded = parse_configuration(settings.configuration.encode())
     except ConfigurationError as error:
         raise CommandError(f"manager configuration: {error}") from error
-    return managed(decoded.gang_provider, configured=opted_in(decoded))
+    return managed_kinds(decoded.gang_provider, configured=opted_in(decoded))
 
 
 async def act(target: Target, settings: InstallSettings, options: dict[str, Any]) -> None:
@@ -182,12 +182,12 @@ async def act(target: Target, settings: InstallSettings, options: dict[str, Any]
         definitions = await full_definitions(session.client) if options["flavour"] == "full" else None
         objects = await installer.without_foreign_namespace(build_all(kinds_of(settings), settings, definitions))
         if options["dry_run"] == "client":
-            click.echo(text([obj for _, obj in objects], options["form"]))
+            click.echo(render([obj for _, obj in objects], options["form"]))
             return
         checked = await installer.check(objects)
         if options["dry_run"] == "server":
             click.echo(
-                text([result.object for result in checked], options["form"], [result.word for result in checked])
+                render([result.object for result in checked], options["form"], [result.word for result in checked])
             )
             return
         await installer.apply(objects)
@@ -200,7 +200,7 @@ async def act(target: Target, settings: InstallSettings, options: dict[str, Any]
             click.echo("webhooks are reachable")
 
 
-def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:
+def render(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:
     """Return objects as YAML documents, as a List, or as names and results."""
     match form:
         case "yaml":
@@ -268,6 +268,8 @@ def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> s
 def _reason(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
     failure = meta.find_condition(deployment, "ReplicaFailure") or {}
     if failure.get("status") == "True":
-        return f"; {masked(str(failure.get('message')))}"
-    states = ((meta.name(pod), podstate.state(pod), podstate.why(pod)) for pod in sorted(pods, key=meta.name))
+        return f"; {mask_message(str(failure.get('message')))}"
+    states = (
+        (meta.name(pod), podstate.state(pod), podstate.waiting_reason(pod)) for pod in sorted(pods, key=meta.name)
+    )
     return next((f"; {name} is {state}: {why}" for name, state, why in states if why), "")

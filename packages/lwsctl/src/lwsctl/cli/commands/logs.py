@@ -20,7 +20,7 @@ from lwsctl.cli.cluster import clusterdirectories, recordedlogs, recordings
 from lwsctl.cli.cluster.recordedlogs import RankRequest, RecordedLog, is_specified
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, UsageError
-from lwsctl.cli.logsrequest import LogsRequest, compiled, group_name, labels_of
+from lwsctl.cli.logsrequest import LogsRequest, compile_pattern, group_name, labels_of
 from lwsctl.cli.sharedoptions import container_option, print_selected_container
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views.loglines import WaitingNotes
@@ -28,9 +28,9 @@ from lwsctl.cli.views.terminal import print_text
 from lwsctl.model.leaderworkerset import order_of
 from lwsctl.observation.podlogs import LogError, NotStartedError, PodLogOptions, read
 from lwsctl.views.outcome import is_over
-from lwsctl.views.podcontainers import container_status, containers, summed
+from lwsctl.views.podcontainers import container_status, containers, group_by_reason
 from lwsctl.views.selection import Selection
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 if TYPE_CHECKING:
     from lwsctl.observation.conditionwatch import ConditionWatch, OneSet  # they import informers, which only -f needs
@@ -114,7 +114,7 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
         selections=tuple(dict.fromkeys(targets.parse(name) for name in names)),
         groups=frozenset(options.pop("groups")),
         ranks=frozenset(options.pop("ranks")),
-        pattern=compiled(options.pop("grep")),
+        pattern=compile_pattern(options.pop("grep")),
         most=options.pop("most"),
         options=PodLogOptions(**options),
     )
@@ -228,7 +228,7 @@ def of_ended_run(target: Target, request: LogsRequest) -> bool:
             RankRequest(selection, request.groups, request.ranks, request.options.container),
         )
     ]
-    show_recorded(logs, request, f"lws {place.words}")
+    show_recorded(logs, request, f"lws {place.options_text}")
     return bool(logs)
 
 
@@ -236,15 +236,15 @@ def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
     """Raise the errors of `count` ranks. Omit errors about missing previous runs if there are other errors."""
     failed = [error for error in errors if NO_EARLIER_RUN not in str(error)]
     if len(errors) == count and not failed:
-        raise CommandError(f"none of {counted(count, 'rank')} was restarted, so previous logs do not exist")
-    sentences = summed([(error.pod, error.reason) for error in failed if isinstance(error, NotStartedError)])
+        raise CommandError(f"none of {format_count(count, 'rank')} was restarted, so previous logs do not exist")
+    sentences = group_by_reason([(error.pod, error.reason) for error in failed if isinstance(error, NotStartedError)])
     sentences += [str(error) for error in failed if not isinstance(error, NotStartedError)]
     if len(sentences) == 1 and len(failed) == count:
         raise CommandError(sentences[0])
     for sentence in sentences:
         print_text(f"error: {sentence}", err=True)
     if failed:
-        raise CommandError(f"the logs of {len(failed)} of {counted(count, 'rank')} could not be read")
+        raise CommandError(f"the logs of {len(failed)} of {format_count(count, 'rank')} could not be read")
 
 
 async def with_selections(session: Session, request: LogsRequest) -> LogsRequest:
@@ -270,7 +270,7 @@ async def pods_of(session: Session, request: LogsRequest) -> list[JSONObject]:
     for selection in request.selections:
         resource, _ = await targets.find_either(session, selection.name)
         for pod in await members(session, resource, selection):
-            if request.covering(selection).covers(pod):
+            if request.pod_filter(selection).covers(pod):
                 pods.setdefault(meta.uid(pod), pod)
     if not pods:
         names = ", ".join(map(str, request.selections))
@@ -312,7 +312,7 @@ async def follow(target: Target, request: LogsRequest) -> None:
         followed, is_past = [], True
         for selection in request.selections:
             resource, obj = await targets.find_either(session, selection.name)
-            pods = [*filter(request.covering(selection).covers, await members(session, resource, selection))]
+            pods = [*filter(request.pod_filter(selection).covers, await members(session, resource, selection))]
             refuse_too_many(len(pods), request, selection)
             refuse_unknown_container(pods, request.options.container)
             print_selected_container(pods, request.options.container)
@@ -327,13 +327,13 @@ async def follow(target: Target, request: LogsRequest) -> None:
         async with following(*everything, session.keepalive) as objects, asyncio.TaskGroup() as tasks:
             for selection, informers in followed:
                 follower = LogFollower(
-                    session.client, request.covering(selection).covers, request.options, sink, streams
+                    session.client, request.pod_filter(selection).covers, request.options, sink, streams
                 )
                 tasks.create_task(follower.run(objects, informers, is_over))
                 tasks.create_task(note_waiting(objects, informers, selection, request))
         unread = [pod for pod in lost if not await print_recorded(session, request, pod)]
         if unread:
-            raise CommandError(f"the logs of {counted(len(unread), 'rank')} could not be read")
+            raise CommandError(f"the logs of {format_count(len(unread), 'rank')} could not be read")
 
 
 async def note_waiting(
@@ -346,7 +346,7 @@ async def note_waiting(
     notes = WaitingNotes(str(selection), request.options.container)
 
     def look() -> bool | None:
-        notes.update([*filter(request.covering(selection).covers, informers.pods.store.list())])
+        notes.update([*filter(request.pod_filter(selection).covers, informers.pods.store.list())])
         return True if is_over(informers.object) else None
 
     await objects.until(look)
@@ -365,5 +365,5 @@ def refuse_too_many(count: int, request: LogsRequest, selection: Selection) -> N
     """Raise an error if the number of logs to follow exceeds the maximum number of streams."""
     if count > request.most:
         raise UsageError(
-            f"{selection} has {counted(count, 'rank')}, but at most {request.most} logs can be followed; use --group, --rank or --max-streams {count}"
+            f"{selection} has {format_count(count, 'rank')}, but at most {request.most} logs can be followed; use --group, --rank or --max-streams {count}"
         )

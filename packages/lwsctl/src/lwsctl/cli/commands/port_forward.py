@@ -49,7 +49,7 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
             pod = await targets.one_pod(session, selection)
             refuse_unplaced(pod)
             for local, remote in pairs:
-                server = await servers.enter_async_context(listening(session, pod, (address, local), remote))
+                server = await servers.enter_async_context(listen(session, pod, (address, local), remote))
                 bound = server.sockets[0].getsockname()
                 print_text(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
             await until_ended(session, pod, stopped)
@@ -112,7 +112,7 @@ def parse(words: str) -> tuple[int, int]:
 
 
 @asynccontextmanager
-async def listening(
+async def listen(
     session: Session, pod: JSONObject, address: tuple[str, int], remote: int
 ) -> AsyncIterator[asyncio.Server]:
     """Listen on a local port while the context is active. Every connection uses a separate WebSocket.

@@ -20,7 +20,7 @@ from lwsctl.cli.sharedoptions import DRY, dry_run_option, timeout_option
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats
 from lwsctl.cli.views.terminal import print_text
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 MOST_REPLICAS: Final = 2**31 - 1
 """The maximum number of groups that the field supports."""
@@ -82,7 +82,7 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
 
     changed = target.run(act)
     if form:
-        click.echo(formats.filled(form, changed, is_one=len(changed) == 1), nl=False)
+        click.echo(formats.render_objects(form, changed, is_one=len(changed) == 1), nl=False)
 
 
 class ScaleRequest(Struct, frozen=True):
@@ -165,7 +165,7 @@ def refuse_part(session: Session, lws: JSONObject) -> None:
 def refuse_other(name: str, now: int, current: int | None) -> None:
     """Raise an error if the number of groups differs from the expected number."""
     if current is not None and now != current:
-        raise CommandError(f"{name} has {counted(now, 'group')}, not {current}; no changes were made")
+        raise CommandError(f"{name} has {format_count(now, 'group')}, not {current}; no changes were made")
 
 
 async def scale_role(session: Session, name: str, role: str, request: ScaleRequest) -> ScaleResult:
@@ -206,7 +206,7 @@ def conclusion(name: str, before: int, request: ScaleRequest) -> str:
     >>> conclusion("web", 2, ScaleRequest(1)), conclusion("web", 1, ScaleRequest(1)), conclusion("web", 1, ScaleRequest(2, is_trial=True))
     ('web scaled from 2 to 1 group', 'web already has 1 group', 'web scaled from 1 to 2 groups (dry run)')
     """
-    groups = counted(request.replicas, "group")
+    groups = format_count(request.replicas, "group")
     if before == request.replicas:
         return f"{name} already has {groups}"
     return f"{name} scaled from {before} to {groups}{DRY if request.is_trial else ''}"

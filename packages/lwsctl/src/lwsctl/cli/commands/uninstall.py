@@ -32,7 +32,7 @@ from lwsctl.cli.installing.installation import Installer, place, title
 from lwsctl.cli.sharedoptions import DRY, dry_run_option, timeout_option
 from lwsctl.cli.views import terminal
 from lwsctl.cli.watchwarnings import following
-from lwsctl.views.wording import listed
+from lwsctl.views.wording import join_names
 
 DEPENDENTS: Final = (resources.STATEFULSETS, resources.SERVICES, resources.CONTROLLER_REVISIONS)
 """Kinds that LeaderWorkerSets own directly. The garbage collector can delete them only while the CRD exists."""
@@ -76,15 +76,15 @@ class Remover:
 
     async def sets(self) -> list[JSONObject]:
         """Return all custom resources in the cluster."""
-        return [obj for resource in MANAGED.defined for obj in await self._list(resource)]
+        return [obj for resource in MANAGED.custom_resources for obj in await self._list(resource)]
 
     async def remove_sets(self) -> None:
         """Delete all custom resources, the last kind first. Wait until their dependents are also deleted."""
-        for resource in reversed(MANAGED.defined):
+        for resource in reversed(MANAGED.custom_resources):
             for obj in await self._list(resource):
                 await self._delete(resource, obj, "Background")
                 self._report(f"{title(resource, str(meta.key(obj)))} deleted")
-                await self._until_gone(resource, meta.key(obj))
+                await self._wait_until_deleted(resource, meta.key(obj))
         for resource in () if self._is_trial else DEPENDENTS:
             informer = Informer(self._client, Selection(resource, label_selector=labels.NAME))
             await self._until_none(informer, resource, lambda: filter(is_dependent, informer.store.list()))  # noqa: B023 - awaited in the loop
@@ -92,12 +92,12 @@ class Remover:
     async def evidence(self) -> list[JSONObject]:
         """Return the pods of exhausted groups that are kept for diagnosis and whose sets still exist."""
         names = {meta.key(obj) for obj in await self._list(LEADERWORKERSETS)}
-        return [pod for pod in await self._kept() if groupname.lws_key(pod) in names]
+        return [pod for pod in await self._retained_objects() if groupname.lws_key(pod) in names]
 
     async def release_evidence(self) -> None:
         """Remove the finalizer from pods that deleted LeaderWorkerSets kept for diagnosis, workers first (N-RB-16)."""
         staying = set() if self._is_trial else {meta.uid(pod) for pod in await self.evidence()}
-        for pod in sorted(await self._kept(), key=groupname.is_over):
+        for pod in sorted(await self._retained_objects(), key=groupname.is_over):
             if meta.uid(pod) not in staying:
                 await self._let_go(pod)
                 self._report(f"{title(resources.PODS, str(meta.key(pod)))} released (it was kept for diagnosis)")
@@ -121,7 +121,7 @@ class Remover:
 
     async def remove_definitions(self) -> None:
         """Delete the CRDs. No custom resources may exist."""
-        for resource in reversed(MANAGED.defined):
+        for resource in reversed(MANAGED.custom_resources):
             await self._remove(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", resource.group_resource))
 
     async def remove_namespace(self) -> None:
@@ -133,7 +133,7 @@ class Remover:
         else:
             await self._remove(resources.NAMESPACES, key)
 
-    async def _kept(self) -> list[JSONObject]:
+    async def _retained_objects(self) -> list[JSONObject]:
         pods = await self._client.list(resources.PODS, label_selector=labels.NAME)
         return [pod for pod in pods.items if is_pod_kept(pod)]
 
@@ -170,7 +170,7 @@ class Remover:
             return
         # Manager pods terminate gracefully with their permissions before the permissions are deleted.
         await self._delete(resource, live, "Foreground" if resource == resources.DEPLOYMENTS else "Background")
-        await self._until_gone(resource, key)
+        await self._wait_until_deleted(resource, key)
         self._report(f"{title(resource, key.name)} deleted")
 
     async def _delete(self, resource: Resource, live: JSONObject, propagation: Propagation = "Background") -> None:
@@ -179,7 +179,7 @@ class Remover:
         with suppress(NotFoundError):
             await self._client.delete(resource, meta.key(live), propagation=propagation, uid=meta.uid(live))
 
-    async def _until_gone(self, resource: Resource, key: ObjectKey) -> None:
+    async def _wait_until_deleted(self, resource: Resource, key: ObjectKey) -> None:
         if self._is_trial or await self._client.find(resource, key) is None:
             return
         informer = Informer(self._client, only(resource, key))
@@ -204,7 +204,7 @@ class Remover:
 def is_dependent(obj: JSONObject) -> bool:
     """Return whether a custom resource is the owner of this object with `controller: true`."""
     owner = meta.controller_of(obj)
-    return owner is not None and owner["kind"] in {resource.kind for resource in MANAGED.defined}
+    return owner is not None and owner["kind"] in {resource.kind for resource in MANAGED.custom_resources}
 
 
 def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
@@ -288,7 +288,7 @@ def refuse_loss(sets: Sequence[JSONObject]) -> None:
     """Raise an error if custom resources would be deleted."""
     if not sets:
         return
-    names = listed([f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets], NAMED)
+    names = join_names([f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets], NAMED)
     raise CommandError(
         f"these objects would be deleted with their CRDs: {names}; use --delete-workloads to delete them, or --keep-crd to keep them"
     )
@@ -298,7 +298,7 @@ def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
     """Raise an error if finalizers would prevent the deletion of pods. `lws` is the executable name."""
     if not evidence:
         return
-    names = listed([str(meta.key(pod)) for pod in evidence], NAMED)
+    names = join_names([str(meta.key(pod)) for pod in evidence], NAMED)
     owners = dict.fromkeys((meta.namespace(pod), meta.labels(pod)[labels.NAME]) for pod in evidence)
     commands = "; ".join(f"{lws} recover {name} -n {namespace}" for namespace, name in [*owners][:NAMED])
     others = f"; and {len(owners) - NAMED} more" if len(owners) > NAMED else ""
@@ -310,4 +310,4 @@ def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
 
 def kinds() -> str:
     """Return the plural names of the kinds that the manager reconciles."""
-    return ", ".join(f"{resource.kind}s" for resource in MANAGED.defined)
+    return ", ".join(f"{resource.kind}s" for resource in MANAGED.custom_resources)

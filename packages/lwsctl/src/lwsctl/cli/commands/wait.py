@@ -30,7 +30,7 @@ from lwsctl.observation.conditionwatch import WaitTimeoutError, informers_of, wa
 from lwsctl.observation.podlogs import silent_lines
 from lwsctl.views import unmetconditions
 from lwsctl.views.unmetconditions import Check
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 AT_ONCE: Final = 20
 """The maximum number of objects to watch concurrently. Each object requires several watches."""
@@ -116,14 +116,14 @@ async def wait_all(session: Session, names: Sequence[str], request: WaitRequest)
             if view is not None and request.form:
                 objects[name] = view.object
             else:
-                print_text(f"{name} {reached(request.condition)}")
+                print_text(f"{name} {describe_condition(request.condition)}")
             return ""
 
     async with asyncio.TaskGroup() as tasks:
         waits = [tasks.create_task(wait(name)) for name in names]
     if request.form:
         matches = [objects[name] for name in names if name in objects]
-        click.echo(formats.filled(request.form, matches, is_one=len(names) == len(matches) == 1), nl=False)
+        click.echo(formats.render_objects(request.form, matches, is_one=len(names) == len(matches) == 1), nl=False)
     if late := [text for task in waits if (text := task.result())]:
         raise TimedOutError("\n".join(late))
 
@@ -148,7 +148,9 @@ async def wait_for_object(session: Session, name: str, request: WaitRequest, pro
 def check_of(request: WaitRequest) -> Check:
     """Return the function that checks the requested condition."""
     try:
-        return unmetconditions.lasting(request.condition, SystemClock().now, timedelta(seconds=request.ready_for))
+        return unmetconditions.condition_check(
+            request.condition, SystemClock().now, timedelta(seconds=request.ready_for)
+        )
     except ValueError as error:
         raise UsageError(f"--for={error}") from error
 
@@ -169,17 +171,17 @@ async def quotation(client: Client, view: Shown | None) -> str:
     return "".join(f"\n{text}" for text in texts)
 
 
-def reached(condition: str) -> str:
+def describe_condition(condition: str) -> str:
     """Return a description of the condition that was met.
 
-    >>> reached("ready"), reached("complete"), reached("failed"), reached("replicas=1"), reached("condition=Available")
+    >>> describe_condition("ready"), describe_condition("complete"), describe_condition("failed"), describe_condition("replicas=1"), describe_condition("condition=Available")
     ('is ready', 'is complete', 'has condition Failed=True', 'has 1 ready group', 'has condition Available=True')
     """
     word, _, value = condition.partition("=")
     if word == "jsonpath":
         return f"has {value}"
     if word == "replicas":
-        return f"has {counted(decimals.natural(value) or 0, 'ready group')}"
+        return f"has {format_count(decimals.natural(value) or 0, 'ready group')}"
     if word == "condition":
         return f"has condition {value if '=' in value else f'{value}=True'}"
     if word == "delete":

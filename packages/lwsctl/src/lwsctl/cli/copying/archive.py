@@ -56,7 +56,7 @@ def unpack(stream: Stream, destination: Path, name: str) -> int:
     bounded = _BoundedHeaders(stream)
     with _named_errors(), tarfile.open(fileobj=cast("Stream", bounded), mode="r|", tarinfo=_Header) as archive:
         for member in bounded.members(archive):
-            target = placed(member.name, root, name)
+            target = target_path(member.name, root, name)
             if member.isdir():
                 _inside(target, root, member.name).mkdir(parents=True, exist_ok=True)
             elif member.isfile():
@@ -68,7 +68,7 @@ def unpack(stream: Stream, destination: Path, name: str) -> int:
                 _copy_linked(member, target, root, name)
                 count += 1
             else:
-                raise CommandError(f"{_shown(member.name)} is not copied, because it is a device or a pipe")
+                raise CommandError(f"{_escape(member.name)} is not copied, because it is a device or a pipe")
     return count
 
 
@@ -118,22 +118,22 @@ class _BoundedHeaders:
             self._left = HEADERS_LIMIT
 
 
-def placed(member: str, root: Path, name: str) -> Path:
+def target_path(member: str, root: Path, name: str) -> Path:
     """Return the path of an extracted member, with its first part replaced by `name`.
 
     Reject paths outside the destination.
 
-    >>> placed("./logs/a.txt", Path("/tmp"), "out")
+    >>> target_path("./logs/a.txt", Path("/tmp"), "out")
     PosixPath('/tmp/out/a.txt')
     """
     path = PurePosixPath(member)
     parts = [part for part in path.parts if part != "."]
     if path.is_absolute() or ".." in parts or not parts:
-        raise CommandError(f"{_shown(member)} is not extracted, because it is outside the destination")
+        raise CommandError(f"{_escape(member)} is not extracted, because it is outside the destination")
     return root.joinpath(name, *parts[1:])
 
 
-def _shown(name: str) -> str:
+def _escape(name: str) -> str:
     return repr(name if len(name) <= SHOWN_NAME else f"{name[:SHOWN_NAME]}…")
 
 
@@ -141,7 +141,7 @@ def _inside(target: Path, root: Path, member: str) -> Path:
     """Return the target path. Raise an error if a link in the path leads outside the destination."""
     real = Path(os.path.realpath(target))
     if real != root and root not in real.parents:
-        raise CommandError(f"{_shown(member)} is not extracted, because a link places it outside the destination")
+        raise CommandError(f"{_escape(member)} is not extracted, because a link places it outside the destination")
     return target
 
 
@@ -160,7 +160,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, root
     place = _free(target, root, member.name)
     content = archive.extractfile(member)
     if content is None:
-        raise CommandError(f"{_shown(member.name)} cannot be read from the archive")
+        raise CommandError(f"{_escape(member.name)} cannot be read from the archive")
     with place.open("wb") as file:
         while piece := content.read(1 << 16):
             file.write(piece)
@@ -176,16 +176,16 @@ def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
     downwards = dropwhile("..".__eq__, link.parts)
     if link.is_absolute() or ".." in downwards or not is_inside:
         raise CommandError(
-            f"{_shown(member.name)} is not extracted, because it links to {_shown(member.linkname)}, outside the destination"
+            f"{_escape(member.name)} is not extracted, because it links to {_escape(member.linkname)}, outside the destination"
         )
     place.symlink_to(member.linkname)
 
 
 def _copy_linked(member: tarfile.TarInfo, target: Path, root: Path, name: str) -> None:
-    first = _inside(placed(member.linkname, root, name), root, member.linkname)
+    first = _inside(target_path(member.linkname, root, name), root, member.linkname)
     if not first.is_file():
         raise CommandError(
-            f"{_shown(member.name)} is not extracted, because it links to {_shown(member.linkname)}, which was not copied"
+            f"{_escape(member.name)} is not extracted, because it links to {_escape(member.linkname)}, which was not copied"
         )
     content = first.read_bytes()
     _free(target, root, member.name).write_bytes(content)

@@ -49,7 +49,7 @@ class RankContainer(Struct, frozen=True):
     def __str__(self) -> str:
         return f"{meta.name(self.pod)} (container {self.container})"
 
-    def opened(
+    def open_streams(
         self, words: tuple[str, ...], *, with_input: bool = False, has_terminal: bool = False
     ) -> AbstractAsyncContextManager[Channels]:
         """Start a command and open its streams. On a terminal, there is no separate stderr stream."""
@@ -65,21 +65,21 @@ class CommandEnd(Struct, frozen=True):
     stderr: str
 
 
-async def nothing(_: bytes) -> None:
+async def discard(_: bytes) -> None:
     """Discard the output."""
 
 
 async def run(rank: RankContainer, words: tuple[str, ...]) -> int:
     """Execute a short command. Return its exit code."""
-    async with rank.opened(words) as streams:
-        return (await relay(rank, streams, nothing)).code
+    async with rank.open_streams(words) as streams:
+        return (await relay(rank, streams, discard)).code
 
 
 async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> None:
     """Start tar, and send the output of `write` to its stdin."""
-    async with rank.opened(words, with_input=True) as streams:
+    async with rank.open_streams(words, with_input=True) as streams:
         sending = StreamWriter(asyncio.get_running_loop(), streams)
-        ending = asyncio.create_task(relay(rank, streams, nothing))
+        ending = asyncio.create_task(relay(rank, streams, discard))
         writing = asyncio.create_task(asyncio.to_thread(write, cast("IO[bytes]", sending)))
         try:
             await asyncio.wait({ending, writing}, return_when=asyncio.FIRST_COMPLETED)
@@ -109,12 +109,12 @@ async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[
                 return
 
     try:
-        async with rank.opened(words) as streams:
+        async with rank.open_streams(words) as streams:
             ending = asyncio.create_task(relay(rank, streams, put))
             try:
                 await asyncio.wait({ending, reading}, return_when=asyncio.FIRST_COMPLETED)
                 # Data other than an archive may be the error message of tar, which is more helpful.
-                if not (await asyncio.wait({ending}, timeout=TO_END if _failed(reading) else None))[0]:
+                if not (await asyncio.wait({ending}, timeout=TO_END if _has_failed(reading) else None))[0]:
                     reading.result()
                 end = await ending
             finally:
@@ -129,7 +129,7 @@ async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[
     return reading.result()
 
 
-def _failed(reading: "asyncio.Task[T]") -> bool:
+def _has_failed(reading: "asyncio.Task[T]") -> bool:
     return reading.done() and reading.exception() is not None
 
 

@@ -47,14 +47,14 @@ def is_healthy(findings: Iterable[CheckResult]) -> bool:
     return all(finding.level != Level.ERROR for finding in findings)
 
 
-def ordered(findings: Iterable[CheckResult]) -> list[CheckResult]:
+def sort_by_severity(findings: Iterable[CheckResult]) -> list[CheckResult]:
     """Return the results sorted by severity. Results with the same severity remain in order."""
     return sorted(findings, key=lambda result: ORDER.index(result.level))
 
 
 def lines(findings: Sequence[CheckResult]) -> list[str]:
     """Return the report with a summary and numbered results, problems first."""
-    results = ordered(findings)
+    results = sort_by_severity(findings)
     width = max((len(result.check) for result in results), default=0)
     report = []
     for number, result in enumerate(results, 1):
@@ -83,6 +83,6 @@ def document(findings: Sequence[CheckResult]) -> JSONObject:
                 "text": result.text,
                 "fix": result.fix,
             }
-            for number, result in enumerate(ordered(findings), 1)
+            for number, result in enumerate(sort_by_severity(findings), 1)
         ],
     }

@@ -18,7 +18,7 @@ from lwsctl.cli.doctor.findings import CheckResult, Level, Read, UnreadableObjec
 from lwsctl.cli.doctor.podadmissionchecks import AdmissionFacts
 from lwsctl.diagnosis import installationhealth
 from lwsctl.diagnosis.causes import featuregates
-from lwsctl.views.wording import listed
+from lwsctl.views.wording import join_names
 
 SOON: Final = timedelta(days=14)
 """The time before expiry at which a certificate should already have been renewed."""
@@ -48,7 +48,7 @@ class Access(Struct, frozen=True):
 
     verb: str
     resource: str
-    allowed: bool
+    is_allowed: bool
 
 
 class CertificateExpiry(Struct, frozen=True):
@@ -115,12 +115,12 @@ def _server(facts: Facts) -> Iterator[CheckResult]:
     if text := kubernetesfeatures.too_old(facts.version):
         reason, _, fix = text.partition(". ")
         yield CheckResult("LWS-D101", Level.ERROR, "server", reason, fix)
-    elif text := kubernetesfeatures.untested(facts.version):
+    elif text := kubernetesfeatures.untested_note(facts.version):
         yield CheckResult("LWS-D102", Level.NOTE, "server", text)
     else:
         yield CheckResult("LWS-D101", Level.OK, "server", f"Kubernetes {facts.version}")
     fix = f"upgrade the cluster to 1.{kubernetesfeatures.SUPPORTED} or newer"
-    for text in kubernetesfeatures.degraded(facts.version):
+    for text in kubernetesfeatures.describe_degradation(facts.version):
         yield CheckResult(
             "LWS-D103", Level.WARNING, "server", f"Kubernetes {facts.version} does not support {text}", fix
         )
@@ -159,9 +159,9 @@ def skew(existing: JSONObject, definition: JSONObject) -> str | None:
         if other is None:
             return f"it does not serve {version['name']}"
         if missing := installationhealth.missing_fields(version, other):
-            return f"it does not have {listed(missing, 3)}"
+            return f"it does not have {join_names(missing, 3)}"
         if more := installationhealth.missing_fields(other, version):
-            return f"it has {listed(more, 3)}, which this lws does not support"
+            return f"it has {join_names(more, 3)}, which this lws does not support"
     return None
 
 
@@ -226,7 +226,7 @@ def _manager(facts: Facts, now: datetime) -> Iterator[CheckResult]:
         return
     yield _deployment(facts)
     if facts.other_namespaces:
-        text = f"managers are also installed in {listed(facts.other_namespaces, 3)}, and the webhooks use {facts.namespace}"
+        text = f"managers are also installed in {join_names(facts.other_namespaces, 3)}, and the webhooks use {facts.namespace}"
         fix = "uninstall all but one of them, because they write the same objects"
         yield CheckResult("LWS-D516", Level.ERROR, "manager", text, fix)
     yield _lease(facts, now)
@@ -246,7 +246,7 @@ def _deployment(facts: Facts) -> CheckResult:
         return CheckResult("LWS-D503", Level.ERROR, "manager", text, installationhealth.scale_up(deployment))
     if ready >= desired:
         return CheckResult("LWS-D504", Level.OK, "manager", text)
-    reasons = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.why(pod))]
+    reasons = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.waiting_reason(pod))]
     text += "".join(f"; {pod}: {why}" for pod, why in reasons[:1])
     fix = f"collect the states, events and logs of its pods with `{facts.lws} must-gather`"
     code, level = ("LWS-D504", Level.WARNING) if ready else ("LWS-D503", Level.ERROR)
@@ -273,7 +273,7 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
     if isinstance(facts.accesses, UnreadableObject):
         yield _unread("LWS-D601", "permissions", f"unknown: {facts.accesses.why}")
         return
-    denied = [f"{access.verb} {access.resource}" for access in facts.accesses if not access.allowed]
+    denied = [f"{access.verb} {access.resource}" for access in facts.accesses if not access.is_allowed]
     if denied:
         text = f"you are not permitted to {', '.join(denied)}"
         fix = "request a role with these verbs, because some commands fail without them"
@@ -283,7 +283,7 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
 
 
 def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
-    for component, group in dict(featuregates.lacking(facts.pod_groups, facts.pods, now)).items():
+    for component, group in dict(featuregates.disabled_gates(facts.pod_groups, facts.pods, now)).items():
         text = f"the native gang scheduling feature gate is disabled; {featuregates.shown_by(component, group)}"
         yield CheckResult("LWS-D702", Level.ERROR, "feature gates", text, featuregates.REMEDIES[component])
     if isinstance(facts.gates, UnreadableObject):

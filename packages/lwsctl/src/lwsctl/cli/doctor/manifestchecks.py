@@ -66,7 +66,7 @@ def faults_of(script: str) -> list[str]:
 
 def _of_object(obj: JSONObject) -> Iterator[CheckResult]:
     for container in _containers(obj):
-        words = [*_texts(container.get("command")), *_texts(container.get("args"))]
+        words = [*_messages(container.get("command")), *_messages(container.get("args"))]
         faults = [fault for word in words for fault in faults_of(word)]
         if faults:
             where = f"{obj.get('kind')} {meta.name(obj)}: container {container.get('name')}"
@@ -83,7 +83,7 @@ def _containers(node: JSON) -> Iterator[JSONObject]:
         yield from _containers(child)
 
 
-def _texts(words: JSON) -> Iterator[str]:
+def _messages(words: JSON) -> Iterator[str]:
     yield from (word for word in (words if isinstance(words, list) else ()) if isinstance(word, str))
 
 

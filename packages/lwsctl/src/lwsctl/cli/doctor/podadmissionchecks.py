@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from leaderworkerset.decisions.managerconfiguration import PodAdmission, podpolicy
 from lwsctl.cli.doctor.findings import CheckResult, Level, Read, UnreadableObject
 from lwsctl.diagnosis.causes.components.podpolicies import RESTORE, missing_and_edited
-from lwsctl.views.wording import listed
+from lwsctl.views.wording import join_names
 
 SUBJECT = "pod admission"
 BY_WEBHOOK = "all pods depend on the webhook"
@@ -37,12 +37,10 @@ def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
         fix = "upgrade the cluster, or set podAdmission to Webhook" if level is Level.ERROR else ""
         yield CheckResult("LWS-D313", level, SUBJECT, text, fix)
     elif missing:
-        text = f"{listed(missing, 2)} {podpolicy.NAME} is missing, so {BY_WEBHOOK}"
+        text = f"{join_names(missing, 2)} {podpolicy.NAME} is missing, so {BY_WEBHOOK}"
         yield CheckResult("LWS-D314", Level.WARNING, SUBJECT, text, RESTORE)
     elif edited:
-        text = (
-            f"{listed(edited, 2)} {podpolicy.NAME} was edited, so pods might differ from pods that the webhook mutates"
-        )
+        text = f"{join_names(edited, 2)} {podpolicy.NAME} was edited, so pods might differ from pods that the webhook mutates"
         yield CheckResult("LWS-D315", Level.ERROR, SUBJECT, text, RESTORE)
     else:
         text = f"through the policy {podpolicy.NAME}; the webhook processes pods that the policy does not match"
@@ -53,6 +51,6 @@ def _of_webhook(stored: list[str]) -> CheckResult:
     """Return the result for a configuration that does not permit the policy."""
     if not stored:
         return CheckResult("LWS-D312", Level.OK, SUBJECT, f"through the webhook, so {BY_WEBHOOK}")
-    text = f"podAdmission is Webhook, but {listed(stored, 2)} {podpolicy.NAME} of a previous configuration exists"
+    text = f"podAdmission is Webhook, but {join_names(stored, 2)} {podpolicy.NAME} of a previous configuration exists"
     fix = f"kubectl delete mutatingadmissionpolicybinding,mutatingadmissionpolicy {podpolicy.NAME}"
     return CheckResult("LWS-D316", Level.WARNING, SUBJECT, text, fix)

@@ -56,7 +56,7 @@ def faults(schema: JSONObject, value: JSON, path: str = "") -> Iterator[str]:
             and (keyword not in OF_TEXTS or isinstance(value, str))
             and not is_kept(value, schema[keyword])
         ):
-            yield f"{path}: Invalid value: {render(value)}: {text.format(_words(schema[keyword]))}"
+            yield f"{path}: Invalid value: {render(value)}: {text.format(_describe_limit(schema[keyword]))}"
     if isinstance(value, dict):
         yield from _object(schema, value, path)
     elif isinstance(value, list):
@@ -96,5 +96,5 @@ def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _words(limit: JSON) -> str:
+def _describe_limit(limit: JSON) -> str:
     return ", ".join(map(str, limit)) if isinstance(limit, list) else str(limit)

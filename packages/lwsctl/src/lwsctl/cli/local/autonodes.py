@@ -28,7 +28,9 @@ class ApplicableDocuments(Struct, frozen=True):
     assumptions: tuple[str, ...]
 
 
-def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collection[str]) -> ApplicableDocuments:
+def with_required_objects(
+    documents: Sequence[Document], *, provisioner: str, there: Collection[str]
+) -> ApplicableDocuments:
     """Return the documents and the objects that they require. `there` contains the default storage classes."""
     objects = [document.object for document in documents]
     classes = dict.fromkeys(name for obj in objects for name in values(obj, "storageClassName"))
@@ -122,12 +124,12 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedClu
                 )
     if isinstance(options.gpus_per_node, str) and options.nodes == AUTO:
         nodes_of(options)  # raises an error, because host GPUs require a number of nodes
-    devices = devicecounts.counted(documents)
+    devices = devicecounts.replace_claims(documents)
     documents, counts = devices.documents, tuple(f"assumed: {line}" for line in devices.assumptions)
     demands = [demand for document in documents for demand in demands_of(document.object)]
     if AUTO not in (options.nodes, options.gpus_per_node):
         return AssumedCluster(documents, nodes_of(options), (*counts, *_offer(demands, options)))
-    pools = [_combined(pool, options) for pool in _pools(demands, options)]
+    pools = [_add_options(pool, options) for pool in _pools(demands, options)]
     total = sum(pool.count for pool in pools)
     if total > nodepools.MOST:
         raise CommandError(
@@ -136,7 +138,7 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedClu
     lines = (*counts, *(f"assumed: {pool}" for pool in pools))
     if options.nodes != AUTO:
         return AssumedCluster(documents, nodes_in(pools), lines)
-    around = rehearsed(documents, provisioner=PROVISIONER, there=(DEFAULT_CLASS_NAME,))
+    around = with_required_objects(documents, provisioner=PROVISIONER, there=(DEFAULT_CLASS_NAME,))
     return AssumedCluster(
         around.documents, nodes_in(pools), (*lines, *(f"assumed: {line}" for line in around.assumptions))
     )
@@ -151,9 +153,9 @@ def _pools(demands: Sequence[Demand], options: ClusterOptions) -> list[Pool]:
     return [Pool(count=options.nodes, capacity=capacity, sources=tuple(demand.source for demand in demands))]
 
 
-def _combined(pool: Pool, options: ClusterOptions) -> Pool:
+def _add_options(pool: Pool, options: ClusterOptions) -> Pool:
     """Add the command-line options, which apply to all nodes and override derived values."""
-    typed = _typed(options)
+    typed = _parse_options(options)
     labels, capacity = _names(typed.labels), _names(typed.capacity)
     return replace(
         pool,
@@ -163,7 +165,7 @@ def _combined(pool: Pool, options: ClusterOptions) -> Pool:
     )
 
 
-def _typed(options: ClusterOptions) -> Pool:
+def _parse_options(options: ClusterOptions) -> Pool:
     number = options.gpus_per_node
     gpus = (f"{GPU}={number}",) if isinstance(number, str) or number > 0 else ()
     return Pool(
@@ -181,7 +183,7 @@ def _names(words: Sequence[str]) -> set[str]:
 
 def _offer(demands: Sequence[Demand], options: ClusterOptions) -> tuple[str, ...]:
     """Return a note about unmet node requirements, or an empty string if all requirements are met."""
-    typed = _typed(options)
+    typed = _parse_options(options)
     capacity, labels = _names(typed.capacity), _names(typed.labels)
     own = {"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"}
     lacking = dict.fromkeys(name for demand in demands for name in demand.resources if name not in capacity)

@@ -27,7 +27,7 @@ def bound(place: ClusterDirectory) -> None:
         sys.stderr = BoundedLog(place)
 
 
-def opened(place: ClusterDirectory) -> BinaryIO:
+def open_log(place: ClusterDirectory) -> BinaryIO:
     """Open the cluster log for the cluster process. Only the user can read the file."""
     from localkube.cluster import open_private
 

@@ -65,7 +65,7 @@ class ClusterOptions(Struct, frozen=True, kw_only=True):
     log_level: str = "warning"
     log_format: str = "text"
 
-    def words(self) -> list[str]:
+    def arguments(self) -> list[str]:
         """Return the same options as command-line arguments for a detached process."""
         words = [f"--nodes={self.nodes}", f"--gpus-per-node={self.gpus_per_node}", f"--network={self.network}"]
         words += ["--expose-gpus"] if self.expose_gpus else []

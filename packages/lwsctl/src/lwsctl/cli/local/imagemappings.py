@@ -46,7 +46,7 @@ class ImageMappings(Mapping[str, Path]):
             return 0
 
 
-def added(options: ClusterOptions, typed: ClusterOptions) -> tuple[tuple[str, Path], ...]:
+def merge_mappings(options: ClusterOptions, typed: ClusterOptions) -> tuple[tuple[str, Path], ...]:
     """Return the mappings of the cluster, combined with the mappings of a command.
 
     The mappings of the command take precedence.

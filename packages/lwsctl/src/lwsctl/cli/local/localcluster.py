@@ -18,7 +18,7 @@ from kuberuntime.client.http import HTTPTransport
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from leaderworkerset.decisions.episoderecords import EpisodeStore
-from leaderworkerset.decisions.installedkinds import full_definitions, managed
+from leaderworkerset.decisions.installedkinds import full_definitions, managed_kinds
 from leaderworkerset.decisions.localmanager import (
     DISRUPTION,
     MOVES,
@@ -98,16 +98,16 @@ async def local_cluster(
             client = Client(transport)
             try:
                 progress("starting webhooks, controllers and the kubelet")
-                kinds = managed(configured=CONFIGURED)
+                kinds = managed_kinds(configured=CONFIGURED)
                 follower = ProgressFollower(server.client(), clock, pace=PROGRESS_PACE, waits=server.waits)
                 async with (
                     manager_webhooks(client, clock, await full_definitions(client), kinds=kinds),
                     server.work(),
                     record_failures(server.client(), EpisodeStore(place.history), read_logs(server), clock, follower),
-                    server.managed(lambda: manager_controllers(client, clock, kinds=kinds)),
+                    server.run_manager(lambda: manager_controllers(client, clock, kinds=kinds)),
                 ):
                     own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
-                    with garbagecollection.resumed(lasting=keep):
+                    with garbagecollection.exclude_existing_objects(lasting=keep):
                         notes = tuple(f"note: {note}" for note in settings.nodes.devices.notes)
                         yield LocalCluster(
                             own,
@@ -188,8 +188,10 @@ def nodes_of(options: ClusterOptions) -> Nodes:
             raise UsageError(
                 "--expose-gpus requires --gpus host (use --defaults to reset the options of the previous `lws up`)"
             )
-        return _checked(nodes)
-    return _checked(replace(nodes, devices=replace(_devices(gpus, options.nodes), exposed=options.expose_gpus)))
+        return _validate_nodes(nodes)
+    return _validate_nodes(
+        replace(nodes, devices=replace(_devices(gpus, options.nodes), are_exposed=options.expose_gpus))
+    )
 
 
 def _devices(words: str, nodes: int) -> Devices:
@@ -209,10 +211,10 @@ def nodes_in(pools: Sequence[Pool]) -> Nodes:
     first, *others = [
         Nodes(count=pool.count, labels=pool.labels, taints=pool.taints, capacity=pool.capacity) for pool in pools
     ]
-    return _checked(replace(first, also=tuple(others)))
+    return _validate_nodes(replace(first, also=tuple(others)))
 
 
-def _checked(nodes: Nodes) -> Nodes:
+def _validate_nodes(nodes: Nodes) -> Nodes:
     try:
         nodes.check()
     except SettingsError as error:

@@ -62,5 +62,5 @@ def combine(typed: ClusterOptions, names: Collection[str], previous: ClusterOpti
 
 def difference(options: ClusterOptions, base: ClusterOptions) -> list[str]:
     """Return the command-line arguments for the options that differ from `others`."""
-    base_words = set(base.words())
-    return [word for word in options.words() if word not in base_words]
+    base_words = set(base.arguments())
+    return [word for word in options.arguments() if word not in base_words]

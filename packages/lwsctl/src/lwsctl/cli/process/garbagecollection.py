@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def put_off() -> Iterator[None]:
-    """Disable garbage collection while the context is active, except in `resumed`."""
+    """Disable garbage collection while the context is active, except in `exclude_existing_objects`."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -22,7 +22,7 @@ def put_off() -> Iterator[None]:
 
 
 @contextmanager
-def resumed(*, lasting: bool) -> Iterator[None]:
+def exclude_existing_objects(*, lasting: bool) -> Iterator[None]:
     """Exclude existing objects from garbage collection, to avoid delays. Only later objects are collected.
 
     With `lasting`, all objects are collected once at the start, because starting a cluster creates thousands of

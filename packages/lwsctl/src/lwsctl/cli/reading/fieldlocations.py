@@ -32,10 +32,10 @@ LONGEST: Final = 1 << 16
 """The maximum number of characters of a message that are searched for fields."""
 
 
-def located(message: str, obj: JSONObject, line_of: Callable[[Path], int | None]) -> tuple[str, int | None]:
+def with_line_numbers(message: str, obj: JSONObject, line_of: Callable[[Path], int | None]) -> tuple[str, int | None]:
     """Return the message with the lines of its fields in parentheses, and the line of the first field.
 
-    >>> located("a.b: Required value, c[0]: bad", {"a": {}, "c": [1]}, {("a", "b"): 1, ("c", 0): 4}.get)
+    >>> with_line_numbers("a.b: Required value, c[0]: bad", {"a": {}, "c": [1]}, {("a", "b"): 1, ("c", 0): 4}.get)
     ('a.b: Required value, c[0] (line 4): bad', 1)
     """
     first: int | None = None
@@ -98,13 +98,13 @@ def _path(base: Path, steps: str, obj: JSONObject) -> Path:
         key: str | int = match[1] or _key(match[2], node)
         if isinstance(node, dict) and key not in node and key in OF_METADATA:  # for example `template.labels`
             path, node = (*path, "metadata"), _child(node, "metadata")
-        if isinstance(node, dict) and key not in node and (dotted := _dotted(steps[match.start() + 1 :], node)):
+        if isinstance(node, dict) and key not in node and (dotted := _field_name(steps[match.start() + 1 :], node)):
             key, done = dotted, match.start() + 1 + len(dotted)
         path, node = (*path, key), _child(node, key)
     return path
 
 
-def _dotted(rest: str, node: JSONObject) -> str:
+def _field_name(rest: str, node: JSONObject) -> str:
     """Return the longest dotted field name at the start of the string, or an empty string if there is none."""
     return max((name for name in node if "." in name and f"{rest}.".startswith(f"{name}.")), key=len, default="")
 

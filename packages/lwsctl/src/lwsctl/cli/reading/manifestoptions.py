@@ -25,7 +25,7 @@ OPTIONS: Final = (
 )  # fmt: skip
 
 
-def _unprinted(document: Document) -> Document:
+def _without_server_fields(document: Document) -> Document:
     """Return a document without server-set fields, so that the output of `lws get -o yaml` can be applied."""
     has_uid = bool((document.object.get("metadata") or {}).get("uid"))
     return replace(document, object=as_manifest(document.object)) if has_uid else document
@@ -72,7 +72,7 @@ class ManifestOptions(Struct, frozen=True):
             if not batch:
                 raise manifests.nothing_in([directory])
             documents += batch
-        return [_unprinted(document) for document in documents]
+        return [_without_server_fields(document) for document in documents]
 
 
 def manifest_options(command: Command) -> Command:

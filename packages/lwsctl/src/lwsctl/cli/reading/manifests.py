@@ -131,7 +131,7 @@ class Document(msgspec.Struct, frozen=True):
     def message(self, text: str) -> str:
         """Return a message about the object with its file, its title, and the line of the first field in it."""
         line_of = self.origin.line if self.origin else lambda _: None
-        words, line = fieldlocations.located(text, self.object, line_of)
+        words, line = fieldlocations.with_line_numbers(text, self.object, line_of)
         place = f"{self.source}:{line}" if line else self.place
         return f"{place}: {self.title}: {words}"
 
@@ -196,11 +196,11 @@ def _documents(text: str | bytes, source: str) -> Iterator[Document]:
     try:
         for index, document in enumerate(yamltext.documents(text, unique_keys=True)):
             if document.value is not None:
-                yield _checked(document.value, source, document.line, SourceText(text, index))
+                yield _validate(document.value, source, document.line, SourceText(text, index))
     except YamlError as error:
         value = _json_of(text, error)
         if value is not None:
-            yield _checked(value, source, 1)
+            yield _validate(value, source, 1)
             return
         characters = text.decode(errors="replace") if isinstance(text, bytes) else text
         if action := templateplaceholders.in_text(characters, error.line):
@@ -226,7 +226,7 @@ def _json_of(text: str | bytes, error: YamlError) -> JSON:
         return None
 
 
-def _checked(value: object, source: str, line: int, origin: SourceText | None = None) -> Document:
+def _validate(value: object, source: str, line: int, origin: SourceText | None = None) -> Document:
     line = (origin.line(()) if origin else None) or line
     place = f"{source}:{line}"
     if not isinstance(value, dict):
@@ -249,7 +249,7 @@ def _expand(document: Document) -> Iterator[Document]:
     obj = document.object
     if obj["kind"] == VIEWS and obj["apiVersion"] == VERSION:
         for item in shown_objects(obj):
-            yield from _expand(_checked(item, document.source, document.line))
+            yield from _expand(_validate(item, document.source, document.line))
         return
     if obj["kind"].endswith("List") and "items" in obj:
         if not isinstance(obj["items"], list | None):
@@ -260,7 +260,7 @@ def _expand(document: Document) -> Iterator[Document]:
             origin = document.origin and msgspec.structs.replace(
                 document.origin, path=(*document.origin.path, "items", index)
             )
-            yield from _expand(_checked(_typed(item, obj), document.source, document.line, origin))
+            yield from _expand(_validate(_with_type(item, obj), document.source, document.line, origin))
         return
     if action := templateplaceholders.in_object(obj):
         raise ManifestError(f"{document.place_of(*action[0])}: {action[1]}: {templateplaceholders.REMEDY}")
@@ -277,7 +277,7 @@ def _expand(document: Document) -> Iterator[Document]:
     yield msgspec.structs.replace(document, object=_without_nulls(obj))
 
 
-def _typed(item: JSON, items_of: JSONObject) -> JSON:
+def _with_type(item: JSON, items_of: JSONObject) -> JSON:
     kind = items_of["kind"].removesuffix("List")
     return {"apiVersion": items_of["apiVersion"], "kind": kind} | item if kind and isinstance(item, dict) else item
 
@@ -322,7 +322,7 @@ AT_ONCE: Final = 10
 """The maximum number of documents that are applied concurrently."""
 
 
-def ordered(documents: Sequence[Document]) -> list[Document]:
+def sort_documents(documents: Sequence[Document]) -> list[Document]:
     """Return the documents in the order in which they are applied.
 
     Documents of equal rank are in file order.

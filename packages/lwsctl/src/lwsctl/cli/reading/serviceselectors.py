@@ -18,7 +18,7 @@ OTHER_WORKLOADS: Final = frozenset(
 )
 
 
-def unselected(documents: Sequence[Document]) -> Iterator[str]:
+def warn_about_services(documents: Sequence[Document]) -> Iterator[str]:
     """Yield a warning for each Service that selects no ranks."""
     objects = [document.object for document in documents]
     sets = [obj for obj in objects if obj["kind"] == LEADERWORKERSETS.kind]

@@ -17,7 +17,7 @@ OF_ONE: Final = {"ReadWriteOnce": "attached to one node at a time", "ReadWriteOn
 TEMPLATES: Final = ("leaderTemplate", "workerTemplate")
 
 
-def shared(documents: Sequence[Document], stored: Iterable[JSONObject], namespace: str) -> Iterator[str]:
+def warn_about_claims(documents: Sequence[Document], stored: Iterable[JSONObject], namespace: str) -> Iterator[str]:
     """Yield a warning for each claim that several ranks mount. `namespace` is the default namespace of objects."""
     claims = {_key(claim, namespace): claim for claim in (*stored, *_of_kind(documents, PERSISTENT_VOLUME_CLAIMS.kind))}
     for document in documents:

@@ -24,7 +24,7 @@ def in_text(text: str, error_line: int) -> tuple[int, str] | None:
     ((2, '{{ .Values.b }}'), None)
     """
     for number, line in enumerate(text.split("\n")[:error_line], 1):
-        if words := _words(ACTION if number == error_line else HELM, line):
+        if words := _first_action(ACTION if number == error_line else HELM, line):
             return number, words
     return None
 
@@ -37,14 +37,14 @@ def in_object(obj: JSONObject) -> tuple[Path, str] | None:
 
 def _actions(node: JSON, path: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(node, str):
-        if words := _words(HELM, node):
+        if words := _first_action(HELM, node):
             yield path, words
     elif isinstance(node, dict | list):
         for key, child in node.items() if isinstance(node, dict) else enumerate(node):
             yield from _actions(child, (*path, key))
 
 
-def _words(pattern: re.Pattern[str], text: str) -> str:
+def _first_action(pattern: re.Pattern[str], text: str) -> str:
     """Return the first action in a string that matches the pattern, or an empty string if there is none."""
     begin = pattern.search(text)
     whole = ACTION.match(text, begin.start()) if begin else None

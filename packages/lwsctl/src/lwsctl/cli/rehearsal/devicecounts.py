@@ -29,7 +29,7 @@ class DeviceCounts(Struct, frozen=True):
     assumptions: tuple[str, ...]
 
 
-def counted(documents: Sequence[Document]) -> DeviceCounts:
+def replace_claims(documents: Sequence[Document]) -> DeviceCounts:
     """Return the documents with requests instead of claims.
 
     Raise an error if the claim of a pod is not in the documents.
@@ -49,7 +49,7 @@ def counted(documents: Sequence[Document]) -> DeviceCounts:
         devices = _devices(document)
         if obj["kind"] == TEMPLATES:
             templates[_name(obj)] = devices
-            lines.append(f"{document.title}: each pod has {_words(devices)}")
+            lines.append(f"{document.title}: each pod has {_describe_devices(devices)}")
         elif obj["kind"] == "ResourceClaim":
             shared.add(_name(obj))
             lines.append(f"skipping {document.title}: claims shared by pods are not simulated")
@@ -138,7 +138,7 @@ def _channel(obj: JSONObject) -> str:
     return str(template.get("name") or "") if obj["kind"] == "ComputeDomain" else ""
 
 
-def _words(devices: Devices) -> str:
+def _describe_devices(devices: Devices) -> str:
     return ", ".join(f"{number} {name}" for name, number in sorted(devices.items())) or "no device"
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from kuberuntime.objects.meta import JSON, JSONObject
 from lwsctl.diagnosis import exits
-from lwsctl.views.wording import listed
+from lwsctl.views.wording import join_names
 
 NAMED: Final = 5
 
@@ -22,13 +22,13 @@ def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: b
     used = dict.fromkeys(str(container["image"]) for container in containers)
     for name in mapped if is_typed else ():
         if not any(exits.maps(name, image) for image in used):
-            yield f"note: --image {name}: no container uses this image (images: {listed([*used], NAMED)})"
+            yield f"note: --image {name}: no container uses this image (images: {join_names([*used], NAMED)})"
     running = dict.fromkeys(str(container["image"]) for container in containers if container.get("command"))
     mapped = (*mapped, exits.ON_PURPOSE)
     if free := [image for image in running if not any(exits.maps(name, image) for name in mapped)]:
         few = len(free) == 1
         yield (
-            f"note: {'image' if few else 'images'} {listed(free, NAMED)} {'is' if few else 'are'} not mapped, so {'its' if few else 'their'} containers run in "
+            f"note: {'image' if few else 'images'} {join_names(free, NAMED)} {'is' if few else 'are'} not mapped, so {'its' if few else 'their'} containers run in "
             f"the root file system of this machine; use --image {free[0]}=DIR"
         )
 

@@ -66,7 +66,7 @@ def _pool(members: Sequence[Demand], demands: Sequence[Demand], first: int) -> P
     others = [demand for demand in demands if demand not in members and _fits(demand, members)]
     resources = largest(members)
     takers = [demand for demand in others if demand.resources.keys() & resources.keys() and not demand.domains]
-    pods = _pods(takers) + (sum(demand.pods for demand in members if demand.spread) or 1)
+    pods = _pods(takers) + (sum(demand.pods for demand in members if demand.is_spread) or 1)
     labels = [f"{key}={value}" for key, value in members[0].labels]
     count, unit = pods, 1
     keys = {domain.key for demand in members for domain in demand.domains}
@@ -105,7 +105,7 @@ def _size(members: Sequence[Demand], key: str) -> int:
     for demand in members:
         for domain in demand.domains:
             if domain.key == key:
-                sizes[domain.owner] = sizes.get(domain.owner, 0) + (domain.pods if demand.spread else 0)
+                sizes[domain.owner] = sizes.get(domain.owner, 0) + (domain.pods if demand.is_spread else 0)
     return max(1, *sizes.values())
 
 

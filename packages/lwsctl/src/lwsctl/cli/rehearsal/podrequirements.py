@@ -50,7 +50,7 @@ class Demand(Struct, frozen=True, kw_only=True):
     labels: tuple[tuple[str, str], ...] = ()
     taints: tuple[str, ...] = ()
     resources: Mapping[str, Quantity]
-    spread: bool = False
+    is_spread: bool = False
     domains: tuple[Domain, ...] = ()
     pod_labels: tuple[str, ...] = ()
     """The pod labels that exclusive domains use to repel other pods."""
@@ -140,7 +140,7 @@ def _replicas(spec: JSONObject) -> int:
 
 def _demand(source: str, pod: JSONObject, pods: int, domains: tuple[Domain, ...] = ()) -> Demand:
     labels, spread = _topologies(pod)
-    resources = _extended(pod)
+    resources = _extended_resources(pod)
     labels |= _affinity(pod) | {key: str(value) for key, value in _map(pod.get("nodeSelector")).items()}
     topologies = {domain.key for domain in domains}
     return Demand(
@@ -149,7 +149,7 @@ def _demand(source: str, pod: JSONObject, pods: int, domains: tuple[Domain, ...]
         labels=tuple(sorted((key, value) for key, value in labels.items() if key not in topologies)),
         taints=tuple(sorted(set(_taints(pod)))),
         resources=resources,
-        spread=spread or bool(resources),
+        is_spread=spread or bool(resources),
         domains=domains,
     )
 
@@ -199,19 +199,19 @@ def _taints(pod: JSONObject) -> Iterator[str]:
         yield f"{key}{'=' if value else ''}{value}:{entry.get('effect') or 'NoSchedule'}"
 
 
-def _extended(pod: JSONObject) -> dict[str, Quantity]:
+def _extended_resources(pod: JSONObject) -> dict[str, Quantity]:
     """Return the amount that one pod requests of each resource that only some nodes provide."""
     amounts: dict[str, Quantity] = {}
     for container in map(_map, _list(pod.get("containers"))):
-        for name, amount in _asked(container):
+        for name, amount in _requests(container):
             amounts[name] = amounts.get(name, quantity.ZERO) + amount
     for container in map(_map, _list(pod.get("initContainers"))):
-        for name, amount in _asked(container):
+        for name, amount in _requests(container):
             amounts[name] = max(amounts.get(name, quantity.ZERO), amount)
     return amounts
 
 
-def _asked(container: JSONObject) -> Iterator[tuple[str, Quantity]]:
+def _requests(container: JSONObject) -> Iterator[tuple[str, Quantity]]:
     resources = _map(container.get("resources"))
     for name, value in (_map(resources.get("limits")) | _map(resources.get("requests"))).items():
         if ("/" in name and not name.startswith(NATIVE)) or name.startswith(HUGE_PAGES):

@@ -27,7 +27,7 @@ from lwsctl.rollout import restarts
 from lwsctl.rollout.restarts import RestartStep
 from lwsctl.views.reasons import reasons
 from lwsctl.views.selection import Selection
-from lwsctl.views.wording import counted, places
+from lwsctl.views.wording import format_count, places
 
 NO_BUDGET = 2**31
 
@@ -97,23 +97,23 @@ class Restart(Struct):
         pace = (
             "all at the same time"
             if self.force
-            else f"at most {counted(self._budget(view), 'group')} unavailable at a time"
+            else f"at most {format_count(self._budget(view), 'group')} unavailable at a time"
         )
         lines = [f"{self.request.name} {self.request} would be recreated, {pace}, in this order:"]
         ordered = sorted(view.groups, key=lambda group: group.index, reverse=True)
         groups = [group for group in ordered if group.name in uids]
-        lines += [f"  {self._what(group)}" for group in groups]
+        lines += [f"  {self._describe(group)}" for group in groups]
         lws = leaderworkerset.decode(obj)
         if self.request.rank and restarts.takes_group(lws, groups[0]):
             policy = lws.spec.leader_worker_template.restart_policy
             lines.append(f"with the restart policy {policy}, all ranks of the group are recreated")
         return "\n".join([*lines, setchange.DRY])
 
-    def _what(self, group: Group) -> str:
+    def _describe(self, group: Group) -> str:
         if self.request.rank:
             return f"rank {group.name}/{self.request.rank}: pod {group.ranks[self.request.rank].pod}"
         workers = sum(rank.object is not None for rank in group.ranks[1:])
-        return f"group {group.name}: pod {group.ranks[0].pod} and {counted(workers, 'worker')}"
+        return f"group {group.name}: pod {group.ranks[0].pod} and {format_count(workers, 'worker')}"
 
     def _pods_to_delete(self, view: View) -> dict[GroupName, str]:
         if over := [group for group in view.groups if group.is_over and group.name in self.request.groups]:
@@ -127,16 +127,16 @@ class Restart(Struct):
         if lacking:
             raise CommandError(
                 f"no groups were restarted, because {self.request.name} has no pod for {RestartRequest(self.request.name, tuple(lacking), self.request.rank)}; "
-                f"{self.request.name} has {counted(len(view.groups) + view.more, 'group')}"
+                f"{self.request.name} has {format_count(len(view.groups) + view.more, 'group')}"
             )
         return uids
 
     def _next(self, view: View) -> RestartStep | None:
         """Return the next batch of groups, or a result if all are done. Return None if the command must wait."""
-        turn = restarts.turn(view, self._old, self._budget(view), rank=self.request.rank)
+        turn = restarts.next_batch(view, self._old, self._budget(view), rank=self.request.rank)
         done = max(0, len(self._old) - len(turn.unready))  # also wait for groups that replace one of them
         self._progress.show(
-            f"{self.request.name}: {done} of {counted(len(self._old), 'group')} restarted{reasons(view)}"
+            f"{self.request.name}: {done} of {format_count(len(self._old), 'group')} restarted{reasons(view)}"
         )
         return turn if turn.now or not turn.unready else None
 

@@ -34,7 +34,7 @@ async def close(session: Session, node: JSONObject, *, is_closed: bool) -> bool:
 
 
 @asynccontextmanager
-async def repelled(session: Session, nodes: Collection[str]) -> AsyncIterator[None]:
+async def taint_nodes(session: Session, nodes: Collection[str]) -> AsyncIterator[None]:
     """Taint nodes while the context is active, so that no new pods are scheduled on the nodes.
 
     The taint value is unique for each move, so that the taint is recognized if the response to the write was lost.

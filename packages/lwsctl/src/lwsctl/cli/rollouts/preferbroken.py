@@ -20,7 +20,7 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.conditionwatch import SetInformers
 from lwsctl.rollout import scaledown
 from lwsctl.rollout.scaledown import ScaleDown
-from lwsctl.views.wording import counted, format_groups
+from lwsctl.views.wording import format_count, format_groups
 
 
 async def forecast_scale_down(session: Session, name: str, replicas: int) -> ScaleDown:
@@ -28,7 +28,7 @@ async def forecast_scale_down(session: Session, name: str, replicas: int) -> Sca
     view = await targets.view_of(session, await rollouttargets.writable(session, name))
     if replicas >= view.desired:
         raise CommandError(
-            f"{name} has {counted(view.desired, 'group')}, and --prefer-broken requires a smaller number of groups; no changes were made"
+            f"{name} has {format_count(view.desired, 'group')}, and --prefer-broken requires a smaller number of groups; no changes were made"
         )
     return scaledown.forecast(view, replicas)
 

@@ -60,5 +60,5 @@ async def _preview(session: Session, change: Change) -> str:
     except ValueError as error:
         raise CommandError(f"{change.name}: {error}") from error
     titles = (f"{change.name}, now", f"{change.name}, then")
-    differences = diffs.unified(diffs.comparable(change.lws), diffs.comparable(after), titles)
+    differences = diffs.unified_diff(diffs.comparable(change.lws), diffs.comparable(after), titles)
     return "\n".join([*differences, "", *applyforecast.lines(foreseen), DRY])

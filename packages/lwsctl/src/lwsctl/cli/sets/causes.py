@@ -104,7 +104,7 @@ class Causes:
         clock, since, pause = SystemClock(), 0.0, self._first
         while True:
             await asyncio.sleep(pause)
-            is_new = self.say(await diagnoses.in_time(self._session, self._name))
+            is_new = self.print_cause(await diagnoses.in_time(self._session, self._name))
             pause = self._first if is_new else min(2 * pause, LONGEST)
             if self.is_stuck and self._stuck_after is not None:
                 since = clock.monotonic() if is_new else since
@@ -113,7 +113,7 @@ class Causes:
                     raise StuckError(self._last if self._stuck_after else self._notice)
                 pause = min(pause, remaining)
 
-    def say(self, diagnosis: Diagnosis | None) -> bool:
+    def print_cause(self, diagnosis: Diagnosis | None) -> bool:
         """Print a cause and its first step, unless it is the last cause that was printed.
 
         Return whether the cause changed or disappeared.

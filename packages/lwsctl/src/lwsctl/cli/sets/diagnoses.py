@@ -15,7 +15,7 @@ from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.process import garbagecollection
 from lwsctl.diagnosis.diagnose import of_whole, worst
-from lwsctl.diagnosis.document import BLOCKS, ordered
+from lwsctl.diagnosis.document import BLOCKS, sort_by_urgency
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.cluster import Cluster, cluster_of
 from lwsctl.model.diagnosis import Diagnosis
@@ -36,15 +36,15 @@ async def survey(session: Session, namespace: str, selector: str = "") -> list[D
     objects = await targets.all_of(session, namespace, selector)
     with garbagecollection.put_off():
         views = await targets.views_of(session, objects.leaderworkersets)
-        cluster = await diagnosed(session, cluster_of(views, objects.sets, namespace))
+        cluster = await diagnose_sets(session, cluster_of(views, objects.sets, namespace))
     read = recordings.of_sets(session)
-    ranking = ordered(diagnosis for root in cluster.roots for diagnosis in _of_root(root))
+    ranking = sort_by_urgency(diagnosis for root in cluster.roots for diagnosis in _of_root(root))
     async with asyncio.TaskGroup() as tasks:
         first = [tasks.create_task(with_evidence(session.client, diagnosis, read)) for diagnosis in ranking[:BLOCKS]]
     return [*(task.result() for task in first), *ranking[BLOCKS:]]
 
 
-async def diagnosed(session: Session, cluster: Cluster) -> Cluster:
+async def diagnose_sets(session: Session, cluster: Cluster) -> Cluster:
     """Return a cluster in which sets have their diagnoses. A DisaggregatedSet has only its own diagnosis."""
     lists, commands = Lists(session.client), commands_of(session)
     diagnoses = await setdiagnoses.survey(lists, cluster.views, cluster.namespace, commands)
@@ -77,7 +77,7 @@ async def explain(session: Session, selection: Selection, read: ReadEpisodes | N
         diagnosis = await diagnosisinput.diagnose_one(lists, whole, selection, commands)
         return [await with_evidence(session.client, diagnosis, read)]
     views = await targets.views_of(session, await targets.parts_of(session, selection))
-    cluster = await diagnosed(session, cluster_of(views, [obj], session.namespace))
+    cluster = await diagnose_sets(session, cluster_of(views, [obj], session.namespace))
     parts = [
         replace(await with_evidence(session.client, view.diagnosis, read), owner=selection.name)
         for view in cluster.views

@@ -44,9 +44,9 @@ class GetRequest(Struct, frozen=True):
     def table(self) -> tables.TableOptions:
         """Return the table options."""
         return tables.TableOptions(
-            wide=self.form == "wide",
-            everywhere=self.everywhere,
-            every_rank=self.shows_ranks,
+            is_wide=self.form == "wide",
+            shows_all_namespaces=self.everywhere,
+            shows_every_rank=self.shows_ranks,
             is_chosen=bool(self.selections),
         )
 
@@ -76,7 +76,7 @@ async def print_if_empty(session: Session, cluster: Cluster, request: GetRequest
     """Print the reason for the empty output on stderr."""
     if not cluster.roots:
         click.echo(await targets.nothing_found(session, request.namespace(session), request.selector), err=True)
-    elif request.not_ready and not cut(cluster.views, request):
+    elif request.not_ready and not select_views(cluster.views, request):
         click.echo("All ranks are ready.", err=True)
 
 
@@ -93,7 +93,7 @@ async def objects_of(session: Session, selections: Sequence[Selection]) -> targe
     return targets.TargetObjects(leaderworkersets, sets)
 
 
-def cut(views: Sequence[View], request: GetRequest) -> list[View]:
+def select_views(views: Sequence[View], request: GetRequest) -> list[View]:
     """Return the views that match a name or a DisaggregatedSet name, or all views without a name."""
     if request.selections:
         views = [narrow(view, selection) for selection in request.selections for view in _meant(views, selection)]

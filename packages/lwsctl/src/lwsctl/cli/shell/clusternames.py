@@ -22,7 +22,7 @@ from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.cluster import clusterdirectories
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.shell import completion
-from lwsctl.cli.shell.completion import PATIENCE, matching
+from lwsctl.cli.shell.completion import PATIENCE, filter_by_prefix
 
 ACCEPT: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
@@ -31,7 +31,7 @@ class NeedsClientError(Exception):
     """Raised if the cluster is reachable only with the client of other commands."""
 
 
-def ask(what: str, where: Mapping[str, str], start: str) -> list[str] | None:
+def list_names(what: str, where: Mapping[str, str], start: str) -> list[str] | None:
     """Return the names in a cluster, or an empty list after an error. Return None if the full client is required.
 
     `what` is a key of `LISTS`, and `where` contains the options that select the cluster.
@@ -57,7 +57,7 @@ def _names(lists: "_Lists", start: str) -> list[str]:
             ("disaggregatedset.x-k8s.io/v1", "disaggregatedsets"),
         )
         paths = [f"/apis/{group}/namespaces/{quote(lists.namespace)}/{kind}" for group, kind in groups]
-        return matching({meta.name(obj) for path in paths for obj in lists.read(path)}, start)
+        return filter_by_prefix({meta.name(obj) for path in paths for obj in lists.read(path)}, start)
     from leaderworkerset.api.groupname import name_of, place_of
     from lwsctl.views.selection import Selection
 
@@ -109,6 +109,6 @@ def _credentials(access: Access) -> Credentials:
 
 LISTS: Final[Mapping[str, Callable[[_Lists, str], list[str]]]] = {
     "names": _names,
-    "namespaces": lambda lists, start: matching(map(meta.name, lists.read("/api/v1/namespaces")), start),
-    "nodes": lambda lists, start: matching(map(meta.name, lists.read("/api/v1/nodes")), start),
+    "namespaces": lambda lists, start: filter_by_prefix(map(meta.name, lists.read("/api/v1/namespaces")), start),
+    "nodes": lambda lists, start: filter_by_prefix(map(meta.name, lists.read("/api/v1/nodes")), start),
 }

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from lwsctl.cli.shell.kubectlparser import LOCAL, where
+from lwsctl.cli.shell.kubectlparser import LOCAL, find_cluster_options
 
-__all__ = ["LOCAL", "MOST", "PATIENCE", "matching", "names", "places", "typed", "where"]
+__all__ = ["LOCAL", "MOST", "PATIENCE", "filter_by_prefix", "find_cluster_options", "names", "places", "typed_words"]
 
 if TYPE_CHECKING:
     from lwsctl.cli.cluster.target import Session  # imported only to complete a name
@@ -37,7 +37,7 @@ def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[
     from lwsctl.cli.errors import CommandError
 
     async def read() -> list[str]:
-        async with convert(where(typed(), ctx.find_root().command), Target).session() as session:
+        async with convert(find_cluster_options(typed_words(), ctx.find_root().command), Target).session() as session:
             return await _names(session, incomplete)
 
     try:
@@ -46,12 +46,12 @@ def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[
         return []
 
 
-def matching(names: Iterable[str], start: str) -> list[str]:
+def filter_by_prefix(names: Iterable[str], start: str) -> list[str]:
     """Return the suggested names that start with the given prefix."""
     return [name for name in sorted(names) if name.startswith(start)][:MOST]
 
 
-def typed() -> list[str]:
+def typed_words() -> list[str]:
     """Return the words of the command line to complete, or no words if a quotation is open."""
     try:
         return shlex.split(os.environ.get("COMP_WORDS", ""))[1:]
@@ -75,7 +75,7 @@ async def _names(session: "Session", incomplete: str) -> list[str]:
         return places(name, [place for pod in listing.items if (place := place_of(pod))], incomplete)
     sets = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
     others = await targets.list_sets(session, session.namespace, "")
-    return matching({meta.name(obj) for obj in (*sets.items, *others)}, incomplete)
+    return filter_by_prefix({meta.name(obj) for obj in (*sets.items, *others)}, incomplete)
 
 
 def places(name: str, pairs: Sequence[tuple[int | str, int]], incomplete: str) -> list[str]:

@@ -56,9 +56,9 @@ def cluster_options(command: AnyCommand, *, hidden: bool = True) -> AnyCommand:
     """Add the options that select a cluster to a command, and parse its arguments as kubectl does.
 
     >>> from lwsctl.cli.app import lws
-    >>> where(["get", "web", "-n=prod", "--local"], lws), where(["--local=a", "apply", "--dry-run", "--local=b"], lws)
+    >>> find_cluster_options(["get", "web", "-n=prod", "--local"], lws), find_cluster_options(["--local=a", "apply", "--dry-run", "--local=b"], lws)
     ({'namespace': 'prod', 'local': 'default'}, {'local': 'b'})
-    >>> where(["exec", "-it", "web/0", "-c", "main", "ls", "-n"], lws), where(["logs", "web", "--grep", "--local"], lws)
+    >>> find_cluster_options(["exec", "-it", "web/0", "-c", "main", "ls", "-n"], lws), find_cluster_options(["logs", "web", "--grep", "--local"], lws)
     ({}, {})
     """
     if not any(LOCAL in parameter.opts for parameter in command.params):
@@ -70,7 +70,7 @@ def cluster_options(command: AnyCommand, *, hidden: bool = True) -> AnyCommand:
     return command
 
 
-def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
+def find_cluster_options(words: Sequence[str], root: click.Command) -> dict[str, str]:
     """Return the options that select a cluster, at any position of an incomplete command line."""
     context = root.make_context("lws", list(words), resilient_parsing=True)
     if any(word.startswith("-") for word in context.args):  # only then: this imports the command

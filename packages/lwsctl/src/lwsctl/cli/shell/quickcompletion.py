@@ -15,8 +15,8 @@ from click.shell_completion import CompletionItem, ShellComplete
 
 from leaderworkerset.api.conditions import WAIT_WORDS
 from lwsctl.cli.faultnames import FAULTS, FaultTarget
-from lwsctl.cli.shell.completion import matching
-from lwsctl.cli.shell.kubectlparser import LOCAL, OPTIONS, where
+from lwsctl.cli.shell.completion import filter_by_prefix
+from lwsctl.cli.shell.kubectlparser import LOCAL, OPTIONS, find_cluster_options
 
 NAMED: Final = frozenset({
     "delete", "describe", "events", "exec", "explain", "get", "history", "logs", "move", "port-forward", "recover",
@@ -57,9 +57,9 @@ def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> li
     if option == LOCAL or (not option and _command(args) in OF_CLUSTERS):
         from lwsctl.cli.cluster import clusterdirectories
 
-        return matching([place.name for place in clusterdirectories.all_places()], start)
+        return filter_by_prefix([place.name for place in clusterdirectories.all_places()], start)
     if option == "--for" and _command(args) == "wait":
-        return matching(CONDITIONS, start)
+        return filter_by_prefix(CONDITIONS, start)
     if option in {"-n", "--namespace"}:
         what = "namespaces"
     elif not option and not start.startswith("-") and "--" not in args:
@@ -69,7 +69,7 @@ def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> li
         return None
     from lwsctl.cli.shell import clusternames
 
-    return clusternames.ask(what, where(args, root), start)
+    return clusternames.list_names(what, find_cluster_options(args, root), start)
 
 
 def _option(args: Sequence[str], incomplete: str) -> tuple[str, str]:

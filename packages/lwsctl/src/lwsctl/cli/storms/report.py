@@ -75,7 +75,7 @@ def lines(report: StormReport) -> Iterator[str]:
         if first
         else "No rank failed."
     )
-    if recreations := witness.recreated():
+    if recreations := witness.count_recreations():
         yield f"Recreated: {_times(recreations)}."
     if failed := witness.failures():
         yield f"Rank failures: {_times(failed)}."
@@ -110,7 +110,7 @@ def document(report: StormReport) -> JSONObject:
         "firstFailed": {"rank": first.rank, "at": round(first.at, 3), "why": first.reason or WORDS[first.change]}
         if first
         else None,
-        "recreated": witness.recreated(),
+        "recreated": witness.count_recreations(),
         "failures": witness.failures(),
         "notReady": report.unready,
         "notReadyBefore": report.before,

@@ -115,7 +115,7 @@ def parse(document: JSON, place: str) -> list[Step]:
     if len(steps) > MOST_STEPS:
         raise UsageError(f"{place}: steps: {len(steps)}: at most {MOST_STEPS}")
     return sorted(
-        (_read(item, f"{place}: steps[{index}]") for index, item in enumerate(steps)), key=lambda step: step.at
+        (_read_step(item, f"{place}: steps[{index}]") for index, item in enumerate(steps)), key=lambda step: step.at
     )
 
 
@@ -136,7 +136,7 @@ def draw(seed: int, seconds: float, ranks: Sequence[str]) -> list[Step]:
         at += lasting
 
 
-def _read(item: JSON, place: str) -> Step:
+def _read_step(item: JSON, place: str) -> Step:
     if not isinstance(item, dict) or not set(item) <= FIELDS:
         unknown = ", ".join(sorted(set(item) - FIELDS)) if isinstance(item, dict) else item
         raise UsageError(f"{place}: {unknown!r} is not valid; use the fields {', '.join(sorted(FIELDS))}")
@@ -144,11 +144,11 @@ def _read(item: JSON, place: str) -> Step:
     if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
         raise UsageError(f"{place}: targets: {targets!r}: use a list of ranks or nodes, such as [web/0/1]")
     value = item.get("amount") or item.get("path") or ""
-    lasting = _duration(place, "for", _text(item, "for") or f"{USUAL_SECONDS:g}")
+    lasting = _duration(place, "for", _read_text(item, "for") or f"{USUAL_SECONDS:g}")
     try:
         return step(
-            _duration(place, "at", _text(item, "at") or "0"),
-            _text(item, "fault"),
+            _duration(place, "at", _read_text(item, "at") or "0"),
+            _read_text(item, "fault"),
             list(map(str, targets)),
             lasting,
             str(value),
@@ -157,7 +157,7 @@ def _read(item: JSON, place: str) -> Step:
         raise UsageError(error.args[0] if str(error).startswith(place) else f"{place}: {error}") from error
 
 
-def _text(item: Mapping[str, Any], name: str) -> str:
+def _read_text(item: Mapping[str, Any], name: str) -> str:
     value = item.get(name)
     return "" if value is None else str(value)
 

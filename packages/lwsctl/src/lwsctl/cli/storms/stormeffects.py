@@ -85,18 +85,18 @@ class StormEffects(Struct):
             times.setdefault(rank, []).append((at, until))
         return dict(sorted(times.items()))
 
-    def recreated(self) -> dict[str, int]:
+    def count_recreations(self) -> dict[str, int]:
         """Return the number of recreations of each group, based on the leader pods.
 
-        >>> StormEffects([RankChange(1.0, "web/0/0", "made"), RankChange(1.0, "web/0/1", "made")]).recreated()
+        >>> StormEffects([RankChange(1.0, "web/0/0", "made"), RankChange(1.0, "web/0/1", "made")]).count_recreations()
         {'web/0': 1}
         """
         ranks = (sighting.rank for sighting in self.changes if sighting.change == "made")
-        return _counted(rank.removesuffix("/0") for rank in ranks if rank.endswith("/0"))
+        return _count_names(rank.removesuffix("/0") for rank in ranks if rank.endswith("/0"))
 
     def failures(self) -> dict[str, int]:
         """Return the number of failures of each rank."""
-        return _counted(sighting.rank for sighting in self.changes if sighting.change == "failed")
+        return _count_names(sighting.rank for sighting in self.changes if sighting.change == "failed")
 
 
 def rank_of(pod: JSONObject) -> str:
@@ -131,5 +131,5 @@ def _end(pod: JSONObject | None) -> str:
     return ""
 
 
-def _counted(names: Iterable[str]) -> dict[str, int]:
+def _count_names(names: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(names).items()))

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from lwsctl.cli.storms import report as reports
 from lwsctl.cli.storms.report import StormReport
-from lwsctl.dashboard.markup import Safe, document, joined, tag
+from lwsctl.dashboard.markup import Safe, document, join, tag
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 """The content security policy of the page, which permits only the inline style."""
@@ -115,4 +115,4 @@ def _table(header: Iterable[str], lines: Iterable[Iterable[str]]) -> Safe:
     rows = [tag("tr", [tag("td", cell) for cell in line]) for line in lines]
     if not rows:
         return tag("p", "None.")
-    return tag("table", tag("tr", [tag("th", name, scope="col") for name in header]), joined(rows))
+    return tag("table", tag("tr", [tag("th", name, scope="col") for name in header]), join(rows))

@@ -19,7 +19,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.errors import CommandError
@@ -99,7 +99,7 @@ class StormRun:
         """Request a URL repeatedly until the task is cancelled."""
         import aiohttp
 
-        counts = self.report.probe = ProbeCounts(masked(url))
+        counts = self.report.probe = ProbeCounts(mask_message(url))
         answered = self._now()
         is_out = False
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PROBE_SECONDS)) as session:
@@ -167,7 +167,7 @@ class StormRun:
             self.report.effects.see(self._elapsed(), change.old, change.new)
 
     def _new_problems(self) -> list[str]:
-        problems = [text for view in self._sets.views() for text in unsettled(view)]
+        problems = [text for view in self._sets.views() for text in remaining_problems(view)]
         return new_problems(problems, self.report.before)
 
     def _elapsed(self) -> float:
@@ -181,7 +181,7 @@ def broken(views: Iterable[View], now: datetime) -> list[str]:
     """Return the ranks, groups and sets with problems, and temporarily ready ranks of failed groups."""
     places: set[str] = set()
     for view in views:
-        places |= {place_of_problem(text) for text in unsettled(view)}
+        places |= {place_of_problem(text) for text in remaining_problems(view)}
         failing = [group for group in view.groups if group.crashes is not None and not group.crashes.are_over(now)]
         places |= {view.name} if failing else set()
         places |= {f"{view.name}/{group.name}" for group in failing}
@@ -203,7 +203,7 @@ def place_of_problem(text: str) -> str:
     return text.partition(" (")[0]
 
 
-def unsettled(view: View) -> Iterator[str]:
+def remaining_problems(view: View) -> Iterator[str]:
     """Yield the remaining problems, which are groups waiting to be recreated, unready ranks, or a whole set."""
     waiting = [group.name for group in view.groups if group.recreations and group.recreations.is_waiting]
     yield from (f"{view.name}/{name} (waiting to be recreated)" for name in waiting)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api import groupname
 from leaderworkerset.api.eventvalue import EventValue
 from leaderworkerset.api.usersettings import SETTINGS
@@ -19,7 +19,7 @@ from lwsctl.model.leaderworkerset import View
 from lwsctl.views import outcome, recreations, wording
 from lwsctl.views.reasons import reasons
 from lwsctl.views.selection import Selection
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 RECENT: Final = 20
 """The number of events in a description. `lws events` shows all events."""
@@ -73,10 +73,10 @@ def _set(view: View, now: datetime) -> list[str]:
         [
             ("Name", view.name),
             ("Namespace", view.namespace),
-            ("Created", when(view.created, now)),
+            ("Created", format_time(view.created, now)),
             ("Labels", pairs(meta.labels(view.object))),
             ("Groups", f"{view.desired} desired, {view.ready} ready, {view.up_to_date} up to date"),
-            ("Size", wording.counted(int(template.get("size", 1)), "rank")),
+            ("Size", wording.format_count(int(template.get("size", 1)), "rank")),
             *specfields.facts(spec),
         ]
     )
@@ -120,7 +120,7 @@ def conditions(obj: JSONObject, now: datetime) -> list[str]:
             str(condition.get("status")),
             wording.age(condition.get("lastTransitionTime") or "", now),
             str(condition.get("reason") or ""),
-            masked(str(condition.get("message") or "")),
+            mask_message(str(condition.get("message") or "")),
         )
         for condition in items
     ]
@@ -136,9 +136,9 @@ def _group(view: View, group: Group, now: datetime) -> list[str]:
             ("Group", f"{view.name}/{group.name}"),
             ("Namespace", view.namespace),
             ("Leader", leader.pod if leader else ""),
-            ("Created", when(leader.created, now) if leader else ""),
+            ("Created", format_time(leader.created, now) if leader else ""),
             ("Revision", group.revision),
-            ("Ready", f"{group.ready_ranks} of {wording.counted(len(group.ranks), 'rank')}"),
+            ("Ready", f"{group.ready_ranks} of {wording.format_count(len(group.ranks), 'rank')}"),
             ("Recreations", recreations.sentence(group.recreations, now) if group.recreations else ""),
             ("Restarts in place", recreations.in_place(group, now)),
         ]
@@ -155,7 +155,7 @@ def _rank(view: View, rank: Rank, now: datetime) -> list[str]:
             ("Pod", rank.pod),
             ("State", wording.state(rank) + (", ready" if rank.is_ready else "")),
             ("Why", wording.reason(rank)),
-            ("Created", when(rank.created, now)),
+            ("Created", format_time(rank.created, now)),
             ("Node", rank.node),
             ("Address", rank.address),
             ("Revision", groupname.revision(pod)),
@@ -169,7 +169,7 @@ def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
     status_lists = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
     listed = [status for key in status_lists for status in meta.status(pod).get(key) or []]
     statuses = {status.get("name"): status for status in listed}
-    for kind, container in _declared(pod):
+    for kind, container in _declared_containers(pod):
         status = statuses.get(container["name"]) or {}
         before = (status.get("lastState") or {}).get("terminated") or {}
         yield ""
@@ -179,14 +179,14 @@ def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
                 ("  image", str(container.get("image") or "")),
                 ("  state", _container_state(status.get("state") or {}, now)),
                 ("  restarts", str(status.get("restartCount", 0))),
-                ("  previous run", outcome.described(before) if "exitCode" in before else ""),
+                ("  previous run", outcome.describe_exit(before) if "exitCode" in before else ""),
                 ("  requests", pairs((container.get("resources") or {}).get("requests"))),
                 ("  limits", pairs((container.get("resources") or {}).get("limits"))),
             ]
         )
 
 
-def _declared(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
+def _declared_containers(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
     """Yield the kind and spec of each container of a pod, in start order."""
     spec = meta.spec(pod) if pod else {}
     for container in spec.get("initContainers") or []:
@@ -199,9 +199,9 @@ def _container_state(state: JSONObject, now: datetime) -> str:
     if "running" in state:
         return f"running for {wording.age(state['running'].get('startedAt') or '', now) or '?'}"
     if "terminated" in state and "exitCode" in state["terminated"]:
-        return f"exited with {outcome.described(state['terminated'])}"
+        return f"exited with {outcome.describe_exit(state['terminated'])}"
     waiting = state.get("waiting") or {}
-    return f"waiting: {': '.join(filter(None, [waiting.get('reason'), masked(waiting.get('message') or '')])) or 'not started'}"
+    return f"waiting: {': '.join(filter(None, [waiting.get('reason'), mask_message(waiting.get('message') or '')])) or 'not started'}"
 
 
 def logs(texts: Sequence[str]) -> list[str]:
@@ -218,11 +218,11 @@ def events(happened: Sequence[EventValue] | None, hint: str, now: datetime) -> l
     if not happened:
         return ["", "Events:         none"]
     earlier = len(happened) - RECENT
-    more = [f"  … and {wording.counted(earlier, 'earlier event')}: {hint}"] if earlier > 0 else []
+    more = [f"  … and {wording.format_count(earlier, 'earlier event')}: {hint}"] if earlier > 0 else []
     return ["", "Events:", *more, *eventlines.table(happened[-RECENT:], now, "  ")]
 
 
-def when(created: str, now: datetime) -> str:
+def format_time(created: str, now: datetime) -> str:
     """Return the age and the creation time of an object."""
     return f"{wording.age(created, now)} ago ({created})" if created else ""
 
@@ -244,7 +244,7 @@ def _whole(view: SetView, now: datetime) -> list[str]:
         [
             ("Name", view.name),
             ("Namespace", view.namespace),
-            ("Created", when(view.created, now)),
+            ("Created", format_time(view.created, now)),
             ("Labels", pairs(meta.labels(view.object))),
             ("Slices", str(meta.spec(view.object).get("slices", 1))),
             ("Groups", f"{view.desired} desired, {view.ready} ready, {view.updated} updated"),
@@ -320,5 +320,5 @@ def _parts(view: SetView) -> list[str]:
         )
         for part in view.parts
     ]
-    title = f"LeaderWorkerSets: {counted(len(view.parts), 'set')} (use `lws describe NAME` for details)"
+    title = f"LeaderWorkerSets: {format_count(len(view.parts), 'set')} (use `lws describe NAME` for details)"
     return ["", title, *output.table(PARTS, rows, "  ")]

@@ -17,12 +17,12 @@ Revisions contain them as empty.
 """
 
 
-def unified(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
+def unified_diff(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
     """Return the lines of a unified diff, or no lines if the objects are equal.
 
     None means that the object does not exist.
 
-    >>> unified({"a": 1}, {"a": 2}, ("before", "after"))
+    >>> unified_diff({"a": 1}, {"a": 2}, ("before", "after"))
     ['--- before', '+++ after', '@@ -1 +1 @@', '-a: 1', '+a: 2']
     """
     return list(difflib.unified_diff(_lines(old), _lines(new), *names, lineterm=""))
@@ -50,10 +50,10 @@ def without_empty(value: JSON) -> JSON:
 
 
 def _lines(value: JSON) -> list[str]:
-    return [] if value is None else output.as_yaml(_sorted(value)).splitlines()
+    return [] if value is None else output.as_yaml(_sort_keys(value)).splitlines()
 
 
-def _sorted(value: JSON) -> JSON:
+def _sort_keys(value: JSON) -> JSON:
     if isinstance(value, dict):
-        return {name: _sorted(value[name]) for name in sorted(value)}
-    return [_sorted(inner) for inner in value] if isinstance(value, list) else value
+        return {name: _sort_keys(value[name]) for name in sorted(value)}
+    return [_sort_keys(inner) for inner in value] if isinstance(value, list) else value

@@ -47,7 +47,7 @@ def is_template(form: str | None) -> bool:
     return form is not None and form.partition("=")[0] in TEMPLATES
 
 
-def filled(form: str, objects: Sequence[JSONObject], *, is_one: bool, managed_fields: bool = False) -> str:
+def render_objects(form: str, objects: Sequence[JSONObject], *, is_one: bool, managed_fields: bool = False) -> str:
     """Return API objects in a format. If there are several objects, they are returned as a List."""
     word, _, template = form.partition("=")
     objects = objects if managed_fields else list(map(without_managed_fields, objects))
@@ -87,7 +87,7 @@ def columns(template: str) -> list[tuple[str, list[Step]]]:
 def _column(words: str) -> tuple[str, list[Step]]:
     """Parse one column. As in kubectl, the braces and the leading dot of the path are optional."""
     header, _, path = words.partition(":")
-    path = jsonpath.completed(path)
+    path = jsonpath.normalize(path)
     if not header or not path:
         raise JSONPathError(f"column {words!r}: use NAME:PATH, such as NAME:.metadata.name")
     return header, jsonpath.path(path)

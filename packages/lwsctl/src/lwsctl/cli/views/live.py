@@ -11,8 +11,8 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.groupname import GroupName
 from lwsctl.cli.views import livetable
-from lwsctl.cli.views.loglines import need_names, prefixed
-from lwsctl.cli.views.terminal import Painter, escaped, is_colored, print_text
+from lwsctl.cli.views.loglines import add_prefix, need_names
+from lwsctl.cli.views.terminal import Painter, escape, is_colored, print_text
 from lwsctl.model.failurehistory import Recreations
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
@@ -82,7 +82,7 @@ class PlainDisplay:
 
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Print a log line after its `group/rank` prefix."""
-        click.echo(prefixed(self._painter, pod, line, with_name=self._with_name))
+        click.echo(add_prefix(self._painter, pod, line, with_name=self._with_name))
 
     def note(self, text: str) -> None:
         """Print a line on stderr."""
@@ -138,11 +138,11 @@ class TerminalDisplay:
         """Print a log line above the table."""
         from rich.text import Text
 
-        self._live.console.print(Text.from_ansi(prefixed(self._painter, pod, line, with_name=self._with_name)))
+        self._live.console.print(Text.from_ansi(add_prefix(self._painter, pod, line, with_name=self._with_name)))
 
     def note(self, text: str) -> None:
         """Print a line above the table."""
-        self._live.console.print(escaped(text))
+        self._live.console.print(escape(text))
 
     def close(self) -> None:
         """Leave the last table on the screen. If it has few rows, show all rows."""

@@ -12,12 +12,12 @@ from typing import Final
 from msgspec import Struct
 
 from lwsctl.cli.views import output
-from lwsctl.cli.views.terminal import escaped
+from lwsctl.cli.views.terminal import escape
 from lwsctl.model.groups import UNREADY, Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import recreations, wording
 from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS
-from lwsctl.views.reasons import first_waiting, is_settled, others_than_ready, telling
+from lwsctl.views.reasons import first_waiting, is_settled, others_than_ready, root_cause_rank
 
 FEW_REASONS: Final = 3
 """The maximum number of distinct reasons below a table."""
@@ -54,11 +54,11 @@ class _Row(Struct, frozen=True):
 def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: bool = False) -> list[str]:
     """Return the live view of LeaderWorkerSets. Each LeaderWorkerSet has a share of the lines."""
     if len(views) > FEW_SETS:
-        return [_cut(line, size.columns) for line in _sets(views, now, size, with_namespace)]
+        return [_truncate(line, size.columns) for line in _sets(views, now, size, with_namespace)]
     share = None if size.lines is None else max(size.lines // max(len(views), 1), 1)
     ordered = sorted(views, key=lambda view: all(group.is_fine for group in view.groups))
     all_lines = [line for view in ordered for line in ["", *_set(view, now, Size(size.columns, share), with_namespace)]]
-    return [_cut(line, size.columns) for line in all_lines]
+    return [_truncate(line, size.columns) for line in all_lines]
 
 
 def _sets(views: Sequence[View], now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on
@@ -88,8 +88,8 @@ def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[st
     else:
         header = output.GROUP_HEADER
         rows = [_of_rank(rank, now) for group in ordered for rank in group.ranks]
-        notes = [*(output.recreated(group, now) for group in ordered), *output.advancing_groups(ordered, now)]
-        foot = [line for text in notes for line in wrapped(text, size.columns)]
+        notes = [*(output.format_recreations(group, now) for group in ordered), *output.advancing_groups(ordered, now)]
+        foot = [line for text in notes for line in wrap(text, size.columns)]
     available = None if size.lines is None else size.lines - len(head) - len(foot) - 1
     return [*head, *_table(header, rows, Size(size.columns, available)), *foot]
 
@@ -108,7 +108,7 @@ def _of_group(group: Group, now: datetime) -> _Row:
         str(group.restarts),
         wording.age(leader.created, now) if leader else "",
     )
-    first = telling(group.ranks)
+    first = root_cause_rank(group.ranks)
     if first is None:
         return _Row(cells, note, group.is_ready, "", is_rank=False)
     return _Row(cells, "; ".join(filter(None, [first.why, note])), group.is_ready, first.pod, is_rank=False)
@@ -119,12 +119,12 @@ def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[st
     bare = output.table(header, [row.cells for row in rows])
     reasons = [row.beside for row in rows if row.why]
     limit = size.columns - max(map(len, bare), default=0) - len("   ")
-    if reasons and limit >= LEAST_REASON and all(len(escaped(why)) <= limit for why in reasons):
+    if reasons and limit >= LEAST_REASON and all(len(escape(why)) <= limit for why in reasons):
         whole = output.table(header, [row.cells for row in rows], whys=[row.beside for row in rows])
-        return _fitting(whole, rows, size.lines, 0)
+        return _limit_rows(whole, rows, size.lines, 0)
     below = _below(_reasons(rows), size)
-    narrow = _narrowed(header, rows, size.columns) if limit < 0 else bare
-    return [*_fitting(narrow, rows, size.lines, len(below)), *below]
+    narrow = _drop_columns(header, rows, size.columns) if limit < 0 else bare
+    return [*_limit_rows(narrow, rows, size.lines, len(below)), *below]
 
 
 def _below(reasons: Sequence[str], size: Size) -> list[str]:
@@ -132,9 +132,9 @@ def _below(reasons: Sequence[str], size: Size) -> list[str]:
     limit = None if size.lines is None else size.lines // 2
     result: list[str] = []
     for count, why in enumerate(reasons):
-        more = wrapped(why, size.columns)
+        more = wrap(why, size.columns)
         if count == FEW_REASONS or (count and limit is not None and len(result) + len(more) > limit):
-            return [*result, f"… and {wording.counted(len(reasons) - count, 'more reason')}"]
+            return [*result, f"… and {wording.format_count(len(reasons) - count, 'more reason')}"]
         result += more
     return result
 
@@ -145,16 +145,16 @@ def _reasons(rows: Sequence[_Row]) -> list[str]:
     for row in sorted(rows, key=lambda row: row.why.startswith(UNREADY)):
         if row.why:
             pods.setdefault(row.why, []).append(row.pod)
-    return [f"{_whose(about)}{why}" for why, about in pods.items()]
+    return [f"{_owner_name(about)}{why}" for why, about in pods.items()]
 
 
-def _whose(pods: Sequence[str]) -> str:
+def _owner_name(pods: Sequence[str]) -> str:
     if not pods[0]:
         return ""
     return f"{pods[0]} and {len(pods) - 1} more: " if len(pods) > 1 else f"{pods[0]}: "
 
 
-def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> list[str]:
+def _drop_columns(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> list[str]:
     """Remove columns until the table fits.
 
     Restarts are removed if all are zero, then ages, and then parts of pod names.
@@ -170,7 +170,7 @@ def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> li
     return output.table([header[at] for at in kept], [[row.cells[at] for at in kept] for row in rows])
 
 
-def _fitting(table: list[str], rows: Sequence[_Row], available: int | None, below: int) -> list[str]:
+def _limit_rows(table: list[str], rows: Sequence[_Row], available: int | None, below: int) -> list[str]:
     """Limit the table to the available lines, and append the number of omitted rows."""
     limit = None if available is None else max(available - below - 1, LEAST_ROWS)
     if limit is None or len(rows) <= limit:
@@ -179,7 +179,7 @@ def _fitting(table: list[str], rows: Sequence[_Row], available: int | None, belo
     ready = sum(row.is_ready for row in hidden)
     noun = _noun(table[0].split())
     summary = "all ready" if ready == len(hidden) else f"{ready} ready"
-    return [*table[:limit], f"… and {wording.counted(len(hidden), f'more {noun}')}, {summary}"]
+    return [*table[:limit], f"… and {wording.format_count(len(hidden), f'more {noun}')}, {summary}"]
 
 
 def _noun(header: Sequence[str]) -> str:
@@ -188,10 +188,10 @@ def _noun(header: Sequence[str]) -> str:
     return "group" if header[1] == "READY" else "rank"
 
 
-def wrapped(text: str, columns: int) -> list[str]:
+def wrap(text: str, columns: int) -> list[str]:
     """Wrap a string to the width of the terminal."""
-    return textwrap.wrap(escaped(text), max(columns - 1, 20), subsequent_indent="  ")
+    return textwrap.wrap(escape(text), max(columns - 1, 20), subsequent_indent="  ")
 
 
-def _cut(line: str, columns: int) -> str:
+def _truncate(line: str, columns: int) -> str:
     return line if len(line) <= columns else f"{line[: columns - 1]}…"

@@ -13,7 +13,7 @@ from leaderworkerset.api.disaggregatedset import ROLE
 from leaderworkerset.api.groupname import place_of
 from lwsctl.cli.views.terminal import Painter, print_text
 from lwsctl.observation.podlogs import Sink
-from lwsctl.views.podcontainers import waiting
+from lwsctl.views.podcontainers import waiting_for_logs
 
 
 def need_names(sets: Iterable[str]) -> bool:
@@ -29,12 +29,12 @@ def printer(*, bare: bool, with_name: bool) -> Sink:
     painter = Painter(sys.stdout)
 
     def write(pod: JSONObject, line: bytes) -> None:
-        click.echo(line.decode(errors="replace") if bare else prefixed(painter, pod, line, with_name=with_name))
+        click.echo(line.decode(errors="replace") if bare else add_prefix(painter, pod, line, with_name=with_name))
 
     return write
 
 
-def matching(sink: Sink, pattern: re.Pattern[str], *, stamped: bool) -> Sink:
+def filter_lines(sink: Sink, pattern: re.Pattern[str], *, stamped: bool) -> Sink:
     """Return a function that passes on the lines that match a pattern. Timestamps are ignored by the match."""
 
     def pass_on(pod: JSONObject, line: bytes) -> None:
@@ -55,7 +55,7 @@ class WaitingNotes:
 
     def update(self, pods: Sequence[JSONObject]) -> None:
         """Report the current pods, even if there are none."""
-        state = waiting(pods, self._container) if pods else ("", f"no pods of {self._name} match")
+        state = waiting_for_logs(pods, self._container) if pods else ("", f"no pods of {self._name} match")
         if state is None:
             self._said.clear()
         elif state[0] not in self._said:
@@ -63,7 +63,7 @@ class WaitingNotes:
             print_text(f"note: waiting for logs: {state[1]}", err=True)
 
 
-def prefixed(painter: Painter, pod: JSONObject, line: bytes, *, with_name: bool = False) -> str:
+def add_prefix(painter: Painter, pod: JSONObject, line: bytes, *, with_name: bool = False) -> str:
     """Prefix a log line with `group/rank`, and with its LeaderWorkerSet or its DisaggregatedSet role."""
     group, rank = place_of(pod) or ("?", "?")
     owner = meta.labels(pod).get(labels.NAME if with_name else ROLE)

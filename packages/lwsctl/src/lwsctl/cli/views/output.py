@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from lwsctl.cli.views.terminal import escaped
+from lwsctl.cli.views.terminal import escape
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import devices, groupprogress, rankusage, recreations, wording
@@ -38,7 +38,7 @@ def table(
         header, rows = ("NAMESPACE", *header), [(place, *row) for place, row in zip(namespaces, rows, strict=True)]
     if any(whys):
         header, rows = (*header, "WHY"), [(*row, why) for row, why in zip(rows, without_repetitions(whys), strict=True)]
-    lines = [tuple(header), *(tuple(map(escaped, row)) for row in rows)]
+    lines = [tuple(header), *(tuple(map(escape, row)) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return [
         (indent + "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))).rstrip()
@@ -105,10 +105,10 @@ def rank_row(rank: Rank, now: datetime) -> tuple[str, ...]:
 def notes(view: View, now: datetime) -> list[str]:
     """Return notes on the rollout and the recreated groups of a LeaderWorkerSet."""
     summary = [rollout(view)] if view.is_updating else []
-    again = filter(None, (recreated(group, now) for group in view.groups))
-    done = f"{view.name}: {view.completed} of {wording.counted(view.desired, 'group')} complete"
+    again = filter(None, (format_recreations(group, now) for group in view.groups))
+    done = f"{view.name}: {view.completed} of {wording.format_count(view.desired, 'group')} complete"
     summary += [done] if view.completed else []
-    return [*unlisted(view), *summary, *again, *advancing_groups(view.groups, now)]
+    return [*hidden_groups_line(view), *summary, *again, *advancing_groups(view.groups, now)]
 
 
 def advancing_groups(listed_groups: Iterable[Group], now: datetime) -> list[str]:
@@ -116,17 +116,17 @@ def advancing_groups(listed_groups: Iterable[Group], now: datetime) -> list[str]
     return [f"group {group.name}: {text}" for group in listed_groups if (text := groupprogress.sentence(group, now))]
 
 
-def unlisted(view: View) -> list[str]:
+def hidden_groups_line(view: View) -> list[str]:
     """Return a line about groups that are not listed, or no line if all groups are listed."""
-    return [f"… and {wording.counted(view.more, 'more group')} without a pod"] if view.more else []
+    return [f"… and {wording.format_count(view.more, 'more group')} without a pod"] if view.more else []
 
 
 def rollout(view: View) -> str:
     """Return the progress of a rollout."""
-    return f"{view.name}: updated {view.updated} of {wording.counted(view.desired, 'group')}"
+    return f"{view.name}: updated {view.updated} of {wording.format_count(view.desired, 'group')}"
 
 
-def recreated(group: Group, now: datetime) -> str:
+def format_recreations(group: Group, now: datetime) -> str:
     """Return the recreations and in-place restarts of a group, or an empty string if there were none."""
     restarts = "" if group.is_ready else recreations.in_place(group, now)
     if group.recreations is None:

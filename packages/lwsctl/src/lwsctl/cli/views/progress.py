@@ -6,7 +6,7 @@ import shutil
 import sys
 from typing import Final, TextIO
 
-from lwsctl.cli.views.terminal import escaped
+from lwsctl.cli.views.terminal import escape
 
 BETWEEN_LINES: Final = 2.0
 """The interval in seconds between separate lines. Many groups may become ready in succession."""
@@ -28,7 +28,7 @@ class ProgressLine:
 
     def show(self, text: str) -> None:
         """Show the condition that the command waits for."""
-        self._newest = escaped(text)
+        self._newest = escape(text)
         if self._pause is None:
             self._show_newest()
 
@@ -51,7 +51,7 @@ class ProgressLine:
         """Print a permanent line above the progress."""
         previous = self._shown
         self.clear()
-        self._stream.write(f"{escaped(text)}\n")
+        self._stream.write(f"{escape(text)}\n")
         self._stream.flush()
         if self.rewrites:
             self.show(previous)

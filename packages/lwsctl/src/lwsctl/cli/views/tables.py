@@ -15,7 +15,7 @@ from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, GroupRow, group_rows
 from lwsctl.views.reasons import brief, is_settled
-from lwsctl.views.wording import age, counted
+from lwsctl.views.wording import age, format_count
 
 FOLD_HEADER: Final = ("GROUPS", "READY", "STATE", "RESTARTS", "AGE", "REVISION")
 
@@ -30,15 +30,15 @@ class TableOptions(Struct, frozen=True, kw_only=True):
     many. A wide table has a column for each resource in `usage`.
     """
 
-    wide: bool = False
-    everywhere: bool = False
-    every_rank: bool = False
+    is_wide: bool = False
+    shows_all_namespaces: bool = False
+    shows_every_rank: bool = False
     is_chosen: bool = False
     usage: Sequence[str] = ()
 
     def is_brief(self, sets: int) -> bool:
         """Return whether there are so many sets that each set is shown in a single row."""
-        return sets > FEW_SETS and not (self.wide or self.every_rank or self.is_chosen)
+        return sets > FEW_SETS and not (self.is_wide or self.shows_every_rank or self.is_chosen)
 
 
 def tables(views: Sequence[View], now: datetime, form: TableOptions) -> list[str]:
@@ -46,11 +46,11 @@ def tables(views: Sequence[View], now: datetime, form: TableOptions) -> list[str
     if not views:
         return []
     if form.is_brief(len(views)):
-        return rows(views, now, with_namespace=form.everywhere)
-    lines = output.sets(views, now, with_namespace=form.everywhere)
+        return rows(views, now, with_namespace=form.shows_all_namespaces)
+    lines = output.sets(views, now, with_namespace=form.shows_all_namespaces)
     for view in views:
         if any(group.ranks for group in view.groups):
-            title = f"{view.namespace}/{view.name}:" if form.everywhere else f"{view.name}:"
+            title = f"{view.namespace}/{view.name}:" if form.shows_all_namespaces else f"{view.name}:"
             lines += ["", title] if len(views) > 1 else [""]
             lines += below(view, now, form)
     return lines
@@ -59,10 +59,10 @@ def tables(views: Sequence[View], now: datetime, form: TableOptions) -> list[str
 def rows(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> list[str]:
     """Return a row with the reason for each LeaderWorkerSet. Unready sets are first."""
     ordered = sorted(views, key=is_settled)
-    return output.sets(ordered, now, with_namespace=with_namespace, reasons=list(map(_why, ordered)))
+    return output.sets(ordered, now, with_namespace=with_namespace, reasons=list(map(_waiting_reason, ordered)))
 
 
-def _why(view: View) -> str:
+def _waiting_reason(view: View) -> str:
     """Return what a LeaderWorkerSet waits for, which is its first unready rank or groups of the old revision."""
     reasons = [brief(view), output.rollout(view).partition(": ")[2] if view.is_updating else ""]
     return "" if is_settled(view) else "; ".join(filter(None, reasons))
@@ -70,9 +70,13 @@ def _why(view: View) -> str:
 
 def below(view: View, now: datetime, form: TableOptions) -> list[str]:
     """Return the ranks of a LeaderWorkerSet, or its groups if there are many, and the notes."""
-    if form.wide or form.every_rank or len(view.groups) <= FEW_GROUPS:
-        return [*output.groups(view.groups, now, wide=form.wide, usage=form.usage), *output.notes(view, now)]
-    return [*group_lines(view, now), *output.unlisted(view), *([output.rollout(view)] if view.is_updating else [])]
+    if form.is_wide or form.shows_every_rank or len(view.groups) <= FEW_GROUPS:
+        return [*output.groups(view.groups, now, wide=form.is_wide, usage=form.usage), *output.notes(view, now)]
+    return [
+        *group_lines(view, now),
+        *output.hidden_groups_line(view),
+        *([output.rollout(view)] if view.is_updating else []),
+    ]
 
 
 def group_lines(view: View, now: datetime) -> list[str]:
@@ -81,7 +85,11 @@ def group_lines(view: View, now: datetime) -> list[str]:
     problems = [fold for fold in group_folds if not fold.is_fine]
     rows = [*problems[:MOST_FOLDS], *(fold for fold in group_folds if fold.is_fine)]
     hidden = sum(len(fold.groups) for fold in problems[MOST_FOLDS:])
-    more = [f"… and {counted(hidden, 'more group')} not ready (use --not-ready to show their ranks)"] if hidden else []
+    more = (
+        [f"… and {format_count(hidden, 'more group')} not ready (use --not-ready to show their ranks)"]
+        if hidden
+        else []
+    )
     table = output.table(FOLD_HEADER, [_cells(fold, now) for fold in rows], whys=[fold.why for fold in rows])
     return [*table, *more]
 

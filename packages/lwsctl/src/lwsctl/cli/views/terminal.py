@@ -16,10 +16,10 @@ from kuberuntime.objects import untrustedtext
 NAMED: Final = {"\x1b": "^[", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     r"""Return the string with all control characters escaped.
 
-    >>> escaped("\x1b[2J\a done\r\n")
+    >>> escape("\x1b[2J\a done\r\n")
     '^[[2J\\x07 done\\r\\n'
     """
     if text.isprintable():
@@ -29,7 +29,7 @@ def escaped(text: str) -> str:
 
 def lines(text: str) -> str:
     """Return a multiline string with each line escaped."""
-    return "\n".join(map(escaped, text.split("\n")))
+    return "\n".join(map(escape, text.split("\n")))
 
 
 def print_text(*texts: str, err: bool = False) -> None:
@@ -42,7 +42,7 @@ def print_states(*texts: str) -> None:
     """Print strings like `print_text`. On a terminal, states are colored."""
     is_painted = is_colored(sys.stdout)
     for text in texts:
-        click.echo(painted(lines(text)) if is_painted else lines(text))
+        click.echo(colorize(lines(text)) if is_painted else lines(text))
 
 
 COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
@@ -71,10 +71,10 @@ STATES: Final = (
 """The colors of states in a table or a sentence."""
 
 
-def painted(text: str) -> str:
+def colorize(text: str) -> str:
     r"""Return an escaped string with colored states.
 
-    >>> painted("web-0   Pending   no")
+    >>> colorize("web-0   Pending   no")
     'web-0   \x1b[33mPending\x1b[0m   no'
     """
     for color, pattern in STATES:

@@ -5,7 +5,7 @@ from typing import Final
 
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages import cells
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.snapshot import Snapshot
@@ -13,7 +13,7 @@ from lwsctl.diagnosis.catalogue import BY_CODE
 from lwsctl.diagnosis.finding import Cause
 from lwsctl.model.diagnosis import PERSONS
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 
 def frame(_: Address, rendering: Rendering) -> Safe:
@@ -21,7 +21,7 @@ def frame(_: Address, rendering: Rendering) -> Safe:
     table = cells.table(
         "plain", ("Set", "Namespace", "What"), region("tbody", "rows", rendering), "Sets with this cause"
     )
-    return joined(region("header", "head", rendering), table)
+    return join(region("header", "head", rendering), table)
 
 
 def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
@@ -29,8 +29,8 @@ def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     cause = BY_CODE.get(address.episode)
     return {
         "trouble": cells.trouble(snapshot),
-        "head": [Fragment("title", tag("div", _explained(address.episode, cause), id="title"))],
-        "rows": [_row(item) for item in _affected(snapshot, address.episode)],
+        "head": [Fragment("title", tag("div", _explanation(address.episode, cause), id="title"))],
+        "rows": [_row(item) for item in _affected_sets(snapshot, address.episode)],
     }
 
 
@@ -43,10 +43,10 @@ def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     yield f"{cause.code} {cause.title}"
     yield cause.meaning
     yield f"{cause.remedy} Note: {PERSONS[cause.person]}." if cause.person else cause.remedy
-    yield f"{counted(len(_affected(snapshot, cause.code)), 'set')} with this cause"
+    yield f"{format_count(len(_affected_sets(snapshot, cause.code)), 'set')} with this cause"
 
 
-def _explained(code: str, cause: Cause | None) -> list[Safe | None]:
+def _explanation(code: str, cause: Cause | None) -> list[Safe | None]:
     if cause is None:
         return [tag("h1", f"cause {code} does not exist")]
     return [
@@ -59,7 +59,7 @@ def _explained(code: str, cause: Cause | None) -> list[Safe | None]:
     ]
 
 
-def _affected(snapshot: Snapshot, code: str) -> list[View]:
+def _affected_sets(snapshot: Snapshot, code: str) -> list[View]:
     items = map(snapshot.judged, snapshot.views)
     return [item for item in items if item.diagnosis.code == code]
 

@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering
-from lwsctl.dashboard.markup import Attribute, Content, Safe, joined, tag
+from lwsctl.dashboard.markup import Attribute, Content, Safe, join, tag
 from lwsctl.dashboard.snapshot import Snapshot, place_of
 from lwsctl.diagnosis.document import headline
 from lwsctl.diagnosis.document import state as state_of
@@ -22,7 +22,7 @@ from lwsctl.model.groups import Rank, Readiness
 from lwsctl.model.health import AS_DESIRED, CALM, Verdict, ready_or_complete
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import changes, reasons
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 GLYPHS: Final[Mapping[Readiness, str]] = {
     Readiness.READY: "●",
@@ -60,24 +60,24 @@ def cell(rank: Rank) -> Fragment:
 
 def failed_rank(view: View) -> str | None:
     """Return the rank whose problem explains all other problems. Pages initially select this rank."""
-    rank = reasons.telling(view.unready)
+    rank = reasons.root_cause_rank(view.unready)
     return None if rank is None or rank.object is None else rank.place
 
 
-def mark(rank: Rank, owner: str) -> Safe:
+def rank_symbol(rank: Rank, owner: str) -> Safe:
     """Return the symbol of a rank in a row of ranks."""
     state = rank.readiness
     return tag("i", GLYPHS[state], class_=state.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
 
 
-def part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> Fragment:
+def update_part(key: str, name: str, /, *content: Content, **attributes: Attribute) -> Fragment:
     """Return a page element that is updated separately."""
     return Fragment(key, tag(name, *content, id=key, **attributes))
 
 
 def bar(done: int, total: int, label: str) -> Safe:
     """Return a progress bar."""
-    return _drawn([(Readiness.READY, done)], total, aria_label=label, role="img")
+    return _stacked_bar([(Readiness.READY, done)], total, aria_label=label, role="img")
 
 
 def meter(views: Iterable[View]) -> Safe:
@@ -89,10 +89,10 @@ def meter(views: Iterable[View]) -> Safe:
         view.desired for view in own if view.is_complete
     )
     amounts = [(state, counts[state]) for state in (Readiness.READY, Readiness.STARTING, Readiness.PROBLEM)]
-    return _drawn(amounts, sum(counts.values()) + sum(view.more for view in running), aria_hidden="true")
+    return _stacked_bar(amounts, sum(counts.values()) + sum(view.more for view in running), aria_hidden="true")
 
 
-def _drawn(amounts: Iterable[tuple[Readiness, int]], total: int, **attributes: Attribute) -> Safe:
+def _stacked_bar(amounts: Iterable[tuple[Readiness, int]], total: int, **attributes: Attribute) -> Safe:
     """Return a stacked bar of the amounts. Amounts other than zero are always visible."""
     rects, at = [], 0
     for condition, amount in amounts:
@@ -105,14 +105,14 @@ def _drawn(amounts: Iterable[tuple[Readiness, int]], total: int, **attributes: A
 def state(key: str, snapshot: Snapshot, item: Shown) -> Fragment:
     """Return the verdict of a set, the time since which it is in this state, and its groups."""
     groups = tag("span", meter(item.leaderworkersets), f" {groups_in_words(item)}", class_="groups")
-    return part(key, "p", verdict(item.diagnosis), " ", since(snapshot, item), groups, class_="state")
+    return update_part(key, "p", verdict(item.diagnosis), " ", since(snapshot, item), groups, class_="state")
 
 
 def groups_in_words(item: Shown) -> str:
     """Return the number of ready or complete groups of a set, and of updated groups during a rollout."""
     ready = ready_or_complete(item.diagnosis.verdict, item.ready, item.desired)
     updated = f", {item.updated} updated" if item.is_updating else ""
-    return f"{ready} of {counted(item.desired, 'group')} {'complete' if ready > item.ready else 'ready'}{updated}"
+    return f"{ready} of {format_count(item.desired, 'group')} {'complete' if ready > item.ready else 'ready'}{updated}"
 
 
 def since(snapshot: Snapshot, item: Shown) -> Safe | None:
@@ -166,8 +166,8 @@ def cause(diagnosis: Diagnosis) -> Safe:
         tag("p", sentence(diagnosis.sentence, diagnosis.target)),
         tag(
             "div",
-            _listed("Evidence", _evidence(diagnosis.evidence)),
-            _listed(diagnosis.next, map(command, diagnosis.steps)),
+            _list_section("Evidence", _evidence(diagnosis.evidence)),
+            _list_section(diagnosis.next, map(command, diagnosis.steps)),
             class_="halves",
         ),
         tag("p", f"Unknown, because these objects could not be read: {', '.join(diagnosis.unread)}")
@@ -183,7 +183,7 @@ def _evidence(lines: Iterable[str]) -> Iterator[Safe]:
         if is_quoted:
             yield tag("pre", "\n".join(line.removeprefix(INDENT) for line in group), tabindex=0)
         else:
-            yield from (joined(sentence(line)) for line in group)
+            yield from (join(sentence(line)) for line in group)
 
 
 def cause_piece(diagnosis: Diagnosis) -> Fragment:
@@ -203,7 +203,7 @@ def trouble(snapshot: Snapshot) -> list[Fragment]:
         return []
     answered = snapshot.answered
     since = tag("time", f"{answered:%H:%M:%S} UTC", datetime=answered.isoformat()) if answered else None
-    note = joined("; last response at ", since) if since else None
+    note = join("; last response at ", since) if since else None
     return [
         Fragment(
             "trouble-text", tag("p", "⚠ ", snapshot.trouble, note, id="trouble-text"), announcement=snapshot.trouble
@@ -213,7 +213,7 @@ def trouble(snapshot: Snapshot) -> list[Fragment]:
 
 def absent(snapshot: Snapshot, address: Address, *regions: str) -> Rendering:
     """Return the page fragments for a set that does not exist."""
-    kind = "DisaggregatedSet" if address.of_whole else "LeaderWorkerSet"
+    kind = "DisaggregatedSet" if address.is_disaggregatedset else "LeaderWorkerSet"
     words = f"{kind} {address.key.name} does not exist in namespace {address.key.namespace}"
     keys = [*(view.key for view in snapshot.views), *(whole.key for whole in snapshot.sets)]
     others = sorted(key.name for key in keys if key.namespace == address.key.namespace)
@@ -225,8 +225,8 @@ def absent(snapshot: Snapshot, address: Address, *regions: str) -> Rendering:
         "div",
         tag("h1", words),
         tag("p", f"Did you mean {near[0]}? ") if near else None,
-        _listed("Objects and recorded failures", map(command, steps)),
-        tag("p", records) if not address.of_whole else None,
+        _list_section("Objects and recorded failures", map(command, steps)),
+        tag("p", records) if not address.is_disaggregatedset else None,
         id="title",
         class_="empty",
     )
@@ -242,10 +242,10 @@ def link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str
 def table(key: str, header: Iterable[str], body: Safe, caption: str) -> Safe:
     """Return a table whose body is a region."""
     head = tag("thead", tag("tr", _names(header)))
-    return scrolling(tag("table", tag("caption", caption), head, body, id=key, class_="plain"), caption)
+    return scroll_box(tag("table", tag("caption", caption), head, body, id=key, class_="plain"), caption)
 
 
-def scrolling(html: Safe, label: str) -> Safe:
+def scroll_box(html: Safe, label: str) -> Safe:
     """Wrap wide content in a scrollable box. The page itself then does not scroll."""
     return tag("div", html, class_="scroll", role="region", aria_label=label, tabindex=0)
 
@@ -279,7 +279,7 @@ def command(line: str) -> Safe | str:
     if not line.startswith(("lws ", "kubectl ")):
         return sentence(line)
     button = tag("button", "Copy", type="button", class_="copy", data_copy=line, aria_label=f"Copy: {line}")
-    return joined(tag("code", line), " ", button)
+    return join(tag("code", line), " ", button)
 
 
 def code(diagnosis: Diagnosis) -> Safe | None:
@@ -308,6 +308,6 @@ def _names(words: Iterable[str]) -> list[Safe]:
     return [tag("th", word, scope="col") for word in words]
 
 
-def _listed(title: str, lines: Iterable[str | Safe]) -> Safe | None:
+def _list_section(title: str, lines: Iterable[str | Safe]) -> Safe | None:
     items = [tag("li", line) for line in lines]
     return tag("div", tag("h3", title), tag("ul", items)) if items else None

@@ -6,7 +6,7 @@ from typing import Final
 from lwsctl.dashboard import availableactions
 from lwsctl.dashboard.address import Address
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages import cells, setheader, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.snapshot import Snapshot
@@ -17,7 +17,7 @@ from lwsctl.model.leaderworkerset import View
 
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
-    return joined(
+    return join(
         setheader.frame(address, rendering),
         region("div", "cause", rendering),
         region("ul", "rows", rendering, class_="roles", aria_label=f"The LeaderWorkerSets of {address.key.name}"),
@@ -32,7 +32,7 @@ def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     has_slices = len({part.slice for part in whole.parts}) > 1
     return {
         "trouble": cells.trouble(snapshot),
-        "head": [setheader.piece(snapshot, whole, data_actions=availableactions.of_whole(whole))],
+        "head": [setheader.header_fragment(snapshot, whole, data_actions=availableactions.of_whole(whole))],
         "cause": [cells.cause_piece(whole.diagnosis)],
         "rows": [_row(snapshot, part, has_slices=has_slices) for part in whole.parts],
         "scale-role": [_role(name, groups) for name, groups in availableactions.roles(whole).items()],
@@ -52,7 +52,7 @@ def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
 
 def _role(name: str, groups: int) -> Fragment:
     """Return the list item of a role with its number of groups."""
-    return cells.part(f"role/{name}", "option", name, value=name, data_groups=groups)
+    return cells.update_part(f"role/{name}", "option", name, value=name, data_groups=groups)
 
 
 def _row(snapshot: Snapshot, part: View, *, has_slices: bool) -> Fragment:
@@ -60,7 +60,7 @@ def _row(snapshot: Snapshot, part: View, *, has_slices: bool) -> Fragment:
     key = f"p/{part.name}"
     state = cells.state(f"{key}/state", snapshot, part)
     calm = part.diagnosis.verdict in AS_DESIRED
-    why = cells.part(
+    why = cells.update_part(
         f"{key}/why",
         "p",
         None if calm else cells.sentence(part.diagnosis.sentence, part.diagnosis.target),

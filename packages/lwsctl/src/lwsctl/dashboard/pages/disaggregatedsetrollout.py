@@ -5,20 +5,20 @@ from typing import Final
 
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages import cells, revisionchart, rolloutpage, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.snapshot import Snapshot
-from lwsctl.model.disaggregatedset import RoleCount, SetView, placed
+from lwsctl.model.disaggregatedset import RoleCount, SetView, rank_path
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     roles = region("ul", "rows", rendering, class_="roles", aria_label=f"The roles of {address.key.name}")
-    return joined(setheader.frame(address, rendering), region("div", "cause", rendering), roles)
+    return join(setheader.frame(address, rendering), region("div", "cause", rendering), roles)
 
 
 def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
@@ -29,7 +29,7 @@ def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     newest = _newest(whole)
     return {
         "trouble": cells.trouble(snapshot),
-        "head": [setheader.piece(snapshot, whole)],
+        "head": [setheader.header_fragment(snapshot, whole)],
         "cause": [cells.cause_piece(whole.diagnosis)],
         "rows": [_row(role, _parts(whole, role), newest) for role in whole.roles],
     }
@@ -57,7 +57,9 @@ def _newest(whole: SetView) -> str:
 
 def _words(part: View) -> str:
     view = part
-    return f"revision {part.set_revision}, slice {part.slice}: {view.ready} of {counted(view.desired, 'group')} ready"
+    return (
+        f"revision {part.set_revision}, slice {part.slice}: {view.ready} of {format_count(view.desired, 'group')} ready"
+    )
 
 
 def _row(role: RoleCount, parts: Sequence[View], newest: str) -> Fragment:
@@ -67,15 +69,15 @@ def _row(role: RoleCount, parts: Sequence[View], newest: str) -> Fragment:
     for part in parts:
         is_updated = part.set_revision == newest
         for group in part.groups:
-            steps[placed(str(group.name), [part.name])] = rolloutpage.step_of(group, is_updated=is_updated)
+            steps[rank_path(str(group.name), [part.name])] = rolloutpage.step_of(group, is_updated=is_updated)
         own += part.groups if is_updated else []
     done = sum(group.is_done for group in own)
-    words = f"{done} of {counted(role.desired, 'group')} ready at the latest revision"
-    bar = cells.part(f"{key}/bar", "p", cells.bar(done, role.desired, words), " ", words)
+    words = f"{done} of {format_count(role.desired, 'group')} ready at the latest revision"
+    bar = cells.update_part(f"{key}/bar", "p", cells.bar(done, role.desired, words), " ", words)
     course = revisionchart.course(own, max(role.desired, len(own)))
-    drawing = rolloutpage.drawing(f"{key}/picture", steps, course)
+    drawing = rolloutpage.rollout_chart(f"{key}/picture", steps, course)
     links = [tag("li", cells.link(PageKind.ROLLOUT, part.key, _words(part))) for part in parts]
-    listed = cells.part(f"{key}/parts", "ul", links)
+    listed = cells.update_part(f"{key}/parts", "ul", links)
     html = tag("li", tag("h2", role.name), bar.html, drawing.html, listed.html, id=key, data_find=role.name)
     return Fragment(key, html, parts=(bar, drawing, listed))
 

@@ -10,13 +10,13 @@ from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.episode import Episode
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages import cells, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.snapshot import Snapshot
-from lwsctl.model.disaggregatedset import Owners, placed
+from lwsctl.model.disaggregatedset import Owners, rank_path
 from lwsctl.views import episodewording
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 FAILURES: Final = ("Failure", "Last", "Outcome", "First rank", "Records", "Compare")
 RANKS: Final = ("Rank", "Pod", "Node", "Container", "Restarts", "Ends")
@@ -42,14 +42,14 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     if not address.episode:
         caption = f"Recorded failures of {address.key.name}"
         table = cells.table("plain", FAILURES, region("tbody", "rows", rendering), caption)
-        return joined(setheader.frame(address, rendering), region("div", "circumstances", rendering), table)
+        return join(setheader.frame(address, rendering), region("div", "circumstances", rendering), table)
     if address.other:
-        return joined(
+        return join(
             setheader.frame(address, rendering),
             tag("p", SAME, class_="hint"),
             region("div", "pair", rendering, class_="pair"),
         )
-    return joined(
+    return join(
         setheader.frame(address, rendering),
         region("div", "circumstances", rendering),
         cells.table("ranks-of-episode", RANKS, region("tbody", "rows", rendering), "Ranks and exit codes"),
@@ -63,7 +63,7 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(snapshot), "head": [_title(address)], "rows": []}
     if not address.episode:
         note = [] if facts.episodes else [_note(_none(facts))]
-        names = {view.key: own for view, own in snapshot.members(address.key, of_whole=address.of_whole)}
+        names = {view.key: own for view, own in snapshot.members(address.key, of_whole=address.is_disaggregatedset)}
         return rendering | {"circumstances": note, "rows": [_row(record, names) for record in _equal(_newest(facts))]}
     if address.other:
         return rendering | {"pair": list(_pair(snapshot, address, facts))}
@@ -77,7 +77,7 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
         for number, (title, lines) in enumerate(episodewording.logs(_first_rank_first(record)))
     )
     return rendering | {
-        "circumstances": [cells.part("circumstances-text", "div", words)],
+        "circumstances": [cells.update_part("circumstances-text", "div", words)],
         "rows": list(_ranks(_first_rank_first(record))),
         "episode-logs": list(logs),
         "episode-events": list(_events(record)),
@@ -144,7 +144,7 @@ def _pair(snapshot: Snapshot, address: Address, facts: PageFacts) -> Iterator[Fr
     """Yield the differences between two episodes, in two columns."""
     left, right = _find(address.episode, facts), _find(address.other, facts)
     for side, episode, record, other in (("left", address.episode, left, right), ("right", address.other, right, left)):
-        title, key = tag("h2", _shown(episode)), f"pair/{side}"
+        title, key = tag("h2", _episode_number(episode)), f"pair/{side}"
         content = (
             [tag("p", _absent(address, facts, episode))] if record is None else _differences(snapshot, record, other)
         )
@@ -162,7 +162,7 @@ def _differences(snapshot: Snapshot, record: Episode, other: Episode | None) -> 
     for key, title, run in _logs(record):
         own = [line for line in run if _shape(line) not in others.get(key, ())]
         if own:
-            content.append(joined(tag("h3", title), tag("pre", "\n".join(own), tabindex=0)))
+            content.append(join(tag("h3", title), tag("pre", "\n".join(own), tabindex=0)))
     return content
 
 
@@ -183,7 +183,7 @@ def _logs(record: Episode) -> Iterator[tuple[object, str, Sequence[str]]]:
 def _choices(record: Episode, facts: PageFacts) -> Safe | None:
     """Return links that compare this episode with each of the other episodes."""
     others = [other for other in _newest(facts) if other is not record][:CHOICES]
-    links = [joined(_compare(record, other, other.place.partition("/")[2]), " ") for other in others]
+    links = [join(_compare(record, other, other.place.partition("/")[2]), " ") for other in others]
     return tag("p", "Compare with: ", links) if links else None
 
 
@@ -196,7 +196,7 @@ def _address(record: Episode) -> Address:
     return Address(kind=PageKind.HISTORY, key=key, episode=f"{record.group}/{record.number}")
 
 
-def _shown(episode: str) -> str:
+def _episode_number(episode: str) -> str:
     """Convert `GROUP/N` in an address to `GROUP#N`. `GROUP/N` could be mistaken for a rank."""
     return episode.replace("/", "#")
 
@@ -208,16 +208,16 @@ def _none(facts: PageFacts) -> str:
 def _absent(address: Address, facts: PageFacts, episode: str = "") -> str:
     if facts.episodes is None:
         return NOBODY_RECORDS
-    return f"{address.key.name}/{_shown(episode or address.episode)} does not exist. It might have been replaced by newer failures."
+    return f"{address.key.name}/{_episode_number(episode or address.episode)} does not exist. It might have been replaced by newer failures."
 
 
 def _note(text: str) -> Fragment:
-    return cells.part("circumstances-text", "p", text)
+    return cells.update_part("circumstances-text", "p", text)
 
 
 def _title(address: Address) -> Fragment:
     """Return the page header without the state of the set. Records may exist longer than the set."""
-    episodes = " next to ".join(map(_shown, filter(None, (address.episode, address.other))))
+    episodes = " next to ".join(map(_episode_number, filter(None, (address.episode, address.other))))
     words = f"{address.key.namespace}{f' · failure {episodes}' if episodes else ''}"
     return Fragment("title", tag("div", tag("h1", address.key.name, " ", tag("small", words)), id="title"))
 
@@ -230,15 +230,15 @@ def _row(records: Sequence[Episode], owners: Owners) -> Fragment:
     before = next((own for own in records[1:] if own.lws == record.lws), None)
     words = [_place(own, owners) for own in (record, before) if own is not None]
     compare = "" if before is None else _compare(record, before, " with ".join(words))
-    more = f" and {counted(len(records) - LINKED, 'more')}" if len(records) > LINKED else None
-    links = joined(
-        *(joined(tag("a", _place(own, owners), href=_address(own).path()), " ") for own in records[:LINKED]), more
+    more = f" and {format_count(len(records) - LINKED, 'more')}" if len(records) > LINKED else None
+    links = join(
+        *(join(tag("a", _place(own, owners), href=_address(own).path()), " ") for own in records[:LINKED]), more
     )
     return cells.row(
         f"e/{_place(record, owners).replace('#', '/')}",
-        tag("strong", times, record.failure or record.outcome.words),
+        tag("strong", times, record.failure or record.outcome.description),
         cells.time(record.time, class_="since"),
-        record.outcome.words.capitalize(),
+        record.outcome.description.capitalize(),
         ", ".join(map(str, ranks)),
         links,
         compare,
@@ -247,7 +247,7 @@ def _row(records: Sequence[Episode], owners: Owners) -> Fragment:
 
 
 def _place(record: Episode, owners: Owners) -> str:
-    return placed(f"{record.group}#{record.number}", owners.get(ObjectKey(record.namespace, record.lws), ()))
+    return rank_path(f"{record.group}#{record.number}", owners.get(ObjectKey(record.namespace, record.lws), ()))
 
 
 def _ranks(record: Episode) -> Iterator[Fragment]:

@@ -9,7 +9,7 @@ from lwsctl.dashboard import markup, staticfiles
 from lwsctl.dashboard.actions import MOST_GROUPS, Verb
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Rendering, region
-from lwsctl.dashboard.markup import Content, Safe, joined, tag
+from lwsctl.dashboard.markup import Content, Safe, join, tag
 from lwsctl.dashboard.pages.header import ClusterIdentity, header
 from lwsctl.dashboard.pages.page import Page
 
@@ -80,10 +80,10 @@ def standalone(
     )
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     head = [tag("meta", http_equiv="Content-Security-Policy", content=policy), tag("style", Safe(style))]
-    return markup.document(f"{page.title(address)} · lws", head, _unlinked(body))
+    return markup.document(f"{page.title(address)} · lws", head, _without_links(body))
 
 
-def _unlinked(html: Safe) -> Safe:
+def _without_links(html: Safe) -> Safe:
     """Return HTML without navigation, in which text replaces links."""
     return Safe(
         re.sub(r"<a [^>]*>(.*?)</a>", r"\1", re.sub(r"<nav .*?</nav>", "", html, flags=re.DOTALL), flags=re.DOTALL)
@@ -108,7 +108,7 @@ def _actions(address: Address, rendering: Rendering) -> Safe | None:
         case PageKind.SET:
             scale = button(Verb.SCALE, "Scale …")
             offered: list[Content] = [groups, scale, button(Verb.RESTART, "Restart all …"), *steering]
-        case PageKind.ROLLOUT if not address.of_whole:
+        case PageKind.ROLLOUT if not address.is_disaggregatedset:
             offered = [*steering]
         case PageKind.WHOLE:
             offered = [
@@ -122,6 +122,6 @@ def _actions(address: Address, rendering: Rendering) -> Safe | None:
 
 
 def _help() -> Safe:
-    rows = [joined(tag("dt", tag("kbd", key)), tag("dd", what)) for key, what in KEYS]
+    rows = [join(tag("dt", tag("kbd", key)), tag("dd", what)) for key, what in KEYS]
     close = tag("button", "Close", id="help-close", type="button")
     return tag("dialog", tag("h2", "Keys"), tag("dl", rows), close, id="help", aria_label="Help")

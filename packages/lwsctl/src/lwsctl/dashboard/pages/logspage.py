@@ -5,11 +5,11 @@ from typing import Final
 
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Rendering
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages import cells, setheader
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.snapshot import Snapshot
-from lwsctl.model.disaggregatedset import placed
+from lwsctl.model.disaggregatedset import rank_path
 from lwsctl.views import changes
 
 EXAMPLE: Final = "17/3, 18/*, */0, failed"
@@ -18,9 +18,9 @@ EXAMPLE_OF_ROLES: Final = "ROLE/17/3, ROLE/*/0, failed"
 
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions. A script reads the log lines and shows them as text."""
-    kind = PageKind.WHOLE if address.of_whole else PageKind.SET
+    kind = PageKind.WHOLE if address.is_disaggregatedset else PageKind.SET
     place = f"{kind.value}/{address.key.namespace}/{address.key.name}"
-    example = EXAMPLE_OF_ROLES if address.of_whole else EXAMPLE
+    example = EXAMPLE_OF_ROLES if address.is_disaggregatedset else EXAMPLE
     field = tag("input", id="choice", type="text", autocomplete="off", placeholder=example, aria_label="Add ranks")
     ranks = tag(
         "div",
@@ -49,7 +49,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     lines = tag(
         "div", id="lines", class_="lines-of-logs", role="log", aria_live="off", aria_label="Log lines", tabindex=0
     )
-    return joined(
+    return join(
         setheader.frame(address, rendering),
         tag("div", ranks, tools, lines, id="logs", class_="logs", data_source=f"logs/{place}"),
     )
@@ -57,20 +57,20 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments."""
-    item = snapshot.at(address.key, of_whole=address.of_whole)
+    item = snapshot.at(address.key, of_whole=address.is_disaggregatedset)
     if item is None:
         return cells.absent(snapshot, address)
-    owners = snapshot.members(address.key, of_whole=address.of_whole)
-    failed = next((placed(rank, names) for own, names in owners if (rank := cells.failed_rank(own))), None)
+    owners = snapshot.members(address.key, of_whole=address.is_disaggregatedset)
+    failed = next((rank_path(rank, names) for own, names in owners if (rank := cells.failed_rank(own))), None)
     roles = " ".join(dict.fromkeys(names[-1] for _, names in owners if names))
-    head = setheader.piece(snapshot, item, data_failed=failed, data_roles=roles or None)
+    head = setheader.header_fragment(snapshot, item, data_failed=failed, data_roles=roles or None)
     return {"trouble": cells.trouble(snapshot), "head": [head]}
 
 
 def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield a line for each rank. The page itself saves the log lines."""
-    for view, names in snapshot.members(address.key, of_whole=address.of_whole):
-        yield from (f"{placed(rank.place, names)} {rank.pod}: {changes.describe(rank)}" for rank in view.ranks)
+    for view, names in snapshot.members(address.key, of_whole=address.is_disaggregatedset):
+        yield from (f"{rank_path(rank.place, names)} {rank.pod}: {changes.describe(rank)}" for rank in view.ranks)
 
 
 PAGE: Final = Page(title=lambda address: f"Logs of {address.key.name}", frame=frame, render=render, text=text)

@@ -13,7 +13,7 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.objects.resources import NODES, PODS
 from lwsctl.dashboard.address import Address, PageForm, PageKind, StateFilter
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.setorder import Tier
@@ -23,7 +23,7 @@ from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import SetView, Shown
 from lwsctl.model.health import AS_DESIRED, URGENCY, WORDS, ready_or_complete
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 READ_EVERY: Final = 30.0
 """The interval in seconds for reading nodes and pods, which affect only one number on the page."""
@@ -55,10 +55,10 @@ def frame(address: Address, rendering: Rendering) -> Safe:
         region("div", "totals", rendering),
         class_="overview",
     )
-    head = joined(tag("h1", "Now", class_="heard"), tiles, region("div", "empty", rendering))
+    head = join(tag("h1", "Now", class_="heard"), tiles, region("div", "empty", rendering))
     if address.form is PageForm.TABLE:
-        return joined(head, cells.table("plain", HEADER, region("tbody", "sets", rendering), "All sets"))
-    return joined(head, [_part(tier, address, rendering) for tier in Tier if _shows(address, tier)])
+        return join(head, cells.table("plain", HEADER, region("tbody", "sets", rendering), "All sets"))
+    return join(head, [_part(tier, address, rendering) for tier in Tier if _shows(address, tier)])
 
 
 def _part(tier: Tier, address: Address, rendering: Rendering) -> Safe:
@@ -124,7 +124,7 @@ def _filters(address: Address, tiers: dict[Tier, list[Shown]]) -> Iterator[Fragm
     for state, number in counts.items():
         word = PARTS[Tier[state.name]] if state else "Sets"
         word = word[:-1] if number == 1 and word in ("Sets", "Problems") else word
-        amount = cells.part(f"filter/{state}/number", "strong", f"{number:,}")
+        amount = cells.update_part(f"filter/{state}/number", "strong", f"{number:,}")
         link = tag(
             "a",
             amount.html,
@@ -139,7 +139,7 @@ def _filters(address: Address, tiers: dict[Tier, list[Shown]]) -> Iterator[Fragm
 
 def _totals(snapshot: Snapshot, facts: PageFacts) -> Fragment:
     sums = totals.of_all(snapshot.views, facts)
-    parts = {name: cells.part(f"totals/{name}", "dd", words) for name, words in sums.items()}
+    parts = {name: cells.update_part(f"totals/{name}", "dd", words) for name, words in sums.items()}
     entries = [tag("div", tag("dt", name), part.html) for name, part in parts.items()]
     return Fragment("totals-list", tag("dl", entries, id="totals-list", class_="facts"), parts=tuple(parts.values()))
 
@@ -159,7 +159,7 @@ def _verdicts(kind: str, items: Sequence[Shown]) -> str:
     counts = Counter(WORDS[item.diagnosis.verdict] for item in items)
     order = dict.fromkeys(WORDS[verdict] for verdict in reversed(URGENCY))
     words = [f"{counts[word]} {word}" for word in order if counts[word]]
-    return f"{counted(len(items), kind)}: {', '.join(words)}" if items else ""
+    return f"{format_count(len(items), kind)}: {', '.join(words)}" if items else ""
 
 
 def _empty(snapshot: Snapshot) -> Fragment:
@@ -196,7 +196,7 @@ def _cause(snapshot: Snapshot, code: str, items: Sequence[Shown], *, names_names
     sign = tag(
         "span", cells.VERDICTS[diagnosis.verdict], class_=f"verdict {diagnosis.verdict.value}", aria_hidden="true"
     )
-    amount = cells.part(f"{key}/number", "small", counted(len(items), "set"))
+    amount = cells.update_part(f"{key}/number", "small", format_count(len(items), "set"))
     steps = dict.fromkeys(step for item in items[:1] for step in item.diagnosis.steps[:STEPS])
     hints = [tag("p", cells.command(step), class_="next") for step in steps]
     explained = (
@@ -216,7 +216,7 @@ def _cause(snapshot: Snapshot, code: str, items: Sequence[Shown], *, names_names
         id=key,
         class_="cause" if len(items) > 1 else "cause single",
     )
-    says = cells.announcement(diagnosis) if len(items) == 1 else f"{counted(len(items), 'set')}: {code}: {name}"
+    says = cells.announcement(diagnosis) if len(items) == 1 else f"{format_count(len(items), 'set')}: {code}: {name}"
     return Fragment(key, html, announcement=says, parts=(amount, *lines))
 
 
@@ -235,17 +235,17 @@ def _line(snapshot: Snapshot, item: Shown, words: str | None = None, *, names_na
     view, diagnosis, kind = item, item.diagnosis, PageKind.SET if isinstance(item, View) else PageKind.WHOLE
     key = f"{'s' if kind is PageKind.SET else 'w'}/{view.namespace}/{view.name}"
     views = item.leaderworkersets
-    state = cells.part(
+    state = cells.update_part(
         f"{key}/state", "span", cells.verdict(diagnosis), " ", cells.since(snapshot, item), class_="state"
     )
     ready = ready_or_complete(diagnosis.verdict, view.ready, view.desired)
     numbers = f" {ready:,}/{view.desired:,}"
-    groups = cells.part(
+    groups = cells.update_part(
         f"{key}/groups", "span", cells.meter(views), numbers, class_="groups", title=cells.groups_in_words(item)
     )
     gpus = totals.accelerators(views).requested
     images = sorted(set(filter(None, map(totals.image, views))))
-    why = cells.part(f"{key}/why", "span", _why(item) if words is None else words, class_="why")
+    why = cells.update_part(f"{key}/why", "span", _cause_or_roles(item) if words is None else words, class_="why")
     name = cells.link(kind, view.key, view.name)
     small = tag("small", view.namespace) if names_namespace else None
     html = tag(
@@ -268,7 +268,7 @@ def _line(snapshot: Snapshot, item: Shown, words: str | None = None, *, names_na
     )
 
 
-def _why(item: Shown) -> str:
+def _cause_or_roles(item: Shown) -> str:
     """Return the cause of a set, or the roles of a DisaggregatedSet."""
     if item.diagnosis.verdict not in AS_DESIRED:
         return cells.sentence(item.diagnosis.sentence, item.diagnosis.target)

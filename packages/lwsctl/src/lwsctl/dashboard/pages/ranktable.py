@@ -23,7 +23,7 @@ def frame(name: str, rendering: Rendering) -> Safe:
     """Return the table with its regions."""
     caption = f"All ranks of {name}"
     parts = [tag("caption", caption), region("thead", COLUMNS, rendering), region("tbody", ROWS, rendering)]
-    return cells.scrolling(tag("table", parts, id="plain", class_="plain"), caption)
+    return cells.scroll_box(tag("table", parts, id="plain", class_="plain"), caption)
 
 
 def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Fragment]]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from kuberuntime.objects import timestamps
 from lwsctl.dashboard.markup import Safe, tag
 from lwsctl.model.groups import Group
-from lwsctl.views.wording import counted, duration
+from lwsctl.views.wording import duration, format_count
 
 WIDTH: Final = 60
 """The number of time steps in a chart. The number is small, because the chart is resent when a group changes."""
@@ -46,7 +46,7 @@ class Course(Struct, frozen=True):
 
 def course(own: Sequence[Group], groups: int) -> Course | None:
     """Return the updates of `desired` groups to the latest revision, or None if there are none."""
-    started = [moment for group in own if (moment := _created(group)) is not None]
+    started = [moment for group in own if (moment := _creation_time(group)) is not None]
     ready = [moment for group in own if (moment := group.ready_since) is not None]
     return Course(sorted(started), sorted(ready), groups) if started else None
 
@@ -55,7 +55,7 @@ def picture(rollout: Course) -> Safe:
     """Return the chart, with a description for screen readers."""
     length = rollout.end - rollout.begin
     words = (
-        f"of {counted(rollout.groups, 'group')}, {len(rollout.started)} were updated to the latest revision and {len(rollout.ready)} are ready, from "
+        f"of {format_count(rollout.groups, 'group')}, {len(rollout.started)} were updated to the latest revision and {len(rollout.ready)} are ready, from "
         f"{rollout.begin:%H:%M:%S} to {rollout.end:%H:%M:%S} UTC"
     )
     drawing = tag(
@@ -97,5 +97,5 @@ def _area(rollout: Course, moments: Sequence[datetime]) -> str:
     return f"M0 {HEIGHT}{steps}H{WIDTH}V{HEIGHT}Z"
 
 
-def _created(group: Group) -> datetime | None:
+def _creation_time(group: Group) -> datetime | None:
     return timestamps.read(group.leader.created) if group.leader is not None else None

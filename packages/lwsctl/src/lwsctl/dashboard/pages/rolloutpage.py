@@ -25,7 +25,7 @@ from leaderworkerset.decisions.revisioncontent import (
 from lwsctl.dashboard import availableactions
 from lwsctl.dashboard.address import Address
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages import cells, revisionchart, setheader, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.revisionchart import Course
@@ -36,7 +36,7 @@ from lwsctl.rollout import applyforecast, revisionhistory, rolloutprogress
 from lwsctl.rollout.applyforecast import ApplyForecast
 from lwsctl.rollout.rolloutprogress import RolloutProgress
 from lwsctl.views.reasons import first_problem
-from lwsctl.views.wording import counted, duration
+from lwsctl.views.wording import duration, format_count
 
 GROUPS: Final = ("Group", "Step", "Revision", "Ready ranks", "Why")
 PLAN: Final = "Next steps, if groups become ready as expected"
@@ -70,7 +70,7 @@ class LastChange(Struct, frozen=True):
             if change.path.endswith(".image")
         }
         others = [f"{change.path.rpartition('.')[2]} changed" for change in self.fields] or ["the same content"]
-        more = f" and {counted(len(others) - 1, 'more field')}" if len(others) > 1 else ""
+        more = f" and {format_count(len(others) - 1, 'more field')}" if len(others) > 1 else ""
         what = ", ".join(images) or f"{others[0]}{more}"
         return f"Revision {self.before.number} → {self.current.number}: {what}"
 
@@ -89,13 +89,13 @@ def reads(address: Address) -> Sequence[Query]:
 
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
-    return joined(
+    return join(
         setheader.frame(address, rendering),
         region("div", "progress", rendering),
         region("div", "cause", rendering),
-        _folded("The last change (reverted by undo)", region("div", "change", rendering)),
-        _folded("The plan", cells.table("steps-to-come", STEPS, region("tbody", "steps", rendering), PLAN)),
-        _folded(
+        _collapsed("The last change (reverted by undo)", region("div", "change", rendering)),
+        _collapsed("The plan", cells.table("steps-to-come", STEPS, region("tbody", "steps", rendering), PLAN)),
+        _collapsed(
             "All groups",
             cells.table("plain", GROUPS, region("tbody", "rows", rendering), f"The groups of {address.key.name}"),
         ),
@@ -113,10 +113,10 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     actions = availableactions.of_set(view, has_past=previous_entry(_entries(view, facts)) is not None)
     return {
         "trouble": cells.trouble(snapshot),
-        "head": [setheader.piece(snapshot, view, data_actions=actions)],
+        "head": [setheader.header_fragment(snapshot, view, data_actions=actions)],
         "progress": [
             _title(course, progress, change),
-            drawing("rollout-picture", steps, course),
+            rollout_chart("rollout-picture", steps, course),
             _basis(progress, plan),
         ],
         "cause": [] if progress.is_complete else [cells.cause_piece(view.diagnosis)],
@@ -133,7 +133,7 @@ def text(snapshot: Snapshot, address: Address, facts: PageFacts) -> Iterator[str
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
     progress = rolloutprogress.progress(view, snapshot.now)
-    yield f"{rolloutprogress.bar(progress)} {rolloutprogress.line(progress)}"
+    yield f"{rolloutprogress.bar(progress)} {rolloutprogress.progress_line(progress)}"
     yield from [progress.reason] if progress.reason else []
 
 
@@ -156,7 +156,7 @@ def _foresee(view: View) -> ApplyForecast | None:
 
 def _title(course: Course | None, progress: RolloutProgress, change: LastChange | str) -> Fragment:
     """Return the change and its progress, or the duration of a completed rollout."""
-    words = rolloutprogress.line(progress).partition(": ")[2]
+    words = rolloutprogress.progress_line(progress).partition(": ")[2]
     if progress.is_complete:
         took = f" It took {duration(course.end - course.begin)}." if course is not None else ""
         words = f"Complete: {words}.{took}"
@@ -171,11 +171,13 @@ def _basis(progress: RolloutProgress, plan: ApplyForecast | None) -> Fragment:
     if plan is not None:
         limits = plan.budget
         words.append(
-            f"Limits: at most {counted(limits.unavailable, 'group')} unavailable, {counted(limits.surge, 'extra group')}, partition {limits.partition}."
+            f"Limits: at most {format_count(limits.unavailable, 'group')} unavailable, {format_count(limits.surge, 'extra group')}, partition {limits.partition}."
         )
     if progress.remaining is not None and not progress.is_paused:
-        words.append(f"The estimate is based on the {counted(progress.done, 'group')} that this rollout has completed.")
-    return cells.part("rollout-basis", "p", " ".join(words), class_="hint")
+        words.append(
+            f"The estimate is based on the {format_count(progress.done, 'group')} that this rollout has completed."
+        )
+    return cells.update_part("rollout-basis", "p", " ".join(words), class_="hint")
 
 
 def _steps(plan: ApplyForecast | None) -> list[Fragment]:
@@ -207,11 +209,13 @@ def step_of(group: Group, *, is_updated: bool, is_held: bool = False) -> str:
     return "held" if is_held else "pending"
 
 
-def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Fragment:
+def rollout_chart(key: str, steps: Mapping[str, str], course: Course | None) -> Fragment:
     """Return the chart of a rollout, with a symbol for each named group, a legend, and the progress over time."""
     counts = Counter(steps.values())
     marks = [
-        cells.part(f"{key}/groups/{name}", "i", GLYPHS[step][0], class_=GLYPHS[step][1], title=f"Group {name}: {step}")
+        cells.update_part(
+            f"{key}/groups/{name}", "i", GLYPHS[step][0], class_=GLYPHS[step][1], title=f"Group {name}: {step}"
+        )
         for name, step in islice(steps.items(), MARKS)
     ]
     words = ", ".join(f"{counts[step]} {step}" for step in GLYPHS if counts[step])
@@ -220,11 +224,11 @@ def drawing(key: str, steps: Mapping[str, str], course: Course | None) -> Fragme
         for step, (glyph, name) in GLYPHS.items()
         if counts[step]
     ]
-    legend = cells.part(f"{key}/legend", "p", meanings, class_="legend")
-    label = cells.part(f"{key}/words", "span", f"Groups by index: {words or 'none'}", class_="heard")
+    legend = cells.update_part(f"{key}/legend", "p", meanings, class_="legend")
+    label = cells.update_part(f"{key}/words", "span", f"Groups by index: {words or 'none'}", class_="heard")
     more = f" and {len(steps) - len(marks)} more" if len(steps) > len(marks) else ""
     strip = tag("div", label.html, tag("span", [mark.html for mark in marks], more, aria_hidden="true"), class_="marks")
-    curve = cells.part(f"{key}/course", "div", None if course is None else revisionchart.picture(course))
+    curve = cells.update_part(f"{key}/course", "div", None if course is None else revisionchart.picture(course))
     html = tag("div", legend.html, strip, curve.html, id=key)
     return Fragment(key, html, parts=(legend, label, *marks, curve))
 
@@ -265,7 +269,7 @@ def _field(change: FieldChange) -> str:
     return Mask().text(str(change))
 
 
-def _folded(title: str, content: Safe) -> Safe:
+def _collapsed(title: str, content: Safe) -> Safe:
     return tag("details", tag("summary", title), content, class_="foldable")
 
 

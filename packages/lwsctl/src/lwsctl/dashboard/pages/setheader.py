@@ -2,12 +2,12 @@
 
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
-from lwsctl.dashboard.markup import Attribute, Safe, joined, tag
+from lwsctl.dashboard.markup import Attribute, Safe, join, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.disaggregatedset import SetView, Shown
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.wording import counted, listed
+from lwsctl.views.wording import format_count, join_names
 
 MOST_REVISIONS = 3
 """The maximum number of group revisions that are listed."""
@@ -15,11 +15,11 @@ MOST_REVISIONS = 3
 
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the header region, and the tabs for the pages of a set."""
-    home = PageKind.WHOLE if address.of_whole else PageKind.SET
-    return joined(region("header", "head", rendering), cells.tabs(address.key, address.kind, home))
+    home = PageKind.WHOLE if address.is_disaggregatedset else PageKind.SET
+    return join(region("header", "head", rendering), cells.tabs(address.key, address.kind, home))
 
 
-def piece(snapshot: Snapshot, item: Shown, **attributes: Attribute) -> Fragment:
+def header_fragment(snapshot: Snapshot, item: Shown, **attributes: Attribute) -> Fragment:
     """Return the name, and the state as a part that is updated separately. `attributes` are data for scripts."""
     state = cells.state("state", snapshot, item)
     html = tag("div", _name(snapshot, item), state.html, id="title", **attributes)
@@ -33,8 +33,8 @@ def facts(view: View) -> Fragment:
     idle = f", {own.idle:,} idle" if own.idle and not view.is_ready else ""
     entries = {
         "Image": totals.image(view),
-        "Revision": listed(revisions, MOST_REVISIONS),
-        "Size": counted(view.size, "rank"),
+        "Revision": join_names(revisions, MOST_REVISIONS),
+        "Size": format_count(view.size, "rank"),
         "GPUs": f"{own.requested:,}{idle}" if own.requested else "",
         "Nodes": str(totals.nodes(view) or ""),
     }
@@ -45,9 +45,9 @@ def facts(view: View) -> Fragment:
 def _name(snapshot: Snapshot, item: Shown) -> Safe:
     owner = snapshot.owners.get(item.key)
     if isinstance(item, SetView):
-        kind = joined(" ", tag("small", "DisaggregatedSet"))
+        kind = join(" ", tag("small", "DisaggregatedSet"))
     elif owner is None:
         kind = Safe("")
     else:
-        kind = joined(" ", tag("small", "part of ", cells.link(PageKind.WHOLE, owner.key, owner.name)))
+        kind = join(" ", tag("small", "part of ", cells.link(PageKind.WHOLE, owner.key, owner.name)))
     return tag("h1", item.name, " ", tag("small", item.namespace), kind)

@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import NODES
 from lwsctl.dashboard import availableactions
 from lwsctl.dashboard.address import Address, Arrangement, PageForm, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages import cells, ranktable, setheader, timeline
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.topologypage import domain_key
@@ -23,8 +23,8 @@ from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import groupprogress, rankusage, recreations
 from lwsctl.views.grouprows import FEW_GROUPS
-from lwsctl.views.reasons import first_problem, summary, telling
-from lwsctl.views.wording import counted
+from lwsctl.views.reasons import first_problem, root_cause_rank, summary
+from lwsctl.views.wording import format_count
 
 Place: TypeAlias = Callable[[Group, Rank], str]
 
@@ -53,7 +53,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
         region("div", "cause", rendering, class_="steady"),
     ]
     if address.form is PageForm.TABLE:
-        return joined(parts, ranktable.frame(address.key.name, rendering))
+        return join(parts, ranktable.frame(address.key.name, rendering))
     ways = [
         tag(
             "a",
@@ -85,7 +85,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
         past,
         class_="matrix",
     )
-    return joined(parts, tag("div", matrix, pane, class_="beside"))
+    return join(parts, tag("div", matrix, pane, class_="beside"))
 
 
 def reads(address: Address) -> Sequence[Query]:
@@ -128,7 +128,7 @@ def _past(snapshot: Snapshot, view: View, facts: PageFacts) -> Fragment:
     before = facts.before.get("timeline")
     if before and before[0].source == source:
         return before[0]
-    return replace(timeline.piece(snapshot, view, facts), source=source)
+    return replace(timeline.timeline_fragment(snapshot, view, facts), source=source)
 
 
 def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _advances(view: View, now: datetime) -> Iterator[Fragment]:
             progress, words = group.progress, f"Group {group.name}: {groupprogress.sentence(group, now) or 'complete'}"
             share = None if progress is None else progress.share
             drawn = None if share is None else cells.bar(int(share * 100), 100, words)
-            yield cells.part(f"advance/{group.name}", "p", words, " ", drawn, class_="advance")
+            yield cells.update_part(f"advance/{group.name}", "p", words, " ", drawn, class_="advance")
 
 
 def _head(snapshot: Snapshot, view: View) -> Fragment:
@@ -158,18 +158,18 @@ def _head(snapshot: Snapshot, view: View) -> Fragment:
         "data_groups": view.desired,
         "data_actions": availableactions.of_set(view),
     }
-    return setheader.piece(snapshot, view, **own)
+    return setheader.header_fragment(snapshot, view, **own)
 
 
 def _ills(view: View) -> Iterator[Fragment]:
     """Yield the groups with a problem in matrix order, each with a link to the rank that explains it."""
-    problems = [(group, rank) for group in view.groups if (rank := telling(group.ranks)) is not None]
+    problems = [(group, rank) for group in view.groups if (rank := root_cause_rank(group.ranks)) is not None]
     for group, rank in problems[:LISTED]:
         href = f"{Address(kind=PageKind.SET, key=view.key).path()}?rank={quote(rank.place)}"
         link = tag("a", rank.place, href=href, data_rank=rank.place)
-        yield cells.part(f"ill/{group.name}", "li", link, " ", first_problem(group))
+        yield cells.update_part(f"ill/{group.name}", "li", link, " ", first_problem(group))
     if more := len(problems) - LISTED:
-        yield from [cells.part("ill/more", "li", f"and {counted(more, 'group')} more")] if more > 0 else []
+        yield from [cells.update_part("ill/more", "li", f"and {format_count(more, 'group')} more")] if more > 0 else []
 
 
 def _grid(snapshot: Snapshot, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Fragment]]:
@@ -177,21 +177,23 @@ def _grid(snapshot: Snapshot, view: View, way: Arrangement, facts: PageFacts) ->
         case Arrangement.GROUP:
             width = max((len(group.ranks) for group in view.groups), default=0)
             pieces = {piece.key: piece for piece in facts.before.get("rows", ())}
-            rows = [_group_row(snapshot, group, pieces, edge=edge) for group, edge in _edged(view.groups)]
+            rows = [_group_row(snapshot, group, pieces, edge=edge) for group, edge in _with_revision_edges(view.groups)]
             rows += [cells.row("more", f"and {view.more} more", "without pods")] if view.more else []
             return ["group", *map(str, range(width)), "why"], rows
         case Arrangement.NODE:
-            return ["node", "ranks"], _gathered(view, lambda _, rank: rank.node or "without a node")
+            return ["node", "ranks"], _collect_fragments(view, lambda _, rank: rank.node or "without a node")
         case Arrangement.RACK:
             key = domain_key([view], facts.get(NODES))
             domains = {meta.name(node): meta.labels(node).get(key, "") for node in facts.get(NODES)}
             unnamed = f"without a label {key}" if key else "the rack is unknown"
-            return [key or "rack", "ranks"], _gathered(view, lambda _, rank: domains.get(rank.node, "") or unnamed)
+            return [key or "rack", "ranks"], _collect_fragments(
+                view, lambda _, rank: domains.get(rank.node, "") or unnamed
+            )
         case Arrangement.REVISION:
-            return ["revision", "ranks"], _gathered(view, lambda group, _: group.revision or "none yet")
+            return ["revision", "ranks"], _collect_fragments(view, lambda group, _: group.revision or "none yet")
 
 
-def _edged(groups: Sequence[Group]) -> Iterator[tuple[Group, bool]]:
+def _with_revision_edges(groups: Sequence[Group]) -> Iterator[tuple[Group, bool]]:
     """Yield each group, and whether its revision differs from the previous group."""
     last = ""
     for group in groups:
@@ -205,7 +207,7 @@ def _group_row(snapshot: Snapshot, group: Group, pieces: Mapping[str, Fragment],
     source = (group, recreation, edge)
     if key in pieces and pieces[key].source == source:
         return pieces[key]
-    is_ill = bool(recreation) or telling(group.ranks) is not None
+    is_ill = bool(recreation) or root_cause_rank(group.ranks) is not None
     row = _row(
         key, f"group {group.name}", group.ranks, recreation, revision=group.revision if edge else "", is_ill=is_ill
     )
@@ -217,12 +219,12 @@ def _width(ranks: Sequence[Rank]) -> str:
     return "" if len(ranks) <= NARROW else "wide" if len(ranks) <= WIDE else "line"
 
 
-def _gathered(view: View, place: Place) -> list[Fragment]:
+def _collect_fragments(view: View, place: Place) -> list[Fragment]:
     ranks: dict[str, list[Rank]] = {}
     for group in view.groups:
         for rank in group.ranks:
             ranks.setdefault(place(group, rank), []).append(rank)
-    return [_row(f"g/{name}", name, ranks[name], counted(len(ranks[name]), "rank")) for name in sorted(ranks)]
+    return [_row(f"g/{name}", name, ranks[name], format_count(len(ranks[name]), "rank")) for name in sorted(ranks)]
 
 
 def _row(

@@ -12,7 +12,7 @@ def leader_and_worker(lws: JSONObject) -> tuple[JSONObject, JSONObject]:
     """
     template = meta.spec(lws).get("leaderWorkerTemplate") or {}
     worker = template.get("workerTemplate") or {}
-    return _defaulted(template.get("leaderTemplate") or worker), _defaulted(worker)
+    return _with_defaults(template.get("leaderTemplate") or worker), _with_defaults(worker)
 
 
 def group_pods(view: View) -> list[JSONObject]:
@@ -22,7 +22,7 @@ def group_pods(view: View) -> list[JSONObject]:
     return [leader, *([worker] * (min(size, LISTED) - 1))]
 
 
-def _defaulted(template: JSONObject) -> JSONObject:
+def _with_defaults(template: JSONObject) -> JSONObject:
     spec = meta.spec(template)
     kinds = {name: list(map(_with_requests, spec.get(name) or ())) for name in ("containers", "initContainers")}
     own = _with_requests(spec) if spec.get("resources") else spec

@@ -29,12 +29,12 @@ from leaderworkerset.decisions.failureevents import (
 )
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views.events.eventhistory import History
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 HOUR: Final = timedelta(hours=1)
 MINUTES: Final = 60
@@ -75,16 +75,16 @@ class Moment(Struct, frozen=True):
     href: str = ""
 
 
-def piece(snapshot: Snapshot, view: View, facts: PageFacts) -> Fragment:
+def timeline_fragment(snapshot: Snapshot, view: View, facts: PageFacts) -> Fragment:
     """Return the collapsed chart and list."""
     end = snapshot.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     last_hour = [moment for moment in moments(snapshot, view, facts) if end - HOUR <= moment.time < end]
     unread = None if facts.knows(CORE_EVENTS) else tag("p", UNREAD if facts.is_read else READING)
-    title = tag("summary", counted(len(last_hour), "event"))
+    title = tag("summary", format_count(len(last_hour), "event"))
     listed = tag(
         "details", title, tag("ol", map(_item, reversed(last_hour[-LISTED:])), class_="events"), class_="foldable"
     )
-    html = tag("div", _drawing(last_hour, end), unread, listed if last_hour else None, id="timeline-text")
+    html = tag("div", _chart(last_hour, end), unread, listed if last_hour else None, id="timeline-text")
     return Fragment("timeline-text", html)
 
 
@@ -126,7 +126,7 @@ def _of_episodes(view: View, episodes: Sequence[Episode]) -> Iterator[Moment]:
         place = f"{episode.group}/{episode.number}"
         moment = timestamps.read(episode.time)
         if moment is not None:
-            words = f"group {episode.group} {episode.outcome.words}: {episode.failure or episode.failed_pod}"
+            words = f"group {episode.group} {episode.outcome.description}: {episode.failure or episode.failed_pod}"
             yield Moment(
                 moment,
                 Lane.FAILURES,
@@ -135,7 +135,7 @@ def _of_episodes(view: View, episodes: Sequence[Episode]) -> Iterator[Moment]:
             )
 
 
-def _drawing(last_hour: Sequence[Moment], end: datetime) -> Safe:
+def _chart(last_hour: Sequence[Moment], end: datetime) -> Safe:
     """Return a row for each kind with a column for each minute. The height of a mark shows the number of items."""
     rows = [_row(lane, [moment for moment in last_hour if moment.lane is lane], end) for lane in Lane]
     scale = tag("p", tag("span", f"{end - HOUR:%H:%M}"), tag("span", "The last hour"), tag("span", f"{end:%H:%M} UTC"))
@@ -150,14 +150,14 @@ def _row(lane: Lane, last_hour: Sequence[Moment], end: datetime) -> Safe:
     )
     drawing = tag(
         "svg",
-        tag("title", f"{lane.value}: {counted(len(last_hour), 'event')} in the last hour"),
+        tag("title", f"{lane.value}: {format_count(len(last_hour), 'event')} in the last hour"),
         marks,
         viewBox=f"0 0 {MINUTES} 10",
         preserveAspectRatio="none",
         role="img",
         class_=f"lane {lane.value}",
     )
-    return joined(tag("span", f"{lane.value.capitalize()} {len(last_hour) or ''}".strip()), drawing)
+    return join(tag("span", f"{lane.value.capitalize()} {len(last_hour) or ''}".strip()), drawing)
 
 
 def _item(moment: Moment) -> Safe:

@@ -18,7 +18,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.decisions.nodefit import Amounts, count_needs, demand_of_pod, free_space
 from lwsctl.dashboard.address import Address, PageForm
 from lwsctl.dashboard.fragments import Fragment, Rendering, region
-from lwsctl.dashboard.markup import Content, Safe, joined, tag
+from lwsctl.dashboard.markup import Content, Safe, join, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.templates import group_pods
@@ -27,7 +27,7 @@ from lwsctl.diagnosis import nodeamounts
 from lwsctl.model.leaderworkerset import View
 from lwsctl.model.nodestate import Node, nodes_of
 from lwsctl.rollout import relocation
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 ZONE: Final = "topology.kubernetes.io/zone"
 USUAL_KEYS: Final = ("topology.kubernetes.io/rack", ZONE)
@@ -62,10 +62,10 @@ class Squares(Struct, frozen=True):
         return max(self.number - sum(self.held.values()), 0)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Return the number of free devices.
 
-        >>> Squares(8, {None: 6}).words
+        >>> Squares(8, {None: 6}).description
         '2 of 8 GPUs free'
         """
         return f"{self.free:,} of {self.number:,} {'CPUs' if self.are_cpus else 'GPUs'} free"
@@ -112,11 +112,11 @@ def frame(address: Address, rendering: Rendering) -> Safe:
         caption = "Free amount of each resource"
         parts = [region("thead", "columns", rendering), region("tbody", "nodes", rendering)]
         table = tag("table", tag("caption", caption), parts, class_="plain")
-        return joined(title, summary, cells.scrolling(table, caption))
+        return join(title, summary, cells.scroll_box(table, caption))
     sets = region("select", "sets", rendering, data_go="topology?set=")
     choice = tag("label", "Where does another group fit? ", sets)
     tools = tag("div", region("span", "fit", rendering), choice, class_="tools")
-    return joined(
+    return join(
         title,
         tag("div", summary, tools, class_="overview"),
         region("p", "legend", rendering, class_="legend"),
@@ -213,10 +213,10 @@ def _squares(node: Node) -> Squares:
 
 def _options(snapshot: Snapshot, address: Address) -> Iterator[Fragment]:
     """Yield the sets that can be selected."""
-    yield cells.part("option/", "option", "Choose a set", value="")
+    yield cells.update_part("option/", "option", "Choose a set", value="")
     for view in sorted(snapshot.views, key=lambda view: view.key):
         key = str(view.key)
-        yield cells.part(f"option/{key}", "option", key, value=key, selected=key == address.other)
+        yield cells.update_part(f"option/{key}", "option", key, value=key, selected=key == address.other)
 
 
 def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -> Iterator[Fragment]:
@@ -224,13 +224,13 @@ def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -
     if not nodes.has_pods:
         return
     if len(colors) > COLORS:
-        yield cells.part(
+        yield cells.update_part(
             "legend/colors", "span", "Each color is a set. Point at a node to show its sets, or select a set."
         )
     entries = {str(key): f"s{color}" for key, color in colors.items()} if len(colors) <= COLORS else {}
     entries |= {"other sets": "dim"} if is_chosen else {}
     for words, color in (entries | {"other pods": "others", "free": "free"}).items():
-        yield cells.part(f"legend/{words}", "span", tag("i", class_=color), f" {words}")
+        yield cells.update_part(f"legend/{words}", "span", tag("i", class_=color), f" {words}")
 
 
 def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit | None) -> Fragment:
@@ -238,7 +238,7 @@ def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit
     own, key = nodes.domains[name], f"rack/{name}"
     parts = tuple(_node(nodes, node, colors) for node in own)
     amounts = nodes.free(own).items() if nodes.has_pods else ()
-    free = next((f"{words} {kind}" for kind, words in amounts), counted(len(own), "node"))
+    free = next((f"{words} {kind}" for kind, words in amounts), format_count(len(own), "node"))
     badge = (
         None
         if fitting is None
@@ -259,13 +259,13 @@ def _node(nodes: Nodes, node: Node, colors: Mapping[ObjectKey, int]) -> Fragment
     name, squares, status = node.name, nodes.squares[node.name], node.status
     owners = sorted(squares.held.items(), key=lambda item: (item[0] is None, item[0] or ("", "")))
     words = [f"{owner or 'other pods'} {amount}" for owner, amount in owners]
-    title = "; ".join([f"{name}: {squares.words if nodes.has_pods else status}", *words])
+    title = "; ".join([f"{name}: {squares.description if nodes.has_pods else status}", *words])
     warning = None if status == "Ready" else tag("small", f"⚠ {status}", class_="problem")
-    content: list[Content] = [tag("span", name, " ", warning), _drawing(squares, owners, colors)]
-    return cells.part(f"n/{name}", "li", content, title=title, data_find=f"{name} {' '.join(words)}")
+    content: list[Content] = [tag("span", name, " ", warning), _node_squares(squares, owners, colors)]
+    return cells.update_part(f"n/{name}", "li", content, title=title, data_find=f"{name} {' '.join(words)}")
 
 
-def _drawing(
+def _node_squares(
     squares: Squares, owners: Sequence[tuple[ObjectKey | None, int]], colors: Mapping[ObjectKey, int]
 ) -> Safe | None:
     """Return a square for each accelerator in the color of its set. CPUs are shown as a single bar."""
@@ -312,20 +312,22 @@ def _fit(snapshot: Snapshot, view: View, nodes: Nodes) -> Fit:
         objects = [node.object for node in listed]
         if key:
             return _fitting_alone(group, relocation.untaken(key, objects, occupied), used)
-        return _fitting(group, objects, used)
+        return _fitting_groups(group, objects, used)
 
     domains = {name: number(listed) for name, listed in nodes.domains.items()}
     total = number(nodes.listed)
     needs = frozenset(count_needs(group))
     return Fit(
-        domains, total, "" if total else relocation.blocking([node.object for node in nodes.listed], used, needs)
+        domains,
+        total,
+        "" if total else relocation.insufficient_resources([node.object for node in nodes.listed], used, needs),
     )
 
 
 def _fit_words(fitting: Fit) -> Fragment:
     none = f"No other group fits: {fitting.blocking}"
     words = f"{_fits(fitting.number)} in all" if fitting.number else none
-    return cells.part("fit-words", "span", words, class_="ready" if fitting.number else "problem")
+    return cells.update_part("fit-words", "span", words, class_="ready" if fitting.number else "problem")
 
 
 def _fits(number: int) -> str:
@@ -336,10 +338,10 @@ def _fits(number: int) -> str:
     """
     if number >= MOST_GROUPS:
         return f"{MOST_GROUPS} or more groups fit"
-    return f"{counted(number, 'group')} {'fits' if number == 1 else 'fit'}" if number else "No group fits"
+    return f"{format_count(number, 'group')} {'fits' if number == 1 else 'fit'}" if number else "No group fits"
 
 
-def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Mapping[str, Amounts]) -> int:
+def _fitting_groups(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Mapping[str, Amounts]) -> int:
     space, needs = free_space(nodes, used), count_needs(group)
     return next((number for number in range(MOST_GROUPS) if not space.place(needs)), MOST_GROUPS)
 

@@ -9,14 +9,14 @@ from kuberuntime.objects import meta, placement
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.components import nodetaints
-from lwsctl.diagnosis.causes.components.autoscalers import noted
+from lwsctl.diagnosis.causes.components.autoscalers import with_autoscaler_note
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ, StageMessage
 from lwsctl.diagnosis.ranks import is_unscheduled
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
-from lwsctl.views.wording import listed
+from lwsctl.views.wording import join_names
 
 TAINTS_NAMED: Final = 5
 NODES_NAMED: Final = 5
@@ -48,7 +48,7 @@ def has_labels(node: JSONObject, selector: dict[str, str]) -> bool:
     meaning="The nodeSelector or node affinity of the pod template requires labels that no available node has.",
     remedy="Label nodes, add nodes with these labels, or correct the selector.",
 )
-@noted
+@with_autoscaler_note
 def no_labels(observed: Observed) -> Finding | None:
     """Find pods that require labels that no schedulable node has.
 
@@ -84,8 +84,8 @@ NO_NODES_OPEN: Final = StageMessage(
     meaning="There are no nodes, or all suitable nodes are cordoned (unschedulable).",
     remedy="Add nodes, or make them schedulable with `kubectl uncordon NODE`.",
 )
-@noted
-def cordoned(observed: Observed) -> Finding | None:
+@with_autoscaler_note
+def find_cordoned_nodes(observed: Observed) -> Finding | None:
     """Find pods that all nodes reject, and cordoned nodes with the labels that the first pod requires."""
     finding = NO_NODES_OPEN(observed)
     rank = next((rank for rank in observed.at(is_unscheduled) if finding and rank.pod == finding.subject.name), None)
@@ -97,7 +97,7 @@ def cordoned(observed: Observed) -> Finding | None:
     ]
     if finding is None or not names:
         return finding
-    evidence = (*finding.evidence, f"cordoned: {listed(names, NODES_NAMED)}")
+    evidence = (*finding.evidence, f"cordoned: {join_names(names, NODES_NAMED)}")
     uncordon = f"to use these nodes again: {observed.plain_kubectl} uncordon {' '.join(names[:NODES_NAMED])}"
     return replace(finding, evidence=evidence, steps=(uncordon, f"{observed.commands.lws} nodes"))
 
@@ -109,38 +109,38 @@ def cordoned(observed: Observed) -> Finding | None:
     person=Person.ADMINISTRATOR,
     remedy="Do not remove or tolerate the taint. Repair the node, or wait until the component has finished.",
 )
-@noted
+@with_autoscaler_note
 def closed_by_component(observed: Observed) -> Finding | None:
     """Find pods that only component taints prevent from using a node, and describe these taints."""
-    rank = next(iter(_repelled(observed)), None)
+    rank = next(iter(_repelled_ranks(observed)), None)
     if rank is None:
         return None
     closed = {
-        name: [entry for taint in taints if (entry := nodetaints.known(taint))]
+        name: [entry for taint in taints if (entry := nodetaints.find_component_taint(taint))]
         for name, taints in _taints(observed, rank).items()
-        if taints and all(map(nodetaints.known, taints))
+        if taints and all(map(nodetaints.find_component_taint, taints))
     }
     if not closed:
         return None
-    texts = [nodetaints.meaning(entries[0], observed.nodes[name]) for name, entries in closed.items()]
-    others = ranks.others(len(_repelled(observed)))
+    texts = [nodetaints.describe_taint(entries[0], observed.nodes[name]) for name, entries in closed.items()]
+    others = ranks.others(len(_repelled_ranks(observed)))
     steps = [entries[0].step.format(node=name, kubectl=observed.plain_kubectl) for name, entries in closed.items()]
     return Finding(
         subject=ranks.subject(rank),
-        sentence=f"pod {rank.pod} waits{others}: {listed(texts, NODES_NAMED)}",
+        sentence=f"pod {rank.pod} waits{others}: {join_names(texts, NODES_NAMED)}",
         evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
         steps=(*dict.fromkeys(steps[:NODES_NAMED]), f"{observed.commands.lws} nodes"),
     )
 
 
-def _repelled(observed: Observed) -> list[Rank]:
+def _repelled_ranks(observed: Observed) -> list[Rank]:
     return [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
 
 
 def _taints(observed: Observed, rank: Rank) -> dict[str, list[JSONObject]]:
     """Return the taints that repel a pod for each node that has the required labels."""
     selector = selector_of(rank)
-    return {name: untolerated(rank, node) for name, node in observed.nodes.items() if has_labels(node, selector)}
+    return {name: untolerated_taints(rank, node) for name, node in observed.nodes.items() if has_labels(node, selector)}
 
 
 @cause(
@@ -149,18 +149,18 @@ def _taints(observed: Observed, rank: Rank) -> dict[str, list[JSONObject]]:
     meaning="Nodes have taints that the pods do not tolerate.",
     remedy="Add a toleration to the pod template, or remove the taint from the nodes intended for the pods.",
 )
-@noted
-def tainted(observed: Observed) -> Finding | None:
+@with_autoscaler_note
+def find_tainted_nodes(observed: Observed) -> Finding | None:
     """Find pods that are repelled by taints that users set.
 
     The finding lists taints of nodes with the required labels.
     """
-    repelled_ranks = _repelled(observed)
+    repelled_ranks = _repelled_ranks(observed)
     if not repelled_ranks:
         return None
     rank = repelled_ranks[0]
     taints = [taint for own in _taints(observed, rank).values() for taint in own]
-    taint_texts = dict.fromkeys(taint_text(taint) for taint in taints if nodetaints.known(taint) is None)
+    taint_texts = dict.fromkeys(taint_text(taint) for taint in taints if nodetaints.find_component_taint(taint) is None)
     taint_list = f": {', '.join(list(taint_texts)[:TAINTS_NAMED])}" if taint_texts else ""
     return Finding(
         subject=ranks.subject(rank),
@@ -173,7 +173,7 @@ def tainted(observed: Observed) -> Finding | None:
     )
 
 
-def untolerated(rank: Rank, node: JSONObject) -> list[JSONObject]:
+def untolerated_taints(rank: Rank, node: JSONObject) -> list[JSONObject]:
     """Return the node taints that repel a pod."""
     tolerations = placement.read_tolerations(meta.spec(rank.object or {}))
     taints = [taint for taint in meta.spec(node).get("taints") or [] if taint.get("effect") in placement.REPELLING]

@@ -12,7 +12,7 @@ from lwsctl.diagnosis.ranks import is_placed
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.health import Verdict
 from lwsctl.views import outcome, recreations
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 
 @cause(
@@ -24,7 +24,7 @@ from lwsctl.views.wording import counted
 )
 def has_ended(observed: Observed) -> Finding | None:
     """Find a rank whose containers exited with code 0 but should continue to run."""
-    if observed.ends:
+    if observed.runs_to_completion:
         return None
     done_ranks = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
     ended = [
@@ -40,7 +40,7 @@ def has_ended(observed: Observed) -> Finding | None:
     if not ended:
         return None
     group, rank = ended[0]
-    evidence = [f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}"]
+    evidence = [f"{rank.pod}: {rank.state}, {format_count(rank.restarts, 'restart')}"]
     if group.recreations is not None:
         evidence.append(f"group {group.name} {recreations.sentence(group.recreations, observed.now)}")
     return Finding(
@@ -79,14 +79,14 @@ def _is_done(rank: Rank) -> bool:
 )
 def others_run(observed: Observed) -> Finding | None:
     """Find ranks that are still running although other ranks have exited with code 0."""
-    unfinished = outcome.unfinished(observed.view)
+    unfinished = outcome.incomplete_ranks(observed.view)
     waiting = [rank for _, rank in unfinished if observed.rank in (None, rank.index)]
     is_begun = len(unfinished) < sum(len(group.ranks) for group in observed.view.groups)
-    if not observed.ends or not waiting or not is_begun:
+    if not observed.runs_to_completion or not waiting or not is_begun:
         return None
     return Finding(
         subject=ranks.subject(waiting[0]),
         sentence=outcome.count_of_ended(observed.view),
-        evidence=tuple(f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}" for rank in waiting[:5]),
+        evidence=tuple(f"{rank.pod}: {rank.state}, {format_count(rank.restarts, 'restart')}" for rank in waiting[:5]),
         steps=(observed.lws(f"logs {observed.view.name}/{waiting[0].place} --follow"),),
     )

@@ -13,7 +13,7 @@ from kuberuntime.objects import meta, podstate, terminations
 from kuberuntime.objects.terminations import ContainerFailure
 from lwsctl.diagnosis import exits, logerrors, ranks
 from lwsctl.diagnosis.causes.kubelets import probekills
-from lwsctl.diagnosis.causes.starts import warming
+from lwsctl.diagnosis.causes.starts import startup_verdict
 from lwsctl.diagnosis.finding import Cause, Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import StageMessage
@@ -22,7 +22,7 @@ from lwsctl.model.diagnosis import FailedContainer, Person
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.health import Verdict
 from lwsctl.views import recreations
-from lwsctl.views.wording import counted, duration
+from lwsctl.views.wording import duration, format_count
 
 OTHERS_NAMED: Final = 5
 RETRIED: Final = "CrashLoopBackOff"
@@ -54,11 +54,11 @@ def _crash_finding(
     """Return a finding about a failed run. Its sentence contains the statement and, if requested, the error."""
     group, rank = place_of_run(observed, death)
     last_lines = podstate.last_lines(death.end)
-    line = f"{rank.pod}, container {death.container}: {exits.described(death.end)}"
+    line = f"{rank.pod}, container {death.container}: {exits.describe_exit(death.end)}"
     ended = observed.since(death.end.get("finishedAt"))
     if not death.is_recorded:
         when = f", {duration(ended)} ago" if ended is not None else ""
-        line += f"{when}; {counted(death.restarts, 'restart')}"
+        line += f"{when}; {format_count(death.restarts, 'restart')}"
     notes = [f"group {group.name} {recreations.sentence(group.recreations, observed.now)}"] if group.recreations else []
     keeps = not observed.commands.kubectl  # local clusters keep the log of the previous pod
     is_quoted = bool(last_lines) and not (death.is_recorded and keeps)
@@ -132,7 +132,7 @@ def init_fails(observed: Observed) -> Finding | None:
     runs = [failed_run for failed_run in failed_runs(observed) if failed_run.is_init]
     if not runs:
         return None
-    text = f"init container {runs[0].container} of pod {runs[0].pod} fails with {exits.described(runs[0].end)}"
+    text = f"init container {runs[0].container} of pod {runs[0].pod} fails with {exits.describe_exit(runs[0].end)}"
     return _crash_finding(observed, runs[0], runs, text, has_error=True)
 
 
@@ -150,9 +150,7 @@ def crashes(observed: Observed) -> Finding | None:
         return None
     first = runs[0]
     pods = len({run.pod for run in runs})
-    text = (
-        f"container {first.container} of pod {first.pod} crashed{ranks.others(pods)} with {exits.described(first.end)}"
-    )
+    text = f"container {first.container} of pod {first.pod} crashed{ranks.others(pods)} with {exits.describe_exit(first.end)}"
     return _crash_finding(observed, first, runs, text, has_error=True)
 
 
@@ -199,7 +197,9 @@ def unready(observed: Observed) -> Finding | None:
         return None
     rank = ranks.of_subject(observed, finding.subject)
     return replace(
-        finding, sentence=finding.sentence + probekills.refused_port(rank, rank.why), verdict=warming(observed, rank)
+        finding,
+        sentence=finding.sentence + probekills.refused_port(rank, rank.why),
+        verdict=startup_verdict(observed, rank),
     )
 
 

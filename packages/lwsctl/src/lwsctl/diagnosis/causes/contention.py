@@ -8,7 +8,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from leaderworkerset.decisions.failureevents import CONTENTION
-from lwsctl.diagnosis.causes.unreconciled import own
+from lwsctl.diagnosis.causes.unreconciled import set_subject
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote
@@ -38,7 +38,7 @@ CODE: Final = "LWS-E120"
 )
 def field_is_contested(observed: Observed) -> Finding | None:
     """Find a field that another client repeatedly reverts in an object that the manager owns."""
-    obj, kind = observed.view.object, own(observed).kind
+    obj, kind = observed.view.object, set_subject(observed).kind
     warnings = [
         warning
         for warning in observed.warnings.about(meta.namespace(obj), kind, meta.name(obj))
@@ -48,7 +48,7 @@ def field_is_contested(observed: Observed) -> Finding | None:
     if newest is None or observed.now - newest.last > LASTING:
         return None
     return Finding(
-        subject=own(observed),
+        subject=set_subject(observed),
         sentence=f"another writer changes {meta.name(obj)}: {quote(newest.message)}",
         evidence=(f"event {newest.reason} of {kind} {meta.name(obj)}",),
         steps=(

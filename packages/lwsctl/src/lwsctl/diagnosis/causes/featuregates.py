@@ -23,7 +23,7 @@ from leaderworkerset.decisions.nodefit import (
     scheduler_name,
 )
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.causes.unreconciled import own
+from lwsctl.diagnosis.causes.unreconciled import set_subject
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Person
@@ -49,7 +49,9 @@ PROMPT: Final = timedelta(seconds=10)
 """The maximum time until a component whose feature gate is enabled writes a field that indicates this."""
 
 
-def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datetime) -> Iterator[tuple[str, str]]:
+def disabled_gates(
+    groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datetime
+) -> Iterator[tuple[str, str]]:
     """Yield the components whose feature gate is disabled, with the PodGroup that indicates this.
 
     `pods` are the pods in the same namespace.
@@ -110,7 +112,7 @@ def _is_past(moment: str | None, now: datetime) -> bool:
 def lacks_gate(observed: Observed) -> Finding | None:
     """Find a group that does not start completely because a component does not support native gang scheduling."""
     groups = [group for kind in NATIVE_GANG.group_objects for group in observed.get(kind)]
-    components = {group: component for component, group in lacking(groups, observed.view.pods, observed.now)}
+    components = {group: component for component, group in disabled_gates(groups, observed.view.pods, observed.now)}
     for group, rank in observed.unready if components else ():
         for member in group.ranks:
             name = next((candidate for candidate in _names(member.object or {}) if candidate in components), None)
@@ -158,7 +160,7 @@ def lacks_prerequisite(observed: Observed) -> Finding | None:
         return None
     reason, message = str(condition.get("reason")), ranks.quote(str(condition.get("message")))
     return Finding(
-        subject=own(observed),
+        subject=set_subject(observed),
         sentence=f"the scheduling objects that spec.scheduling requires cannot be created: {message}",
         evidence=(f"condition {WORKLOAD_SCHEDULING_CREATED.type}: False, {reason}",),
         steps=(PREREQUISITE_STEPS.get(reason, OTHER_STEP), observed.lws(f"events {observed.view.name} --warnings")),

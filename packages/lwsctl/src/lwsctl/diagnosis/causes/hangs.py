@@ -72,7 +72,7 @@ def hangs(observed: Observed) -> Finding | None:
         hang, progress = group.hang, group.progress
         if hang is None:
             continue
-        blamed = hang.blamed
+        blamed = hang.longest_silent_rank
         place = f"{observed.view.name}/{group.name}/{blamed.rank}"
         last = (
             f"its last step was {progress.step}" + (f" of {progress.total}" if progress.total else "")
@@ -84,7 +84,7 @@ def hangs(observed: Observed) -> Finding | None:
             sentence=f"group {group.name} has made {groupprogress.silence(hang, observed.now)}",
             evidence=(
                 f"{last}, at {timestamps.render(hang.since)}",
-                *(_silent(observed, rank) for rank in hang.ranks),
+                *(_silence_evidence(observed, rank) for rank in hang.ranks),
             ),
             steps=(
                 observed.lws(f"logs {place}"),
@@ -95,7 +95,7 @@ def hangs(observed: Observed) -> Finding | None:
     return None
 
 
-def _silent(observed: Observed, rank: SilentRank) -> str:
+def _silence_evidence(observed: Observed, rank: SilentRank) -> str:
     waits = f", waits for {rank.waits}" if rank.waits else ""
     idle = devices.idle(ranks.pod(observed.view, rank.pod), observed.now)
     silence = f"rank {rank.rank} ({rank.pod}): no output for {duration(observed.now - rank.since)}{waits}"

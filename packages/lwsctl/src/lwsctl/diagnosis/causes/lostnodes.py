@@ -32,7 +32,7 @@ EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTA
     person=Person.ADMINISTRATOR,
     remedy="The cluster deletes these pods later. To delete them now, use `kubectl delete pod --force`.",
 )
-def node_is_gone(observed: Observed) -> Finding | None:
+def find_missing_node(observed: Observed) -> Finding | None:
     """Find pods on a node that no longer exists."""
     if not observed.knows(NODES):
         return None

@@ -15,7 +15,7 @@ from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from lwsctl.diagnosis import installationhealth
-from lwsctl.diagnosis.causes.unreconciled import BUSY, is_dated, last_change, own
+from lwsctl.diagnosis.causes.unreconciled import BUSY, is_dated, last_change, set_subject
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ
@@ -39,7 +39,7 @@ def unobserved_for(observed: Observed) -> timedelta | None:
     if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(resources.CORE_EVENTS):
         return None
     changed = last_change(obj)
-    warnings = observed.warnings.about(observed.view.namespace, own(observed).kind, observed.view.name)
+    warnings = observed.warnings.about(observed.view.namespace, set_subject(observed).kind, observed.view.name)
     if any(timestamps.render(warning.last) >= changed for warning in warnings if warning.reason != "BackOff"):
         return None
     since = observed.since(changed)
@@ -53,7 +53,7 @@ class MissedAction(Struct, frozen=True):
     evidence: str
 
 
-def unacted(observed: Observed) -> MissedAction | None:
+def unreconciled_spec(observed: Observed) -> MissedAction | None:
     """Return the latest spec if no controller has reconciled it."""
     silence = unobserved_for(observed)
     if silence is None:
@@ -90,7 +90,7 @@ OWN_WEBHOOK: Final = re.compile(
 """The API server's message that it cannot connect to the webhook of the manager or of another product."""
 
 
-def unadmitted(observed: Observed) -> MissedAction | None:
+def rejected_pod(observed: Observed) -> MissedAction | None:
     """Return a pod that is rejected because the API server cannot connect to the manager's webhook."""
     for rank in observed.at(is_missing):
         if match := OWN_WEBHOOK.search(rank.why[:READ]):
@@ -101,14 +101,14 @@ def unadmitted(observed: Observed) -> MissedAction | None:
 
 def first_undone(observed: Observed) -> MissedAction | None:
     """Return the first action that a running manager would have completed."""
-    return unacted(observed) or missing_workers(observed) or unadmitted(observed)
+    return unreconciled_spec(observed) or missing_workers(observed) or rejected_pod(observed)
 
 
-def _silent(
+def _unresponsive_manager(
     observed: Observed, undone: MissedAction, why: str, evidence: tuple[str, ...], steps: tuple[str, ...] = ()
 ) -> Finding:
     return Finding(
-        subject=own(observed),
+        subject=set_subject(observed),
         sentence=f"{why}: {undone.sentence}",
         evidence=(undone.evidence, *evidence),
         steps=(
@@ -139,9 +139,11 @@ def _down(observed: Observed, undone: MissedAction, deployment: JSONObject) -> F
     replicas = meta.spec(deployment).get("replicas", 1)
     evidence = (f"Deployment {meta.key(deployment)}: 0 of {replicas} replicas ready",)
     if replicas:
-        return _silent(observed, undone, "the manager does not run", evidence)
+        return _unresponsive_manager(observed, undone, "the manager does not run", evidence)
     why = f"the manager does not run, because Deployment {meta.key(deployment)} is scaled to 0"
-    return _silent(observed, undone, why, evidence, (installationhealth.scale_up(deployment, observed.plain_kubectl),))
+    return _unresponsive_manager(
+        observed, undone, why, evidence, (installationhealth.scale_up(deployment, observed.plain_kubectl),)
+    )
 
 
 @cause(
@@ -158,7 +160,7 @@ def nobody_leads(observed: Observed) -> Finding | None:
     states = [installationhealth.lease_state(lease, observed.now) for lease in leases]
     if undone is None or not leases or not all(states):
         return None
-    return _silent(observed, undone, "no manager is the leader", tuple(states))
+    return _unresponsive_manager(observed, undone, "no manager is the leader", tuple(states))
 
 
 @cause(
@@ -170,13 +172,13 @@ def nobody_leads(observed: Observed) -> Finding | None:
 )
 def manager_is_silent(observed: Observed) -> Finding | None:
     """Find a change that no controller reconciles, regardless of the reason."""
-    undone = unacted(observed)
+    undone = unreconciled_spec(observed)
     if undone is None:
         return None
     are_known = observed.knows(resources.DEPLOYMENTS) and observed.knows(resources.LEASES)
     is_absent = are_known and not observed.get(resources.DEPLOYMENTS) and not observed.get(resources.LEASES)
     evidence = ("the manager has neither a Deployment nor a Lease",) if is_absent else ()
-    finding = _silent(observed, undone, "no manager is active", evidence)
+    finding = _unresponsive_manager(observed, undone, "no manager is active", evidence)
     if is_absent or is_dated(observed.view.object):
         return finding
     return replace(finding, sentence=f"the manager has not reacted yet: {undone.sentence}", verdict=Verdict.PROGRESSING)

@@ -20,7 +20,7 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Subject
 from lwsctl.model.groups import NOT_CREATED, Group, Rank
 from lwsctl.model.health import Verdict
-from lwsctl.views.wording import counted, duration
+from lwsctl.views.wording import duration, format_count
 
 PROMPT: Final = timedelta(seconds=5)
 """The maximum time until the StatefulSet controller creates a pod or an event about it."""
@@ -43,7 +43,7 @@ class Shortage(Struct, frozen=True):
         """Return the number of pods that the StatefulSet has created."""
         replicas = int(meta.spec(self.statefulset).get("replicas", 1))
         pods = min(int(meta.status(self.statefulset).get("replicas", 0)), replicas - self.missing)
-        return f"StatefulSet {meta.name(self.statefulset)} has created {pods} of {counted(replicas, 'pod')}"
+        return f"StatefulSet {meta.name(self.statefulset)} has created {pods} of {format_count(replicas, 'pod')}"
 
 
 @cause(
@@ -61,7 +61,7 @@ def has_not_made_pods(observed: Observed) -> Finding | None:
         return None
     first = shortages[0]
     name, group = meta.name(first.statefulset), first.group.name
-    more = f" (and {counted(len(shortages) - 1, 'more StatefulSet')})" if len(shortages) > 1 else ""
+    more = f" (and {format_count(len(shortages) - 1, 'more StatefulSet')})" if len(shortages) > 1 else ""
     annotate = f'annotate statefulset {name} --overwrite woken-at="$(date +%s)"'
     return Finding(
         subject=Subject(kind="StatefulSet", name=name, group=group),
@@ -105,13 +105,13 @@ def _shortage(observed: Observed, statefulset: JSONObject, members: Sequence[Ran
     if group is None or group.name not in selected or meta.is_deleting(statefulset):
         return
     entries = meta.metadata(statefulset).get("managedFields") or []
-    times = [meta.created(statefulset), *(str(entry.get("time") or "") for entry in entries)]
+    times = [meta.creation_timestamp(statefulset), *(str(entry.get("time") or "") for entry in entries)]
     age = observed.since(max([*times, *(rank.created for rank in members)]))
     if age is not None:
         yield Shortage(statefulset, missing[0].pod, group, len(missing), age)
 
 
-def unexplained(observed: Observed) -> str:
+def first_overdue_pod(observed: Observed) -> str:
     """Return the first pod that is overdue and has no event, or an empty string if no pod is overdue."""
     for shortage in _shortages(observed):
         events = observed.warnings.about(observed.view.namespace, STATEFULSETS.kind, meta.name(shortage.statefulset))
@@ -138,13 +138,13 @@ def awaits_old_workers(observed: Observed) -> Finding | None:
             continue
         workers = groupname.find_workers(leader, observed.get(STATEFULSETS))
         if workers is None or meta.is_deleting(workers):
-            return _awaiting(observed, group, ending)
+            return _waiting_finding(observed, group, ending)
     return None
 
 
-def _awaiting(observed: Observed, group: Group, ending: Sequence[Rank]) -> Finding:
+def _waiting_finding(observed: Observed, group: Group, ending: Sequence[Rank]) -> Finding:
     rank = ending[0]
-    more = f" (and {counted(len(ending) - 1, 'more pod')})" if len(ending) > 1 else ""
+    more = f" (and {format_count(len(ending) - 1, 'more pod')})" if len(ending) > 1 else ""
     metadata = meta.metadata(rank.object or {})
     return Finding(
         subject=ranks.subject(rank),

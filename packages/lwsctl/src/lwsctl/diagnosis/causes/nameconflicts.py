@@ -17,7 +17,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES, STATEF
 from leaderworkerset.api import groupname
 from leaderworkerset.decisions.admissionchecks import RECONCILE_FAILED, is_reconcile_failing, reconcile_failure_message
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.causes.unreconciled import own
+from lwsctl.diagnosis.causes.unreconciled import set_subject
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import RESOURCE_QUOTAS, Observed
 from lwsctl.diagnosis.ranks import quote
@@ -85,7 +85,7 @@ def name_is_taken(observed: Observed) -> Finding | None:
             continue
         place = f" of leader {warning.related}" if warning.related else ""
         return Finding(
-            subject=own(observed),
+            subject=set_subject(observed),
             sentence=f"the {match['what']}{place} of {observed.view.name} cannot be created: {quote(match['why'])}",
             evidence=(f"event {warning.reason} of LeaderWorkerSet {observed.view.name}",),
             steps=(
@@ -146,7 +146,7 @@ def _failed_reconcile(observed: Observed) -> Finding | None:
     if observed.of_set is not None or not is_reconcile_failing(obj):
         return None
     return Finding(
-        subject=own(observed),
+        subject=set_subject(observed),
         sentence=f"the last reconciliation of {observed.view.name} failed: {quote(reconcile_failure_message(obj))}",
         evidence=(f"condition Progressing: {RECONCILE_FAILED}",),
         steps=(observed.lws(f"events {observed.view.name} --warnings"), "read the log of the manager"),
@@ -162,7 +162,7 @@ def without_revision(observed: Observed) -> list[str]:
         meta.name(statefulset)
         for statefulset in observed.get(STATEFULSETS)
         if not meta.status(statefulset).get("updateRevision")
-        and (age := observed.since(meta.created(statefulset))) is not None
+        and (age := observed.since(meta.creation_timestamp(statefulset))) is not None
         and age >= PROMPT
     ]
 

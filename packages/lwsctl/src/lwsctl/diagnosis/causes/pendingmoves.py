@@ -4,17 +4,17 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import NODES
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from lwsctl.diagnosis import groupmoves
 from lwsctl.diagnosis.causes.rollouts import allowed_unavailable
-from lwsctl.diagnosis.causes.unreconciled import own
+from lwsctl.diagnosis.causes.unreconciled import set_subject
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.groups import Group
 from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.wording import counted, format_groups, listed
+from lwsctl.views.wording import format_count, format_groups, join_names
 
 NAMED: Final = 5
 
@@ -28,13 +28,13 @@ NAMED: Final = 5
 def is_never_moved(observed: Observed) -> Finding | None:
     """Find groups that must be moved but must not become unavailable."""
     view, why = observed.view, groupmoves.obstacle(observed.view.object)
-    if not groupmoves.is_moving(view) or not why or not (waiting := _waiting(observed)):
+    if not groupmoves.is_moving(view) or not why or not (waiting := _waiting_groups(observed)):
         return None
     field = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
     return Finding(
-        subject=own(observed),
-        sentence=f"{_what(observed, waiting, 'is', 'are')} never moved: {why}",
-        evidence=(_reported(view),),
+        subject=set_subject(observed),
+        sentence=f"{_describe_groups(observed, waiting, 'is', 'are')} never moved: {why}",
+        evidence=(_reported_reason(view),),
         steps=(
             f"set {field} to 1 or more, and apply it",
             f"or restart the group now: {observed.lws(f'restart {view.name}/{waiting[0].name}')}",
@@ -52,7 +52,7 @@ def is_never_moved(observed: Observed) -> Finding | None:
 def waits_for_move(observed: Observed) -> Finding | None:
     """Find groups that wait to be moved, and report the reason."""
     view = observed.view
-    if not groupmoves.is_moving(view) or not (waiting := _waiting(observed)):
+    if not groupmoves.is_moving(view) or not (waiting := _waiting_groups(observed)):
         return None
     unready = [group for group in view.groups if not group.is_ready and group.index < view.desired]
     steps = [observed.lws(f"events {view.name}")]
@@ -65,35 +65,35 @@ def waits_for_move(observed: Observed) -> Finding | None:
         waits = f"waiting for {others} to be ready"
         steps.insert(0, observed.lws(f"explain {view.name}{f'/{unready[0].name}' if unready else ''}"))
     else:
-        waits = f"{counted(allowed, 'group')} at a time" if allowed else "after extra groups are ready"
+        waits = f"{format_count(allowed, 'group')} at a time" if allowed else "after extra groups are ready"
     return Finding(
-        subject=own(observed),
-        sentence=f"{_what(observed, waiting, 'waits', 'wait')} to be moved ({waits})",
-        evidence=(_reported(view),),
+        subject=set_subject(observed),
+        sentence=f"{_describe_groups(observed, waiting, 'waits', 'wait')} to be moved ({waits})",
+        evidence=(_reported_reason(view),),
         steps=tuple(steps),
     )
 
 
-def _waiting(observed: Observed) -> list[Group]:
+def _waiting_groups(observed: Observed) -> list[Group]:
     """Return the waiting groups.
 
     If nodes are unknown, return all groups, because the manager reports a pending move.
     """
-    nodes, groups = groupmoves.closed(observed.nodes), observed.view.groups
+    nodes, groups = groupmoves.closed_nodes(observed.nodes), observed.view.groups
     leaving_groups = [group for group in groups if groupmoves.is_marked(group) or groupmoves.nodes_of(group, nodes)]
     return leaving_groups if leaving_groups or observed.knows(NODES) else list(groups)
 
 
-def _what(observed: Observed, waiting: list[Group], singular: str, plural: str) -> str:
+def _describe_groups(observed: Observed, waiting: list[Group], singular: str, plural: str) -> str:
     """Return the groups, their nodes, and a verb in the singular or plural."""
-    view, nodes = observed.view, groupmoves.closed(observed.nodes)
+    view, nodes = observed.view, groupmoves.closed_nodes(observed.nodes)
     node_names = sorted({node for group in waiting for node in groupmoves.nodes_of(group, nodes)})
     if not node_names and not any(map(groupmoves.is_marked, waiting)):
         return f"at least one group of {view.name} {singular}"
-    where = f" on closed node{'s' if len(node_names) > 1 else ''} {listed(node_names, NAMED)}" if node_names else ""
+    where = f" on closed node{'s' if len(node_names) > 1 else ''} {join_names(node_names, NAMED)}" if node_names else ""
     return f"{format_groups([group.name for group in waiting])} of {view.name}{where} {singular if len(waiting) == 1 else plural}"
 
 
-def _reported(view: View) -> str:
+def _reported_reason(view: View) -> str:
     condition = meta.find_condition(view.object, MOVE_IN_PROGRESS.type) or {}
-    return f"condition {MOVE_IN_PROGRESS.type}: {masked(condition.get('message') or '')}"
+    return f"condition {MOVE_IN_PROGRESS.type}: {mask_message(condition.get('message') or '')}"

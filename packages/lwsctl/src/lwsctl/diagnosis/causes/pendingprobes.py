@@ -37,7 +37,7 @@ class FirstProbe(Struct, frozen=True):
 def not_due(observed: Observed) -> Finding | None:
     """Find a rank whose first probe is not due, if all other unready ranks wait for probes or leaders."""
     waiting = [
-        (rank, next(_awaited(observed, rank), None)) for _, rank in observed.unready if rank.why != AWAITS_LEADER
+        (rank, next(_pending_probes(observed, rank), None)) for _, rank in observed.unready if rank.why != AWAITS_LEADER
     ]
     pending_probes = [(rank, probe) for rank, probe in waiting if probe is not None]
     if not pending_probes or len(pending_probes) < len(waiting):
@@ -56,9 +56,9 @@ def not_due(observed: Observed) -> Finding | None:
     )
 
 
-def _awaited(observed: Observed, rank: Rank) -> Iterator[FirstProbe]:
+def _pending_probes(observed: Observed, rank: Rank) -> Iterator[FirstProbe]:
     """Yield the pending probes of containers that are running but not ready."""
-    declared = {str(container.get("name")): container for container in exits.declared(observed, rank)}
+    declared = {str(container.get("name")): container for container in exits.declared_containers(observed, rank)}
     for status in ranks.statuses(rank):
         started = timestamps.read(str(((status.get("state") or {}).get("running") or {}).get("startedAt") or ""))
         container = declared.get(str(status.get("name")), {})

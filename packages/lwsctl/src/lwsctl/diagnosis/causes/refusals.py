@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
-from lwsctl.diagnosis.causes.managers import unadmitted
+from lwsctl.diagnosis.causes.managers import rejected_pod
 from lwsctl.diagnosis.finding import Cause, Finding, cause
 from lwsctl.diagnosis.installationhealth import NOT_TRUSTED
 from lwsctl.diagnosis.observed import Observed
@@ -59,7 +59,7 @@ UNREACHABLE: Final = Refused(
 
 def _of_manager(observed: Observed, finding: Finding | None) -> Finding | None:
     """Return the finding. If the webhook belongs to the manager, the next steps are for the manager."""
-    if finding is None or unadmitted(observed) is None:
+    if finding is None or rejected_pod(observed) is None:
         return finding
     steps = (
         f"{observed.commands.lws} doctor",

@@ -4,7 +4,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.decisions.rolloutsteps import RESIZE_PENDING, is_resize_refused, is_resize_settled
 from lwsctl.diagnosis import ranks
@@ -27,7 +27,7 @@ def not_resized(observed: Observed) -> Finding | None:
     refusals = [
         (rank, message)
         for rank in members
-        if (message := _resize_message(rank.object or {}) or _refused(observed, rank))
+        if (message := _resize_message(rank.object or {}) or _rejection_message(observed, rank))
     ]
     if not refusals:
         return None
@@ -51,11 +51,11 @@ def _resize_message(pod: JSONObject) -> str:
     for kind in CONDITIONS:
         condition = meta.find_condition(pod, kind) or {}
         if condition.get("status") == "True" and condition.get("reason"):
-            return f"{kind}: {condition['reason']}: {masked(condition.get('message') or '')}"
+            return f"{kind}: {condition['reason']}: {mask_message(condition.get('message') or '')}"
     return ""
 
 
-def _refused(observed: Observed, leader: Rank) -> str:
+def _rejection_message(observed: Observed, leader: Rank) -> str:
     """Return the API server's message about the rejected change to a group, if its leader has the annotation."""
     if not is_resize_refused(leader.object or {}):
         return ""

@@ -6,18 +6,18 @@ from typing import Final
 from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.decisions.revisioncontent import find_revision, owned_revisions
 from leaderworkerset.decisions.rolloutsteps import InPlace, in_place_obstacle_between, read_in_place
 from lwsctl.diagnosis import groupmoves, ranks
-from lwsctl.diagnosis.causes.unreconciled import last_change, own
+from lwsctl.diagnosis.causes.unreconciled import last_change, set_subject
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Subject
 from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.wording import counted, updated_groups
+from lwsctl.views.wording import format_count, updated_groups
 
 STANDING: Final = timedelta(minutes=1)
 """The maximum time that the Deployment controller needs for the next step of a rollout."""
@@ -49,7 +49,7 @@ def held_by_partition(observed: Observed) -> Finding | None:
     if not partition or view.updated >= view.desired or view.desired - view.updated > partition:
         return None
     return Finding(
-        subject=own(observed),
+        subject=set_subject(observed),
         sentence=f"partition {partition} blocks the rollout: {updated_groups(view.updated, view.desired, view.up_to_date)}",
         evidence=(
             f"spec.rolloutStrategy.rollingUpdateConfiguration.partition: {partition}",
@@ -85,7 +85,7 @@ def blocked_by_group(observed: Observed) -> Finding | None:
     group_names = ", ".join(str(group.name) for group in waiting[:5])
     word = "group" if len(waiting) == 1 else "groups"
     return Finding(
-        subject=own(observed),
+        subject=set_subject(observed),
         sentence=f"the rollout waits for {word} {group_names} to be ready; at most {allowed} may be unavailable",
         evidence=(updated_groups(view.updated, view.desired, view.up_to_date),),
         steps=(
@@ -110,7 +110,7 @@ def makes_no_progress(observed: Observed) -> Finding | None:
     return Finding(
         subject=Subject(kind="Deployment", name=name),
         sentence=f"the leader Deployment of {name} exceeded its progress deadline",
-        evidence=(f"Deployment {name}: {masked(condition.get('message') or condition['reason'])}",),
+        evidence=(f"Deployment {name}: {mask_message(condition.get('message') or condition['reason'])}",),
         steps=(
             observed.kubectl(f"describe deployment {name}"),
             f"to undo the change: {observed.lws(f'rollout undo {name}')}",
@@ -161,11 +161,11 @@ def goes_on(observed: Observed) -> Finding | None:
     if view.is_updating:
         text = f"a rollout is in progress: {updated_groups(view.updated, view.desired, view.up_to_date)}"
     elif not observed.unready and not groupmoves.is_moving(view):
-        text = f"status: {view.ready} of {counted(view.desired, 'group')} ready; all pods are ready"
+        text = f"status: {view.ready} of {format_count(view.desired, 'group')} ready; all pods are ready"
     else:
         return None
     return Finding(
-        subject=own(observed),
+        subject=set_subject(observed),
         sentence=text,
         evidence=ranks.states(rank for _, rank in observed.unready),
         steps=(observed.lws(f"wait {view.name}"),),
@@ -184,11 +184,11 @@ def is_deleting(observed: Observed) -> Finding | None:
     if not meta.is_deleting(observed.view.object):
         return None
     if observed.of_set is not None:
-        left = counted(len(observed.of_set.parts), "LeaderWorkerSet")
+        left = format_count(len(observed.of_set.parts), "LeaderWorkerSet")
     else:
-        left = counted(sum(rank.object is not None for rank in observed.view.ranks), "pod")
+        left = format_count(sum(rank.object is not None for rank in observed.view.ranks), "pod")
     return Finding(
-        subject=own(observed),
+        subject=set_subject(observed),
         sentence=f"{observed.view.name} is being deleted; {left} remaining",
         steps=(observed.lws(f"wait {observed.view.name} --for=delete"),),
     )
@@ -216,7 +216,7 @@ def is_not_in_place(observed: Observed) -> Finding | None:
         field = scheduling_field or in_place_obstacle_between(find_revision(revisions, group.revision), new)
         if field:
             return Finding(
-                subject=own(observed),
+                subject=set_subject(observed),
                 sentence=f"the rollout stops at group {group.name}, because {field} changed, which is not a container image",
                 evidence=(f"metadata.annotations[{labels.IN_PLACE}]: {InPlace.ONLY}",),
                 steps=(

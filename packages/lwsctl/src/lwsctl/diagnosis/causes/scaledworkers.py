@@ -13,7 +13,7 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Subject
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 
 class ScaledGroup(Struct, frozen=True):
@@ -58,7 +58,7 @@ def workers_were_scaled(observed: Observed) -> Finding | None:
         return Finding(
             subject=Subject(kind="StatefulSet", name=scaled.statefulset, group=scaled.group.name),
             sentence=(
-                f"StatefulSet {scaled.statefulset} was scaled to {counted(scaled.workers, 'replica')}, but group {scaled.group.name} of {view.name} needs "
+                f"StatefulSet {scaled.statefulset} was scaled to {format_count(scaled.workers, 'replica')}, but group {scaled.group.name} of {view.name} needs "
                 f"{scaled.needed}"
             ),
             evidence=(f"size {scaled.needed + 1} of leader {scaled.leader}",),

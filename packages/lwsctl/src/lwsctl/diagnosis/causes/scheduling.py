@@ -15,9 +15,9 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.decisions.nodefit import demand_of_pod
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.causes.closednodes import taint_text, untolerated
+from lwsctl.diagnosis.causes.closednodes import taint_text, untolerated_taints
 from lwsctl.diagnosis.causes.components import nodetaints
-from lwsctl.diagnosis.causes.components.autoscalers import noted
+from lwsctl.diagnosis.causes.components.autoscalers import with_autoscaler_note
 from lwsctl.diagnosis.finding import Cause, Find, Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ, StageMessage
@@ -26,7 +26,7 @@ from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
 from lwsctl.model.nodestate import nodes_of
 from lwsctl.views import devices
-from lwsctl.views.wording import listed
+from lwsctl.views.wording import join_names
 
 SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")
 NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
@@ -40,10 +40,10 @@ GPU: Final = "nvidia.com/gpu"
 HOLDERS_NAMED: Final = 4
 
 
-def lacking(rank: Rank) -> list[str]:
+def insufficient_resources(rank: Rank) -> list[str]:
     """Return the resources that are insufficient on nodes, based on the scheduler's message.
 
-    >>> lacking(Rank(group=0, index=0, pod="p", state="Pending", why="0/2 nodes: 2 Insufficient nvidia.com/gpu, 1 Insufficient cpu."))
+    >>> insufficient_resources(Rank(group=0, index=0, pod="p", state="Pending", why="0/2 nodes: 2 Insufficient nvidia.com/gpu, 1 Insufficient cpu."))
     ['nvidia.com/gpu', 'cpu']
     """
     return list(dict.fromkeys(match["resource"] for match in SHORT.finditer(rank.why[:READ])))
@@ -56,14 +56,14 @@ def short_of(resource: str) -> Find:
         shortages = [
             (rank, name)
             for rank in observed.at(is_unscheduled)
-            for name in lacking(rank)
+            for name in insufficient_resources(rank)
             if name == resource or (resource == "extended" and name not in NATIVE)
         ]
         if not shortages:
             return None
         rank, name = shortages[0]
         closed = closing_taint(observed, rank, name)
-        by_component = nodetaints.known(closed[1]) if closed else None
+        by_component = nodetaints.find_component_taint(closed[1]) if closed else None
         return Finding(
             subject=ranks.subject(rank),
             sentence=(
@@ -79,7 +79,7 @@ def short_of(resource: str) -> Find:
                     if closed
                     else ()
                 ),
-                *simulating(observed, rank, name),
+                *simulation_command(observed, rank, name),
                 f"add nodes with {name}, free some, or reduce the requests in {observed.template}",
                 f"{observed.commands.lws} nodes",
             ),
@@ -90,20 +90,20 @@ def short_of(resource: str) -> Find:
 
 def _closed_text(observed: Observed, name: str, taint: JSONObject) -> str:
     """Return the reason why a node rejects the pod although its resources are sufficient."""
-    entry = nodetaints.known(taint)
+    entry = nodetaints.find_component_taint(taint)
     if entry is None:
         return f"node {name} has enough, but the pod does not tolerate its taint: {taint_text(taint)}"
-    return f"{nodetaints.meaning(entry, observed.nodes[name])}, but would have enough"
+    return f"{nodetaints.describe_taint(entry, observed.nodes[name])}, but would have enough"
 
 
 def failing_devices(observed: Observed, name: str) -> tuple[str, ...]:
     """Return a line for each node with failing devices, which are not allocatable."""
     if name in NATIVE:
         return ()
-    return tuple(f"node {at}: {why}" for at, node in observed.nodes.items() if (why := devices.failing(node)))
+    return tuple(f"node {at}: {why}" for at, node in observed.nodes.items() if (why := devices.failing_devices(node)))
 
 
-def simulating(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
+def simulation_command(observed: Observed, rank: Rank, name: str) -> tuple[str, ...]:
     """Return the command for a local cluster with more accelerators.
 
     If no node has accelerators, use a node per rank.
@@ -157,7 +157,7 @@ def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONO
         suitable = [node for node in nodes if request <= node.free(name)]
     except QuantityError:
         return None
-    repelling = ((node.name, taints[0]) for node in suitable if (taints := untolerated(rank, node.object)))
+    repelling = ((node.name, taints[0]) for node in suitable if (taints := untolerated_taints(rank, node.object)))
     return next(repelling, None)
 
 
@@ -181,7 +181,7 @@ def amount_text(amount: Quantity, name: str = "") -> str:
     meaning="Each group requires its own topology domain, such as a rack, and all domains are in use.",
     remedy="Add nodes in another domain, or reduce the number of groups.",
 )
-@noted
+@with_autoscaler_note
 def domain_is_held(observed: Observed) -> Finding | None:
     """Find groups for which no topology domain is free, and the groups that use the domains."""
     key = meta.annotations(observed.view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
@@ -193,12 +193,12 @@ def domain_is_held(observed: Observed) -> Finding | None:
     if not waiting:
         return None
     if not has_key(observed, key):
-        return _unlabelled(
+        return _missing_labels(
             observed, waiting[0], (key,), f"annotation {labels.EXCLUSIVE_TOPOLOGY} of {observed.view.name}"
         )
     holders = sorted(_holders(observed, key).items())
     domains = [f"{domain} by {owner}" for domain, owner in holders]
-    occupancy = f"in use: {listed(domains, HOLDERS_NAMED)}" if domains else "their groups are unknown"
+    occupancy = f"in use: {join_names(domains, HOLDERS_NAMED)}" if domains else "their groups are unknown"
     return Finding(
         subject=ranks.subject(waiting[0]),
         sentence=f"no domain of {key} is free for group {waiting[0].group}{ranks.others(len(waiting))} ({occupancy})",
@@ -218,7 +218,7 @@ def has_key(observed: Observed, key: str) -> bool:
     return not observed.nodes or any(key in meta.labels(node) for node in observed.nodes.values())
 
 
-def _unlabelled(observed: Observed, rank: Rank, keys: Sequence[str], where: str) -> Finding:
+def _missing_labels(observed: Observed, rank: Rank, keys: Sequence[str], where: str) -> Finding:
     """Return the finding that no node has the topology labels that the pod requires."""
     return Finding(
         subject=ranks.subject(rank),
@@ -266,7 +266,7 @@ def _holders(observed: Observed, key: str) -> dict[str, str]:
     meaning="With maxUnavailable 0, a rollout first creates an extra group, but no node has enough resources for it.",
     remedy="Free resources for one more group, or allow one group to be unavailable.",
 )
-@noted
+@with_autoscaler_note
 def no_surge_room(observed: Observed) -> Finding | None:
     """Find a rollout with maxUnavailable 0 whose surge groups do not fit on any node."""
     strategy = (meta.spec(observed.view.object).get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
@@ -293,28 +293,28 @@ ACCELERATORS: Final = Cause(
     title="insufficient accelerators",
     meaning="No node has enough free GPUs, TPUs or other extended resources for a pod.",
     remedy="Add nodes with this resource, free some of it, or request less. If nodes should have the resource, check the device plugin.",
-    find=noted(short_of("extended")),
+    find=with_autoscaler_note(short_of("extended")),
 )
 MEMORY: Final = Cause(
     code="LWS-E037",
     title="insufficient memory",
     meaning="No node has enough unrequested memory for a pod.",
     remedy="Add or free nodes, or request less.",
-    find=noted(short_of("memory")),
+    find=with_autoscaler_note(short_of("memory")),
 )
 CPU: Final = Cause(
     code="LWS-E036",
     title="insufficient cpu",
     meaning="No node has enough unrequested CPU for a pod.",
     remedy="Add or free nodes, or request less.",
-    find=noted(short_of("cpu")),
+    find=with_autoscaler_note(short_of("cpu")),
 )
 STORAGE: Final = Cause(
     code="LWS-E048",
     title="insufficient ephemeral storage",
     meaning="No node has enough unrequested ephemeral storage for a pod.",
     remedy="Add or free nodes, or request less.",
-    find=noted(short_of("ephemeral-storage")),
+    find=with_autoscaler_note(short_of("ephemeral-storage")),
 )
 TOO_MANY_PODS: Final = Cause(
     code="LWS-E038",
@@ -322,7 +322,7 @@ TOO_MANY_PODS: Final = Cause(
     meaning="A node accepts a limited number of pods, regardless of their requests.",
     person=Person.ADMINISTRATOR,
     remedy="Add nodes, or remove pods.",
-    find=noted(
+    find=with_autoscaler_note(
         StageMessage(
             is_unscheduled,
             r"Too many pods",
@@ -345,7 +345,7 @@ SPREAD_TEXT: Final = StageMessage(
     meaning="No node satisfies the affinity or topologySpreadConstraints of the pod template and of the running pods.",
     remedy="If no node has the label in topologyKey, label nodes or correct topologyKey. Otherwise relax the constraint, or add nodes in other domains.",
 )
-@noted
+@with_autoscaler_note
 def spread(observed: Observed) -> Finding | None:
     """Find pods that cannot be scheduled because of other pods, or of a constraint whose label no node has."""
     finding = SPREAD_TEXT(observed)
@@ -353,7 +353,7 @@ def spread(observed: Observed) -> Finding | None:
         return None
     rank = ranks.of_subject(observed, finding.subject)
     missing = [key for key in _topology_keys(rank) if not has_key(observed, key)]
-    return _unlabelled(observed, rank, missing, f"topologyKey in {observed.template}") if missing else finding
+    return _missing_labels(observed, rank, missing, f"topologyKey in {observed.template}") if missing else finding
 
 
 PORTS: Final = Cause(
@@ -361,7 +361,7 @@ PORTS: Final = Cause(
     title="the host port is in use",
     meaning="Other pods use the requested host port on all suitable nodes.",
     remedy="Remove hostPort, or add nodes.",
-    find=noted(
+    find=with_autoscaler_note(
         StageMessage(
             is_unscheduled,
             r"free ports",
@@ -376,7 +376,7 @@ UNSCHEDULABLE: Final = Cause(
     meaning="The scheduler finds no node for a reason without a separate code. The message quotes the scheduler.",
     person=Person.AUTHOR,
     remedy="Follow the instructions in the message.",
-    find=noted(
+    find=with_autoscaler_note(
         StageMessage(
             is_unscheduled,
             r"\S",

@@ -193,7 +193,7 @@ def _lacks(podgroup: JSONObject) -> str:
     return f"phase {phase}" + (f", {least} pods must fit at the same time" if least else "")
 
 
-def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
+def pods_without_report(observed: Observed) -> list[tuple[Rank, timedelta]]:
     """Return the pods without a scheduler report, and the time since they were created."""
     idle_ranks = []
     for rank in observed.at(ranks.is_unscheduled):
@@ -213,7 +213,9 @@ def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
 def unknown_scheduler(observed: Observed) -> Finding | None:
     """Find pods whose `schedulerName` refers to a scheduler that is not running."""
     ignored_ranks = [
-        (rank, age, _scheduler(rank)) for rank, age in ignored(observed) if _scheduler(rank) != DEFAULT_SCHEDULER
+        (rank, age, _scheduler(rank))
+        for rank, age in pods_without_report(observed)
+        if _scheduler(rank) != DEFAULT_SCHEDULER
     ]
     if not ignored_ranks:
         return None
@@ -235,7 +237,7 @@ def unknown_scheduler(observed: Observed) -> Finding | None:
 )
 def no_scheduler(observed: Observed) -> Finding | None:
     """Find pods that the default scheduler does not process."""
-    ignored_ranks = [(rank, age) for rank, age in ignored(observed) if age >= IDLE]
+    ignored_ranks = [(rank, age) for rank, age in pods_without_report(observed) if age >= IDLE]
     if not ignored_ranks:
         return None
     rank, age = ignored_ranks[0]

@@ -6,11 +6,11 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api.disaggregatedset import ScalingMode, has_scaler
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.decisions.admissionchecks import is_reconcile_failing, reconcile_failure_message
-from lwsctl.diagnosis.causes.unreconciled import own
+from lwsctl.diagnosis.causes.unreconciled import set_subject
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote
@@ -18,7 +18,7 @@ from lwsctl.model.diagnosis import Subject
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.health import Verdict
 from lwsctl.views.events.warningevents import LONGEST_SILENCE
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 REFUSED: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DOTALL)
 """The controller's message about a failed write of an object of a DisaggregatedSet."""
@@ -85,7 +85,7 @@ def part_is_refused(observed: Observed) -> Finding | None:
     if not is_failing:
         return None
     return Finding(
-        subject=own(observed),
+        subject=set_subject(observed),
         sentence=f"the last reconciliation of {set_view.name} failed: {quote(reconcile_failure_message(set_view.object))}",
         evidence=tuple(_status_facts(set_view.object)),
         steps=(observed.lws(f"events {set_view.name} --warnings"), "read the log of the manager"),
@@ -107,11 +107,11 @@ def set_goes_on(observed: Observed) -> Finding | None:
     if set_view.is_updating and set_view.updated >= set_view.desired:
         text = f"the rollout of {set_view.name} is almost complete: groups of older revisions are being deleted"
     elif set_view.is_updating:
-        text = f"a rollout of {set_view.name} is in progress: {set_view.updated} of {counted(set_view.desired, 'group')} updated"
+        text = f"a rollout of {set_view.name} is in progress: {set_view.updated} of {format_count(set_view.desired, 'group')} updated"
     else:
         text = f"some roles of {set_view.name} have too few groups: {', '.join(map(str, set_view.roles))} ready"
     return Finding(
-        subject=own(observed),
+        subject=set_subject(observed),
         sentence=text,
         evidence=tuple(_status_facts(set_view.object)),
         steps=(observed.lws(f"rollout status {set_view.name}"),),
@@ -128,7 +128,7 @@ def _status_facts(obj: JSONObject) -> Iterator[str]:
     """Yield evidence from the status, which is the `True` condition and the number of groups of each role."""
     for condition in meta.status(obj).get("conditions") or []:
         if condition.get("status") == "True" and condition.get("type") in {"Available", "Progressing"}:
-            yield f"condition {condition['type']}: {condition.get('reason', '')}: {masked(condition.get('message') or '')}"
+            yield f"condition {condition['type']}: {condition.get('reason', '')}: {mask_message(condition.get('message') or '')}"
     for role in meta.status(obj).get("roleStatuses") or []:
         counts = (f"{role.get(field, 0)} {word}" for field, word in COUNTS)
         yield f"status of role {role.get('name')}: {', '.join(counts)}"

@@ -22,7 +22,7 @@ from lwsctl.model.failurehistory import Recreations
 from lwsctl.model.groups import MISSING, Group, Rank
 from lwsctl.model.health import Verdict
 from lwsctl.views import recreations, wording
-from lwsctl.views.wording import counted, duration
+from lwsctl.views.wording import duration, format_count
 
 PATIENCE: Final = timedelta(minutes=2)
 """The time after which the start of a rank is considered slow. The limit for image pulls is different."""
@@ -35,14 +35,14 @@ SETTLING: Final = timedelta(seconds=10)
 INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
 
 
-def warming(observed: Observed, rank: Rank) -> Verdict:
+def startup_verdict(observed: Observed, rank: Rank) -> Verdict:
     """Return the verdict for a rank that is running but not ready, because it may be loading or stuck.
 
     A rank that runs to completion does not have to become ready.
     """
     if observed.startup(rank) is not None:
         return Verdict.STARTING
-    return Verdict.PROGRESSING if observed.ends else Verdict.STUCK
+    return Verdict.PROGRESSING if observed.runs_to_completion else Verdict.STUCK
 
 
 @cause(
@@ -68,7 +68,7 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
         if service is None:
             why = "does not exist"
         elif spec.get("clusterIP") != HEADLESS:
-            why, verdict = "is not headless", warming(observed, rank) if is_used else None
+            why, verdict = "is not headless", startup_verdict(observed, rank) if is_used else None
         elif not spec.get("publishNotReadyAddresses"):
             why = "publishes only ready ranks"
         else:
@@ -105,12 +105,12 @@ def rendezvous(observed: Observed) -> Finding | None:
         runs = leader is not None and leader.state == "Running" and not leader.is_ready
         if leader is None or not runs or not workers or not all(rank.is_ready for rank in workers):
             continue
-        up = counted(len(workers), "worker")
+        up = format_count(len(workers), "worker")
         return Finding(
             subject=ranks.subject(leader),
             sentence=f"leader {leader.pod} is running but not ready, although its {up} {'is' if len(workers) == 1 else 'are'}",
             evidence=(f"{leader.pod}: {ranks.quote(leader.why) or leader.state}",),
-            verdict=warming(observed, leader),
+            verdict=startup_verdict(observed, leader),
             steps=(
                 observed.lws(f"logs {observed.view.name}/{leader.place}"),
                 "check that the leader waits for LWS_GROUP_SIZE ranks at LWS_LEADER_ADDRESS",
@@ -130,12 +130,14 @@ def awaits_leader(observed: Observed) -> Finding | None:
     for group in observed.view.groups:
         workers = [rank for rank in group.ranks if rank.why == AWAITS_LEADER]
         leader = group.leader
-        wait = f"{counted(len(workers), 'worker')} of group {group.name} {'waits' if len(workers) == 1 else 'wait'}"
+        wait = (
+            f"{format_count(len(workers), 'worker')} of group {group.name} {'waits' if len(workers) == 1 else 'wait'}"
+        )
         if workers and leader is not None and leader.state == "Running" and not leader.is_ready:
             return Finding(
                 subject=ranks.subject(leader),
                 sentence=f"{wait} until leader {leader.pod} is ready (startupPolicy LeaderReady)",
-                verdict=warming(observed, leader),
+                verdict=startup_verdict(observed, leader),
                 evidence=(f"{leader.pod}: {leader.state}, not ready{f': {leader.why}' if leader.why else ''}",),
                 steps=(
                     observed.lws(f"logs {observed.view.name}/{leader.place}"),
@@ -145,7 +147,7 @@ def awaits_leader(observed: Observed) -> Finding | None:
     return None
 
 
-def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject]]:
+def _recreated_groups(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject]]:
     """Yield groups that were or will be recreated, with their record and the failed pod."""
     for group in observed.view.groups:
         recreation = group.recreations
@@ -166,13 +168,13 @@ def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[
     return (*meaning, *exits.log_steps(observed, rank, run))
 
 
-def _recorded(observed: Observed, recreation: Recreations) -> tuple[RecordedRun | None, Recreations]:
+def _recorded_run(observed: Observed, recreation: Recreations) -> tuple[RecordedRun | None, Recreations]:
     """Return a recorded run whose log may contain the error, and the recreation without its less precise error."""
     run = recreations.recorded_run(observed.view, recreation)
     known = None if run is None else logerrors.recorded_run(run)
     if run is None or known is None:
         return None, recreation
-    return known, replace(recreation, failure=f"{run.container}: {exits.described(run.end)}")
+    return known, replace(recreation, failure=f"{run.container}: {exits.describe_exit(run.end)}")
 
 
 def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:
@@ -193,11 +195,11 @@ def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:
 )
 def backs_off(observed: Observed) -> Finding | None:
     """Find a group that failed again and waits for its recreation."""
-    for group, recreation, subject in _recreated(observed):
+    for group, recreation, subject in _recreated_groups(observed):
         if not recreation.is_waiting:
             continue
         left = recreation.due - observed.now
-        run, plain = _recorded(observed, recreation)
+        run, plain = _recorded_run(observed, recreation)
         return Finding(
             subject=subject,
             recorded=run,
@@ -257,11 +259,11 @@ def budget_is_spent(observed: Observed) -> Finding | None:
 )
 def was_recreated(observed: Observed) -> Finding | None:
     """Find a group that was recreated after a failure and has not been ready for long enough."""
-    for group, recreation, subject in _recreated(observed):
+    for group, recreation, subject in _recreated_groups(observed):
         is_over = group.is_ready and (group.crashes is None or group.crashes.are_over(observed.now))
         if recreation.done and not (group.is_condemned or is_over):
             state = "is ready again, but not for long enough" if group.is_ready else "starts again"
-            run, plain = _recorded(observed, recreation)
+            run, plain = _recorded_run(observed, recreation)
             return Finding(
                 subject=subject,
                 recorded=run,
@@ -287,17 +289,17 @@ def is_starting(observed: Observed) -> Finding | None:
     awaited = _awaited_since(observed)
     if not waiting or not usual or not all(_is_young(observed, rank, awaited) for rank in waiting):
         return None
-    return _starting(observed, waiting)
+    return _starting_finding(observed, waiting)
 
 
 def loads(observed: Observed) -> Finding | None:
     """Find running ranks that were never ready and are within their time limit, if there is no other cause."""
     waiting = [rank for _, rank in observed.unready]
     are_starting = all(rank.state == "Running" and observed.startup(rank) is not None for rank in waiting)
-    return _starting(observed, waiting) if waiting and are_starting else None
+    return _starting_finding(observed, waiting) if waiting and are_starting else None
 
 
-def _starting(observed: Observed, waiting: Sequence[Rank]) -> Finding:
+def _starting_finding(observed: Observed, waiting: Sequence[Rank]) -> Finding:
     starting = [rank for rank in waiting if not ranks.is_terminating(rank)]
     texts = [_phase(starting, f"starting: {', '.join(sorted({wording.state(rank) for rank in starting}))}")]
     texts.append(_phase([rank for rank in waiting if ranks.is_terminating(rank)], "terminating, and will be replaced"))
@@ -311,7 +313,7 @@ def _starting(observed: Observed, waiting: Sequence[Rank]) -> Finding:
 
 def _phase(members: Sequence[Rank], what: str) -> str:
     """Return a sentence about the state of some ranks, or an empty string if there are none."""
-    return f"{counted(len(members), 'rank')} {'is' if len(members) == 1 else 'are'} {what}" if members else ""
+    return f"{format_count(len(members), 'rank')} {'is' if len(members) == 1 else 'are'} {what}" if members else ""
 
 
 def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:

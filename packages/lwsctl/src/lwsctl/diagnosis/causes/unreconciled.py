@@ -30,7 +30,7 @@ OWN_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
 """Finalizers that the garbage collector removes automatically."""
 
 
-def own(observed: Observed) -> Subject:
+def set_subject(observed: Observed) -> Subject:
     """Return the LeaderWorkerSet or DisaggregatedSet as the subject of a sentence."""
     return Subject(kind="DisaggregatedSet" if observed.of_set else "LeaderWorkerSet", name=observed.view.name)
 
@@ -52,7 +52,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
         return None
     names = ", ".join(finalizers)
     return Finding(
-        subject=own(observed),
+        subject=set_subject(observed),
         sentence=f"{observed.view.name} has been terminating for {duration(since)}, blocked by finalizer {names}",
         evidence=(f"metadata.finalizers: {names}",),
         steps=(f"find out which component removes {names}, and why it has not done so",),
@@ -83,7 +83,7 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
             return None
         why, evidence = newest.message, f"event {newest.reason} of LeaderWorkerSet {view.name}"
     return Finding(
-        subject=own(observed),
+        subject=set_subject(observed),
         sentence=f"the manager does not reconcile {view.name}: {quote(why)}",
         evidence=(evidence,),
         steps=("correct the field, or remove the annotation",),
@@ -100,7 +100,7 @@ def last_change(obj: JSONObject) -> str:
     """Return the time of the last spec or scale change in the managed fields, or the creation time."""
     entries = meta.metadata(obj).get("managedFields") or []
     times = [str(entry.get("time") or "") for entry in entries if entry.get("subresource") != "status"]
-    return max([*times, meta.created(obj)])
+    return max([*times, meta.creation_timestamp(obj)])
 
 
 @cause(

@@ -45,7 +45,7 @@ class History:
 
     def read(self, events: Iterable[JSONObject], selection: Selection | None = None) -> list[EventValue]:
         """Return the selected events, starting with the oldest."""
-        occurrences = (self.happening(event) for event in events)
+        occurrences = (self.parse(event) for event in events)
         kept = [
             occurrence
             for occurrence in occurrences
@@ -53,7 +53,7 @@ class History:
         ]
         return sorted(kept, key=lambda occurrence: (occurrence.last, occurrence.ident))
 
-    def happening(self, event: JSONObject) -> EventValue | None:
+    def parse(self, event: JSONObject) -> EventValue | None:
         """Parse one event. Return None if it belongs to a different object."""
         place = self._place(event)
         return None if place is None else convert(event, place)
@@ -97,7 +97,7 @@ def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObjec
         if about.get("kind") == SET_KIND and object_name == name:
             occurrences.append(convert(event))
         elif f"{name}-" in object_name:
-            occurrences += list(islice(filter(None, (part.happening(event) for part in parts)), 1))
+            occurrences += list(islice(filter(None, (part.parse(event) for part in parts)), 1))
     return sorted(occurrences, key=lambda occurrence: (occurrence.last, occurrence.ident))
 
 

@@ -50,7 +50,7 @@ def last_took(image: str, events: Iterable[WarningEvent]) -> timedelta | None:
         return None
 
 
-def text(pull: Pull, node: str, now: datetime) -> str:
+def describe_pull(pull: Pull, node: str, now: datetime) -> str:
     """Describe an image pull with the image, its duration, and the duration of the last pull."""
     before = f"; the last pull took {duration(pull.last_took)}" if pull.last_took is not None else ""
     return f"pulling image {pull.image} to node {node} for {duration(now - pull.since)}{before}"

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from lwsctl.views.events.eventrecord import WarningEvent
-from lwsctl.views.wording import duration, listed
+from lwsctl.views.wording import duration, join_names
 
 NODE_PATIENCE: Final = timedelta(minutes=15)
 """The default time until a new node runs pods."""
@@ -45,11 +45,11 @@ class NodeRequest(Struct, frozen=True, kw_only=True):
 
 def node_request(events: Iterable[WarningEvent]) -> NodeRequest | None:
     """Return the latest response of the autoscaler for a pod, based on the events of the pod."""
-    answers = [answer for event in events if (answer := _answer(event)) is not None]
+    answers = [answer for event in events if (answer := _node_request(event)) is not None]
     return max(answers, key=lambda answer: (answer.last, answer.is_refused), default=None)
 
 
-def _answer(event: WarningEvent) -> NodeRequest | None:
+def _node_request(event: WarningEvent) -> NodeRequest | None:
     component = event.component or "the autoscaler"
     if event.reason in ADDED:
         claims = tuple(match["name"] for match in NOMINATED.finditer(event.message) if match["kind"] == "nodeclaim")
@@ -77,7 +77,7 @@ def _nodes(message: str) -> str:
         for scaled in SCALED.finditer(message)
     ]
     names = [f"{KINDS[target['kind']]} {target['name']}" for target in NOMINATED.finditer(message)]
-    return listed(groups or names, NAMED) or message
+    return join_names(groups or names, NAMED) or message
 
 
 def added_text(request: NodeRequest, now: datetime) -> str:

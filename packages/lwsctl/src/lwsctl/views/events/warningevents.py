@@ -18,7 +18,7 @@ from kuberuntime.objects import meta, podstate, terminations, timestamps, untrus
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.terminations import REMEMBERED
 from kuberuntime.texts import errorboundary
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api import kubeletkills, runsettings
 from leaderworkerset.api.eventvalue import last_occurrence
 from leaderworkerset.api.kubeletkills import Kill
@@ -51,7 +51,7 @@ class Warnings:
             errorboundary.attempt(partial(self._add, event), str)  # the other warnings remain evidence
 
     def _add(self, event: JSONObject) -> None:
-        about, record = event.get("involvedObject") or {}, _read(event)
+        about, record = event.get("involvedObject") or {}, _parse_event(event)
         key = (about.get("namespace") or meta.namespace(event), record.kind, record.name)
         self._all.setdefault(key, []).append(record)
         if record.is_warning:
@@ -102,7 +102,7 @@ def is_unexplained(rank: Rank) -> bool:
     if rank.object is None:
         return rank.why == NOT_CREATED
     unready = meta.find_condition(rank.object, "Ready") or {}
-    return rank.why in {"", masked(str(unready.get("message") or ""))}
+    return rank.why in {"", mask_message(str(unready.get("message") or ""))}
 
 
 def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
@@ -114,8 +114,8 @@ def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: d
     newest = max(current, key=lambda event: event.last, default=None)
     pull = warnings.pull_of(view.namespace, rank)
     if pull is not None and (newest is None or newest.last <= pull.since):
-        return pulls.text(pull, rank.node, now)
-    return masked(newest.message) if newest else ""
+        return pulls.describe_pull(pull, rank.node, now)
+    return mask_message(newest.message) if newest else ""
 
 
 def _with_scale_up(view: View, rank: Rank, why: str, warnings: Warnings, now: datetime) -> str:
@@ -123,7 +123,7 @@ def _with_scale_up(view: View, rank: Rank, why: str, warnings: Warnings, now: da
     request = scaleups.node_request(warnings.of_pod(view.namespace, rank)) if awaits_node(rank) else None
     if request is None or request.is_refused or now - request.last >= scaleups.NODE_PATIENCE:
         return why
-    return ": ".join(filter(None, [masked(scaleups.added_text(request, now)), why]))
+    return ": ".join(filter(None, [mask_message(scaleups.added_text(request, now)), why]))
 
 
 def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
@@ -133,7 +133,7 @@ def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
     if _is_starting(rank):
         passed = OF_PROBES | OF_RUNS | (OF_SCHEDULING if rank.node else frozenset())
         return [event for event in own if event.reason not in passed]
-    started = _started(rank)
+    started = _start_time(rank)
     return [event for event in own if event.reason in {*OF_PROBES, NODE_NOT_READY} and event.last >= started]
 
 
@@ -142,7 +142,7 @@ def _with_node(event: WarningEvent, rank: Rank) -> WarningEvent:
     return replace(event, message=f"node {rank.node} is not ready") if event.reason == NODE_NOT_READY else event
 
 
-def _started(rank: Rank) -> datetime:
+def _start_time(rank: Rank) -> datetime:
     statuses = meta.status(rank.object or {}).get("containerStatuses") or []
     running = [(status.get("state") or {}).get("running") or {} for status in statuses]
     return max((timestamps.moment(state.get("startedAt")) for state in running), default=timestamps.BEGINNING)
@@ -178,7 +178,7 @@ def _of_set(view: View, rank: Rank, owner: str, warnings: Warnings) -> list[Warn
     ]
 
 
-def _read(event: JSONObject) -> WarningEvent:
+def _parse_event(event: JSONObject) -> WarningEvent:
     about = event.get("involvedObject") or {}
     related = event.get("related") or {}
     return WarningEvent(
@@ -186,7 +186,7 @@ def _read(event: JSONObject) -> WarningEvent:
         name=about.get("name", ""),
         uid=about.get("uid", ""),
         reason=event.get("reason", ""),
-        message=" ".join(untrustedtext.clean(untrustedtext.bounded(str(event.get("message") or ""))).split()),
+        message=" ".join(untrustedtext.clean(untrustedtext.shorten(str(event.get("message") or ""))).split()),
         last=last_occurrence(event),
         related=related.get("name", "") if related.get("kind") == "Pod" else "",
         component=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
@@ -208,13 +208,13 @@ def wants_events(views: Iterable[View]) -> bool:
     return any(is_unexplained(rank) or awaits_node(rank) for rank in ranks)
 
 
-def explained(views: Iterable[View], evidence: Evidence, now: datetime) -> list[View]:
+def explain_views(views: Iterable[View], evidence: Evidence, now: datetime) -> list[View]:
     """Return the views, with reasons and recreations from the evidence."""
     warnings, records = Warnings(evidence.events), recreations.by_leader(evidence.records)
-    return [_explained(view, warnings, records, now) for view in views]
+    return [_add_evidence(view, warnings, records, now) for view in views]
 
 
-def _unexplained(group: Group, error: str) -> Group:
+def _with_evidence_error(group: Group, error: str) -> Group:
     """Return a group whose evidence cannot be shown. For unready ranks without a reason, the error is the reason."""
     ranks = (rank if rank.is_ready or rank.why else replace(rank, why=error) for rank in group.ranks)
     return replace(group, ranks=tuple(ranks))
@@ -223,18 +223,20 @@ def _unexplained(group: Group, error: str) -> Group:
 Records: TypeAlias = Mapping[tuple[str, str], JSONObject]
 
 
-def _explained(view: View, warnings: Warnings, records: Records, now: datetime) -> View:
+def _add_evidence(view: View, warnings: Warnings, records: Records, now: datetime) -> View:
     """Return a view with reasons and with the recreations of its groups."""
-    ends = runsettings.read(meta.annotations(view.object)).completes
+    ends = runsettings.read(meta.annotations(view.object)).runs_to_completion
     last = errorboundary.attempt(partial(_longest_starts, view), lambda _: {})
 
     def explain(group: Group) -> Group:
         evictions = _evictions(view, group, warnings, now)
         record = recreations.of_leader(records, view, group)
-        known = _with_kill(view, _remembered(group, record, evictions, ends=ends), warnings)
+        known = _with_kill(view, _with_recreations(group, record, evictions, ends=ends), warnings)
         return _group(view, known, warnings, last, now)
 
-    groups = (errorboundary.attempt(partial(explain, group), partial(_unexplained, group)) for group in view.groups)
+    groups = (
+        errorboundary.attempt(partial(explain, group), partial(_with_evidence_error, group)) for group in view.groups
+    )
     return replace(view, groups=tuple(groups))
 
 
@@ -244,7 +246,7 @@ def _longest_starts(view: View) -> Mapping[bool, timedelta]:
     return {} if all(rank.is_ready for rank in ranks) else rankstarts.longest(ranks)
 
 
-def _remembered(group: Group, record: JSONObject | None, evictions: Sequence[datetime], *, ends: bool) -> Group:
+def _with_recreations(group: Group, record: JSONObject | None, evictions: Sequence[datetime], *, ends: bool) -> Group:
     leader = group.leader.object if group.leader else None
     known = replace(group, recreations=recreations.read(record, leader) if record is not None else None)
     return replace(known, crashes=crashes.of_group(known, ends=ends, evictions=evictions))
@@ -287,11 +289,13 @@ def _group(view: View, group: Group, warnings: Warnings, last: Mapping[bool, tim
         replace(rank, deaths=runs.get(rank.pod, ()), startup=rankstarts.current(rank, last, now))
         for rank in group.ranks
     ]
-    ranks = (replace(rank, why=_why(view, group, rank, warnings, now)) for rank in members)
+    ranks = (replace(rank, why=_waiting_reason(view, group, rank, warnings, now)) for rank in members)
     return replace(group, ranks=tuple(ranks))
 
 
-def _why(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
+def _waiting_reason(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
     if rank.deaths and rank.node and is_unexplained(rank):
-        return masked(f"{rank.deaths[0].container}: {podstate.describe_termination(rank.deaths[0].end)}; restarted")
+        return mask_message(
+            f"{rank.deaths[0].container}: {podstate.describe_termination(rank.deaths[0].end)}; restarted"
+        )
     return _with_scale_up(view, rank, explanation(view, group, rank, warnings, now) or rank.why, warnings, now)

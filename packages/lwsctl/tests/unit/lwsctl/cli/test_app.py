@@ -246,7 +246,7 @@ def test_cluster_options_pass_to_another_process(tmp_path: Path) -> None:
     def command(**words: Any) -> None:
         assert collect(words) == options
 
-    command.main(options.words(), standalone_mode=False)
+    command.main(options.arguments(), standalone_mode=False)
 
 
 @pytest.mark.parametrize("words", ["a", "=x", "a=", "a=/no/such/directory"])
@@ -266,7 +266,7 @@ def test_local_option_without_an_equals_sign_is_noted(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path))
-    with clusterdirectories.place("two").held():
+    with clusterdirectories.place("two").hold_lock():
         assert app.run(["get", "--local", "two"]) == errors.FAILED
         assert app.run(["get", "--local", "web"]) == errors.FAILED
     told = capsys.readouterr().err

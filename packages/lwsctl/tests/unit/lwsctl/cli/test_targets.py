@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
@@ -23,7 +23,7 @@ def said(*script: Response, namespace: str = "default") -> str:
 
 
 def there(namespaces: Sequence[str]) -> Response:
-    return answer(
+    return respond(
         200, {"metadata": {}, "items": [{"metadata": {"name": "web", "namespace": one}} for one in namespaces]}
     )
 
@@ -62,7 +62,7 @@ def not_found(name: str, *script: Response) -> str:
 
 
 def named(*names: str) -> Response:
-    return answer(200, {"metadata": {}, "items": [{"metadata": {"name": one}} for one in names]})
+    return respond(200, {"metadata": {}, "items": [{"metadata": {"name": one}} for one in names]})
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_not_found_message_works_without_cluster_permissions() -> None:
 @pytest.mark.parametrize(
     ("pod", "more"),
     [
-        (answer(200, {"metadata": {"name": "api-0-1", "labels": POD_LABELS}}), "; use api/0/1 for pod api-0-1"),
-        (answer(200, {"metadata": {"name": "api-0-1"}}), ""),
+        (respond(200, {"metadata": {"name": "api-0-1", "labels": POD_LABELS}}), "; use api/0/1 for pod api-0-1"),
+        (respond(200, {"metadata": {"name": "api-0-1"}}), ""),
         (failure(404, "NotFound", "no"), ""),
     ],
     ids=["of a set", "of others", "gone"],

@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Any, Final, Self
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 from testkit.virtualtime import run
 from tests.builders import rank_pod
 
@@ -20,7 +20,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.fieldtypes import TYPES
 from lwsctl import client
 from lwsctl.client import AsyncClient, Client, Container, LogError, LogLine, LogOptions, Manifest, asyncclient, manifest
-from lwsctl.client.asyncclient import passed
+from lwsctl.client.asyncclient import iterate_callback
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 
@@ -131,7 +131,7 @@ def test_apply_takes_over_fields_of_own_commands_only() -> None:
         run(AsyncClient.over(KubernetesClient(transport), "d").apply(web))
         return [dict(request.query)["force"] for request in transport.requests]
 
-    assert applied(conflict_with("lws-scale"), answer(200, web)) == ["false", "true"]
+    assert applied(conflict_with("lws-scale"), respond(200, web)) == ["false", "true"]
     with pytest.raises(ConflictError, match="hpa"):
         applied(conflict_with("hpa"))
 
@@ -143,10 +143,10 @@ def test_every_public_name_exists() -> None:
 @pytest.mark.virtual_time
 async def test_logs_are_read_rank_by_rank() -> None:
     transport = ScriptedTransport(
-        answer(200, {"metadata": {"name": "web"}}),
-        answer(200, {"items": [rank_pod(1, 1), rank_pod(1, 0)]}),
-        answer(200, b"one\ntwo"),
-        answer(200, b"three\n"),
+        respond(200, {"metadata": {"name": "web"}}),
+        respond(200, {"items": [rank_pod(1, 1), rank_pod(1, 0)]}),
+        respond(200, b"one\ntwo"),
+        respond(200, b"three\n"),
     )
 
     reader = AsyncClient.over(KubernetesClient(transport), "d")
@@ -166,7 +166,7 @@ def test_slow_reader_gets_the_newest_view_or_an_error(
             put(number)
 
     async def read(*, newest_only: bool) -> list[int]:
-        return [number async for number in passed(produce, newest_only=newest_only)]
+        return [number async for number in iterate_callback(produce, newest_only=newest_only)]
 
     assert run(read(newest_only=False)) == [0, 1, 2]
     monkeypatch.setattr(asyncclient, "MOST_LINES", 2)
@@ -182,7 +182,7 @@ def test_single_error_of_a_task_group_is_raised_alone() -> None:
             raise LogError("no log")
 
     async def read() -> None:
-        async for _ in passed(produce):
+        async for _ in iterate_callback(produce):
             pass
 
     with pytest.raises(LogError, match="no log"):

@@ -35,14 +35,14 @@ def test_lines_without_an_error_have_no_first_error() -> None:
 
 def test_search_covers_groups_with_a_problem_or_named_ranks() -> None:
     view = web(ready=False)
-    assert set(firsterror.searched([(view, ())], RankChoice(frozenset({"1/1"})))) == {"1/1"}
-    assert len(firsterror.searched([(web(), ())], RankChoice())) == 4
+    assert set(firsterror.ranks_to_search([(view, ())], RankChoice(frozenset({"1/1"})))) == {"1/1"}
+    assert len(firsterror.ranks_to_search([(web(), ())], RankChoice())) == 4
 
 
 def test_search_of_a_disaggregated_set_names_roles() -> None:
     owners = [(web(), ("new", "prefill")), (web(ready=False), ("decode", "decode"))]
-    assert set(firsterror.searched(owners, RankChoice(frozenset({"prefill/1/1"})))) == {"new/1/1"}
-    assert set(firsterror.searched(owners, RankChoice(frozenset({"*/0"})))) == {
+    assert set(firsterror.ranks_to_search(owners, RankChoice(frozenset({"prefill/1/1"})))) == {"new/1/1"}
+    assert set(firsterror.ranks_to_search(owners, RankChoice(frozenset({"*/0"})))) == {
         "new/0/0",
         "new/1/0",
         "decode/0/0",

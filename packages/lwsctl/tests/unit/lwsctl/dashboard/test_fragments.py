@@ -12,7 +12,7 @@ from testkit.examples import examples
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.dashboard import actions, address, fragments, markup, staticfiles
 from lwsctl.dashboard.fragments import Fragment, Rendering, difference
-from lwsctl.dashboard.markup import Safe, joined, tag
+from lwsctl.dashboard.markup import Safe, join, tag
 
 STATES = st.lists(st.sampled_from("abcdefgh"), unique=True).flatmap(
     lambda keys: st.tuples(
@@ -98,7 +98,7 @@ def test_only_the_parts_that_changed_are_sent() -> None:
 @settings(max_examples=examples(30))
 @given(st.text())
 def test_text_never_becomes_html(text: str) -> None:
-    html = joined(tag("p", text, title=text), text)
+    html = join(tag("p", text, title=text), text)
     assert html.count("<") == 2  # the start tag and the end tag
     assert html.count('"') == 2
     assert "'" not in html

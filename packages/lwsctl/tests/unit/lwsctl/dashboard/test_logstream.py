@@ -60,7 +60,7 @@ def test_ranks_of_a_disaggregated_set_are_chosen_by_role(text: str, places: list
     whole = seen(part("prefill", 1, revision="old"), part("prefill", 1), part("decode", 1))
     ranks = parse([text])
     assert ranks is not None
-    request = LogRequest(key=whole.key, of_whole=True, ranks=ranks)
+    request = LogRequest(key=whole.key, is_disaggregatedset=True, ranks=ranks)
     owners = request.owners(snapshot(*(one for one in whole.parts), sets=[whole]))
     lines = LineQueue(lambda: owners)
     pods = [rank.object or {} for one in whole.parts for group in one.groups for rank in group.ranks]

@@ -60,7 +60,7 @@ def test_timeline_sorts_the_last_hour_into_lanes() -> None:
         Lane.FAILURES,
         Lane.RECREATIONS,
     ]
-    text = timeline.piece(shown, shown.views[0], facts).html
+    text = timeline.timeline_fragment(shown, shown.views[0], facts).html
     assert "<title>rollouts: 2 events in the last hour</title>" in text
     assert "<title>failures: 1 event in the last hour</title>" in text
     assert "scale:" not in text, "pods that a StatefulSet creates scale nothing"
@@ -86,7 +86,7 @@ def test_timeline_changes_once_a_minute_without_events() -> None:
     shown, facts = snapshot(web()), PageFacts({CORE_EVENTS: EVENTS})
     start = builders.NOW.replace(second=1)
     pieces = [
-        timeline.piece(replace(shown, now=start + timedelta(seconds=seconds)), shown.views[0], facts).html
+        timeline.timeline_fragment(replace(shown, now=start + timedelta(seconds=seconds)), shown.views[0], facts).html
         for seconds in (0, 30, 58, 59)
     ]
     assert len(set(pieces[:3])) == 1
@@ -95,7 +95,7 @@ def test_timeline_changes_once_a_minute_without_events() -> None:
 
 def test_timeline_reports_events_that_were_not_read() -> None:
     shown = snapshot(web())
-    assert "Events could not be read" in timeline.piece(shown, shown.views[0], PageFacts()).html
+    assert "Events could not be read" in timeline.timeline_fragment(shown, shown.views[0], PageFacts()).html
 
 
 def test_two_recorded_failures_are_shown_side_by_side() -> None:

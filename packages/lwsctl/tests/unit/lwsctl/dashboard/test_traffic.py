@@ -41,11 +41,11 @@ async def looked_at(address: Address) -> AsyncIterator[tuple[ServedDashboard, li
         async def follow(channel: PageChannel) -> None:
             while True:
                 last = channel.ident
-                await channel.changed()
+                await channel.wait_for_change()
                 sent.extend(channel.after(last))
 
         hub = house.dashboard.subscriptions
-        async with live(model), asyncio.TaskGroup() as tasks, hub.looking(address) as channel:
+        async with live(model), asyncio.TaskGroup() as tasks, hub.subscribe(address) as channel:
             running = [tasks.create_task(hub.run()), tasks.create_task(follow(channel))]
             await asyncio.sleep(SECONDS)
             sent.clear()

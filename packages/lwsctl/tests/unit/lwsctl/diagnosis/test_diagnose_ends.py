@@ -322,7 +322,7 @@ def test_missing_file_advice_starts_with_the_image(code: int, image: str, said: 
 
 @pytest.mark.parametrize("reason", FailureReason)
 def test_rendezvous_exit_code_is_explained(reason: FailureReason) -> None:
-    means = f"exit code {reason.value} of the rendezvous means that {reason.words}. {reason.advice}"
+    means = f"exit code {reason.value} of the rendezvous means that {reason.description}. {reason.advice}"
     command = {"containers": [{"name": "main", "command": ["sh", "-c"], "args": ["sh rendezvous.sh leader && serve"]}]}
     assert told(running(container(terminated=ended(reason.value)), spec=command)).steps[0] == means
     said = ended(reason.value, message="rendezvous: the leader did not respond")
@@ -339,7 +339,7 @@ def test_local_cluster_quotes_the_log_of_the_previous_pod() -> None:
     here = told(replace(situation, commands=Commands(kubectl="", lws="lws --local")))
     assert here.steps == ("lws --local -n prod logs web/0/1 --previous",)
     assert here.log is not None
-    assert (here.log.container, here.log.previous) == ("main", True)
+    assert (here.log.container, here.log.is_previous_run) == ("main", True)
 
 
 def test_surplus_groups_are_reported_as_being_removed() -> None:

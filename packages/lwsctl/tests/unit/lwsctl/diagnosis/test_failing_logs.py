@@ -26,15 +26,15 @@ def test_table_has_thirty_programs_with_long_logs() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_first_and_last_error_of_a_log_are_named(program: FailingLog) -> None:
-    assert errorlines.telling(program.lines) == program.error
-    assert errorlines.telling(program.lines[-errorlines.JUDGED :]) == program.error
+    assert errorlines.first_error(program.lines) == program.error
+    assert errorlines.first_error(program.lines[-errorlines.JUDGED :]) == program.error
 
 
 @pytest.mark.parametrize("most", [1, 5, 10])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_excerpt_of_a_log_has_its_first_error(program: FailingLog, most: int) -> None:
     lines = errorlines.excerpt(program.lines, most)
-    assert errorlines.telling(lines)[:2] == program.error[:2]
+    assert errorlines.first_error(lines)[:2] == program.error[:2]
     assert len(lines) <= most + 2
 
 
@@ -68,7 +68,7 @@ def test_explain_names_cause_error_and_step(program: FailingLog, message: str) -
     first, last = (" ".join(line.split())[:200] for line in (program.error.line, program.error.last))
     assert diagnosis.code == program.cause
     assert any(program.step in step for step in diagnosis.steps), diagnosis.steps
-    if program.error.certain:
+    if program.error.is_certain:
         assert f": {first}" in diagnosis.sentence
         assert first in screen.split("Evidence:")[1]
         assert (f"; last error: {last[:50]}" if last else "") in diagnosis.sentence
@@ -82,8 +82,8 @@ def test_recorder_and_get_name_the_same_error(program: FailingLog) -> None:
     logs: Logs = {(meta.uid(pod), "main"): ["\n".join(program.lines)]}
     episode = build(GroupObservation(pods=[pod], now=NOW, logs=logs), Mask())
     last = {"terminated": ended(program.exit_code, 10, message=MESSAGES["quoted"](program))}
-    why = podstate.why({"status": {"containerStatuses": [status | {"lastState": last}]}})
-    if program.error.certain:
+    why = podstate.waiting_reason({"status": {"containerStatuses": [status | {"lastState": last}]}})
+    if program.error.is_certain:
         assert program.error.line[:200] in episode.failure
         assert program.error.line in why
         assert any(program.error.line in line for line in episodetable.brief(episode, NOW, "lws")[1:])

@@ -7,7 +7,7 @@ from tests.explanations.builders import NOW, ago, pod
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from lwsctl.diagnosis.causes.featuregates import API_SERVER, CONTROLLER_MANAGER, PROMPT, SCHEDULER, lacking
+from lwsctl.diagnosis.causes.featuregates import API_SERVER, CONTROLLER_MANAGER, PROMPT, SCHEDULER, disabled_gates
 
 NAME = "web-0-e1"
 AWARE = {labels.WORKLOAD_AWARE_SCHEDULING: "replica", labels.WORKLOAD_NAME: NAME}
@@ -63,4 +63,4 @@ TRIED = {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulabl
 def test_component_is_identified_by_its_missing_result(
     found: JSONObject, pods: list[JSONObject], component: str
 ) -> None:
-    assert dict(lacking([found], pods, NOW)) == ({component: NAME} if component else {})
+    assert dict(disabled_gates([found], pods, NOW)) == ({component: NAME} if component else {})

@@ -42,7 +42,7 @@ def record(failed: JSONObject, leader: JSONObject, times: int = 2) -> JSONObject
     known = None
     cause: Failure = failure.describe(failed)
     for _ in range(times):
-        known = recreation.following(known, leader, cause, RestartSettings(backs_off=False), NOW)
+        known = recreation.next_recreation(known, leader, cause, RestartSettings(has_backoff=False), NOW)
     assert known is not None
     return recreation.build(lws(), leader, known)
 

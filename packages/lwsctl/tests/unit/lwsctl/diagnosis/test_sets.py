@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS
 from leaderworkerset.api.resources import ROLE_SCALERS
 from lwsctl.diagnosis.diagnose import diagnose, of_whole
-from lwsctl.diagnosis.document import headline, ordered, overview
+from lwsctl.diagnosis.document import headline, overview, sort_by_urgency
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.health import Verdict
@@ -107,7 +107,7 @@ def test_cause_of_a_part_precedes_progress_of_the_set() -> None:
 def test_set_is_named_once_in_its_own_explanation() -> None:
     own = told(of_set({ROLE_SCALERS: [{"metadata": {"name": "web-decode", "namespace": "prod"}}]}, parts=PARTS))
     fine = Diagnosis(target="web-prefill", verdict=Verdict.HEALTHY, sentence="2 of 2", namespace="prod", owner="web")
-    lines = overview(ordered([own, fine]))
+    lines = overview(sort_by_urgency([own, fine]))
     assert lines[0].startswith("web is stuck (LWS-E016): role decode")
     assert lines[-2:] == ["Other LeaderWorkerSets of web:", "  web-prefill is healthy: 2 of 2"]
     assert own.namespace == "prod"

@@ -26,7 +26,7 @@ from kuberuntime.objects.resources import CORE_EVENTS, NODES
 from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.gang.volcano import GROUP_NAME
-from lwsctl.diagnosis.causes.featuregates import lacking
+from lwsctl.diagnosis.causes.featuregates import disabled_gates
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Diagnosis
@@ -153,7 +153,7 @@ def test_group_of_volcano_does_not_blame_kubernetes() -> None:
         {"metadata": {"annotations": marks | {GROUP_NAME: "g"}}},
         {"metadata": {"annotations": marks}, "spec": {"schedulerName": "volcano"}},
     ):
-        assert not [*lacking([], [pod(**other)], NOW)]
+        assert not [*disabled_gates([], [pod(**other)], NOW)]
 
 
 def test_rank_on_a_node_that_is_not_ready_shows_its_node() -> None:

@@ -183,6 +183,6 @@ def test_only_ready_must_last(condition: str, least: float, lacks: bool) -> None
     failed = placed(ready=True, status=running(1, ended(3, 5) | {"startedAt": ago(10)}, 4))
     available = {"readyReplicas": 1, "conditions": [{"type": "Available", "status": "True", "observedGeneration": 1}]}
     view = observed_of([failed, ready(0, 1)], of=lws(status=available)).view
-    lacking = unmetconditions.lasting(condition, lambda: NOW, timedelta(seconds=least))(view)
+    lacking = unmetconditions.condition_check(condition, lambda: NOW, timedelta(seconds=least))(view)
     assert (lacking is not None and "not been ready for long enough" in lacking) is lacks
     assert unmetconditions.for_lasting(view, NOW, kept_back=1) is None

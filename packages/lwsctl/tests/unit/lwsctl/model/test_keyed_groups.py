@@ -13,7 +13,7 @@ from lwsctl.cli.errors import UsageError
 from lwsctl.cli.logsrequest import group_name
 from lwsctl.model.leaderworkerset import View, view
 from lwsctl.rollout import applyforecast, restarts, rolloutprogress
-from lwsctl.views.changes import shared, subjects
+from lwsctl.views.changes import group_lines, subjects
 from lwsctl.views.document import document
 from lwsctl.views.events.eventhistory import History
 from lwsctl.views.grouprows import group_rows
@@ -80,7 +80,7 @@ def test_documents_rows_and_lines_name_groups_by_key() -> None:
     many = view(lws(20), [pod(f"{number:08x}", rank) for number in range(20) for rank in (0, 1)])
     known = subjects([many], NOW)
     gone = {name: f"{name}: deleted" for name in known if "group" in name}
-    (line,) = shared(gone, known, NOW)
+    (line,) = group_lines(gone, known, NOW)
     assert line.endswith(",… (20): deleted")
 
 
@@ -88,11 +88,11 @@ def test_restart_waits_for_the_replacement_groups() -> None:
     whole = view(lws(), [pod(OLD, 0), pod(OLD, 1), pod(NEW, 0, age=9), pod(NEW, 1)])
     old = restarts.pods_to_delete(whole, [OLD])
     assert old == {OLD: f"{OLD}-0"}
-    assert [rank.pod for rank in restarts.turn(whole, old, 1).now] == [f"web-7d9f8b6c4-{OLD[:5]}"]
+    assert [rank.pod for rank in restarts.next_batch(whole, old, 1).now] == [f"web-7d9f8b6c4-{OLD[:5]}"]
     replaced = view(lws(), [pod(NEW, 0), pod(NEW, 1), pod(GONE, 0, age=20, ready=False)])
-    assert restarts.turn(replaced, old, 1).unready == (GONE,)
+    assert restarts.next_batch(replaced, old, 1).unready == (GONE,)
     ready = view(lws(), [pod(NEW, 0), pod(NEW, 1), pod(GONE, 0, age=20), pod(GONE, 1)])
-    assert restarts.turn(ready, old, 1).unready == ()
+    assert restarts.next_batch(ready, old, 1).unready == ()
 
 
 def test_rollout_is_measured_by_the_youngest_groups() -> None:
@@ -134,7 +134,7 @@ def test_events_are_placed_by_pods_and_by_names(kind: str, name: str, place: Any
         "involvedObject": {"kind": kind, "name": name},
         "lastTimestamp": "2026-01-01T00:00:00Z",
     }
-    found = History(lws(), two().pods).happening(event)
+    found = History(lws(), two().pods).parse(event)
     assert found is not None
     assert found.place == place
-    assert History(lws(), two().pods).happening(event | {"involvedObject": {"kind": kind, "name": "other"}}) is None
+    assert History(lws(), two().pods).parse(event | {"involvedObject": {"kind": kind, "name": "other"}}) is None

@@ -11,7 +11,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
-from lwsctl.observation.conditionwatch import LONGEST_PAUSE, Supplement, following, pause_left
+from lwsctl.observation.conditionwatch import LONGEST_PAUSE, Supplement, pause_left, watch_conditions
 
 pytestmark = pytest.mark.virtual_time
 
@@ -20,7 +20,7 @@ async def test_forbidden_watch_fails_with_its_error() -> None:
     server = SmallServer()
     server.refuse = lambda _: failure(403, "Forbidden", "cannot watch pods")
     with pytest.raises(ExceptionGroup) as raised:
-        async with following(Informer(Client(server), Selection(PODS))):
+        async with watch_conditions(Informer(Client(server), Selection(PODS))):
             raise AssertionError
     (error,) = raised.value.exceptions
     assert isinstance(error, ForbiddenError)
@@ -31,11 +31,11 @@ async def test_forbidden_supplementary_watch_is_omitted() -> None:
     pods.put("web-0")
     events.refuse = lambda _: failure(403, "Forbidden", "cannot watch events")
     informer, supplement = Informer(Client(pods), PODS), Supplement(Client(events), Selection(CORE_EVENTS))
-    async with following(informer, supplement) as objects:
-        await objects.until(lambda: supplement.ask() or (True if events.requests else None), every=1)
+    async with watch_conditions(informer, supplement) as objects:
+        await objects.until(lambda: supplement.list_objects() or (True if events.requests else None), every=1)
         pods.put("web-1")
         await objects.until(lambda: True if len(informer.store.list()) == 2 else None)
-    assert (supplement.ask(), len(events.requests)) == ([], 1)
+    assert (supplement.list_objects(), len(events.requests)) == ([], 1)
 
 
 @pytest.mark.parametrize("status", [None, 401, 403], ids=["known", "unauthorized", "forbidden"])
@@ -45,8 +45,8 @@ async def test_wait_begins_when_needed_objects_are_known_or_rejected(status: int
     if status is not None:
         records.refuse = lambda _: failure(status, "Refused", "cannot watch records")
     supplement = Supplement(Client(records), Selection(PODS), is_needed=True)
-    async with following(supplement):
-        assert len(supplement.ask()) == (status is None)
+    async with watch_conditions(supplement):
+        assert len(supplement.list_objects()) == (status is None)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from testkit.fakes import ScriptedTransport, answer
+from testkit.fakes import ScriptedTransport, respond
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
@@ -25,8 +25,8 @@ def test_events_of_a_set_and_its_part_omit_a_longer_name() -> None:
     part = view({"metadata": {"name": "ds-prefill", "namespace": "prod"}}, [])
     obj = {"metadata": {"name": "ds", "namespace": "prod"}}
     whole = SetView(name="ds", namespace="prod", created="", roles=(), parts=(part,), object=obj)
-    events = answer(200, listing(about("ds-prefill-0"), about("ds-prefill-0-1"), about("ds-prefill-1")))
-    names = answer(200, listing({"metadata": {"name": "ds-prefill"}}, {"metadata": {"name": "ds-prefill-0"}}))
+    events = respond(200, listing(about("ds-prefill-0"), about("ds-prefill-0-1"), about("ds-prefill-1")))
+    names = respond(200, listing({"metadata": {"name": "ds-prefill"}}, {"metadata": {"name": "ds-prefill-0"}}))
     client = Client(ScriptedTransport(events, names, events, names))
     of_whole = asyncio.run(eventlog.read_whole(client, whole))
     of_part = asyncio.run(eventlog.read(client, part, Selection("ds-prefill")))

@@ -218,7 +218,7 @@ async def test_log_is_finished_when_its_run_is_known_to_have_ended(later: float)
     await asyncio.sleep(later)
     informers.put(pod(running=False))
     changed = loop.time()
-    await follower.drained(60)
+    await follower.wait_until_drained(60)
     assert loop.time() - changed < 0.001
     informers.end()
     await following
@@ -232,10 +232,10 @@ async def test_last_lines_are_awaited_for_ended_runs_only() -> None:
     following = asyncio.create_task(follower.run(informers, informers))  # type: ignore[arg-type]  # as above
     await asyncio.sleep(0.1)
     begun = loop.time()
-    await follower.drained(60)
+    await follower.wait_until_drained(60)
     assert loop.time() == begun
     informers.put(pod("web-1", running=False))
-    await follower.drained(60)
+    await follower.wait_until_drained(60)
     assert loop.time() >= begun + 60
     following.cancel()
 

@@ -1,7 +1,7 @@
 """Tests log lines, and responses that are not logs."""
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer
+from testkit.fakes import ScriptedTransport, respond
 from tests import builders
 
 from kuberuntime.client.client import Client
@@ -13,7 +13,7 @@ UNLINKED = b'failed to try resolving symlinks in path "/var/log/pods/a/0.log": l
 
 
 async def lines(text: bytes) -> list[bytes]:
-    client = Client(ScriptedTransport(answer(200, text)))
+    client = Client(ScriptedTransport(respond(200, text)))
     return [line async for line in read(client, POD, PodLogOptions(container="main"))]
 
 

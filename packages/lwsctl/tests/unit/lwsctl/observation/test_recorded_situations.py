@@ -44,10 +44,10 @@ class RecordedLists:
             obj | {"kind": query.resource.kind}  # the items of a list do not have a kind
             for obj in self._lists[kind]
             if labels.matches(meta.labels(obj))
-            and all((selectors.field_text(obj, term.path) == term.value) == term.equal for term in fields)
+            and all((selectors.field_text(obj, term.path) == term.value) == term.is_equality for term in fields)
         ]
 
-    async def bounded(self, query: Query) -> Sequence[JSONObject]:
+    async def list_bounded(self, query: Query) -> Sequence[JSONObject]:
         return await self.all(query)
 
     async def node(self, name: str) -> JSONObject | None:

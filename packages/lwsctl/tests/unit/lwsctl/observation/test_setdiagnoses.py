@@ -175,7 +175,7 @@ def test_five_hundred_stuck_sets_need_a_dozen_requests() -> None:
 class Endless(Lists):
     """The lists of a cluster with more nodes than the limit."""
 
-    async def bounded(self, query: Query) -> list[JSONObject]:
+    async def list_bounded(self, query: Query) -> list[JSONObject]:
         raise TooManyError(query.resource.group_resource)
 
 

@@ -19,7 +19,7 @@ def shown(*, unready: tuple[int, ...] = (), surge: int = 0, unavailable: int = 1
 
 
 def on_node(found: View, *indexes: int) -> DrainForecast:
-    return drainforecast.leaving(found, [group for group in found.groups if group.index in indexes])
+    return drainforecast.forecast_moves(found, [group for group in found.groups if group.index in indexes])
 
 
 def pod(owner: str = "", **annotations: str) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def test_groups_with_random_keys_get_no_surge() -> None:
     rolling = {"maxUnavailable": 1, "maxSurge": 2}
     lws["spec"] |= {"rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}}
     whole = view(lws, [builders.hash_leader(lws, letter) for letter in "ba"])
-    found = drainforecast.leaving(whole, whole.groups)
+    found = drainforecast.forecast_moves(whole, whole.groups)
     assert (found.at_once, found.extra, len(found.groups)) == (1, 0, 2)
     first = next(group for group in whole.groups if group.name == found.groups[0])
     assert first.ranks[0].pod.endswith("a")
@@ -59,7 +59,7 @@ def test_outlook_lists_moving_and_staying_groups() -> None:
 
 def test_staying_pods_are_counted_by_owner() -> None:
     pods = [pod(), pod("ReplicaSet"), pod("DaemonSet"), pod("Node", **{drainforecast.MIRROR: "x"})]
-    assert drainforecast.staying(pods) == (
+    assert drainforecast.count_other_pods(pods) == (
         "2 pods that are not moved (`kubectl drain` evicts them), 1 pod of DaemonSets, 1 pod of the node itself"
     )
-    assert drainforecast.staying([]) == ""
+    assert drainforecast.count_other_pods([]) == ""

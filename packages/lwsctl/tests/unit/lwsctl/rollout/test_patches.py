@@ -40,45 +40,45 @@ def held(patch: Any) -> tuple[int, Any]:
 
 def test_pause_holds_the_groups_above_the_partition() -> None:
     shown = rolling(updated=1)
-    assert held(patches.pausing(shown, statefulset(shown, partition=2))) == (3, "0")
+    assert held(patches.pause_patch(shown, statefulset(shown, partition=2))) == (3, "0")
 
 
 def test_pause_holds_released_groups_that_are_not_replaced() -> None:
     shown = rolling(updated=2)
-    assert held(patches.pausing(shown, statefulset(shown, partition=0))) == (2, "0")
+    assert held(patches.pause_patch(shown, statefulset(shown, partition=0))) == (2, "0")
 
 
 def test_pause_at_rest_holds_all_groups() -> None:
     resting = view(OLD, [builders.leader_pod(OLD, index) for index in range(4)])
-    assert held(patches.pausing(resting, statefulset(resting, partition=0))) == (4, "0")
-    assert held(patches.pausing(resting, None)) == (4, "0")
+    assert held(patches.pause_patch(resting, statefulset(resting, partition=0))) == (4, "0")
+    assert held(patches.pause_patch(resting, None)) == (4, "0")
 
 
 def test_pause_after_all_updates_holds_all_groups() -> None:
     shown = rolling(updated=4)
-    assert held(patches.pausing(shown, statefulset(shown, partition=0))) == (4, "0")
+    assert held(patches.pause_patch(shown, statefulset(shown, partition=0))) == (4, "0")
 
 
 def test_pause_never_lowers_the_partition_and_remembers_it() -> None:
     lws = builders.leaderworkerset_object(size=1, replicas=2, rollout={"partition": 5})
-    assert held(patches.pausing(view(lws, []), None)) == (5, "5")
+    assert held(patches.pause_patch(view(lws, []), None)) == (5, "5")
 
 
 def test_repeated_pause_or_resume_changes_nothing() -> None:
     shown = rolling(updated=1)
-    paused = merge.apply(shown.object, patches.pausing(shown, statefulset(shown, 2)))
+    paused = merge.apply(shown.object, patches.pause_patch(shown, statefulset(shown, 2)))
     assert patches.is_paused(paused)
-    assert patches.pausing(view(paused, []), statefulset(shown, 2)) is None
-    resumed = merge.apply(paused, patches.resuming(paused))
+    assert patches.pause_patch(view(paused, []), statefulset(shown, 2)) is None
+    resumed = merge.apply(paused, patches.resume_patch(paused))
     assert patches.partition(resumed) == 0
     assert not patches.is_paused(resumed)
-    assert patches.resuming(resumed) is None
+    assert patches.resume_patch(resumed) is None
 
 
 @pytest.mark.parametrize(("remembered", "expected"), [("3", 3), ("three", 0), ("-1", 0), ("\u0663", 0)])
 def test_remembered_partition_is_a_number_or_zero(remembered: str, expected: int) -> None:
     lws = builders.leaderworkerset_object(metadata={"annotations": {labels.PAUSED_PARTITION: remembered}})
-    assert held(patches.resuming(lws)) == (expected, None)
+    assert held(patches.resume_patch(lws)) == (expected, None)
 
 
 def test_undo_restores_the_spec_of_the_revision() -> None:
@@ -90,7 +90,7 @@ def test_undo_restores_the_spec_of_the_revision() -> None:
         view(new, []), [builders.revision(told, number=1), builders.revision(new, number=2)]
     )
 
-    guard, template, network, annotations = patches.restoring(new, found[0])
+    guard, template, network, annotations = patches.restore_patch(new, found[0])
 
     assert guard == {"op": "replace", "path": "/metadata/resourceVersion", "value": "1"}
     assert template["path"] == "/spec/leaderWorkerTemplate"
@@ -106,14 +106,14 @@ def test_undo_removes_a_cause_that_was_not_recorded() -> None:
     found = revisionhistory.entries(
         view(new, []), [builders.revision(plain, number=1), builders.revision(new, number=2)]
     )
-    assert patches.restoring(new, found[0])[-1]["value"] == {}
+    assert patches.restore_patch(new, found[0])[-1]["value"] == {}
 
 
 def test_restart_changes_only_the_templates() -> None:
     both = builders.leaderworkerset_object(template={"leaderTemplate": builders.pod_template()})
     stamp = {"metadata": {"annotations": {patches.RESTARTED_AT: "2026-03-01T12:00:00Z"}}}
-    assert patches.restarting(OLD, builders.NOW)["spec"] == {"leaderWorkerTemplate": {"workerTemplate": stamp}}
-    assert patches.restarting(both, builders.NOW)["spec"] == {
+    assert patches.restart_patch(OLD, builders.NOW)["spec"] == {"leaderWorkerTemplate": {"workerTemplate": stamp}}
+    assert patches.restart_patch(both, builders.NOW)["spec"] == {
         "leaderWorkerTemplate": {"leaderTemplate": stamp, "workerTemplate": stamp}
     }
 
@@ -121,4 +121,4 @@ def test_restart_changes_only_the_templates() -> None:
 def test_paused_rollout_is_not_restarted() -> None:
     lws = builders.leaderworkerset_object(metadata={"annotations": {labels.PAUSED_PARTITION: "0"}})
     with pytest.raises(patches.PausedError, match="the rollout of web is paused"):
-        patches.restarting(lws, builders.NOW)
+        patches.restart_patch(lws, builders.NOW)

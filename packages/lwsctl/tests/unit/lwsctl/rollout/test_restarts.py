@@ -29,33 +29,33 @@ def test_highest_groups_restart_first_within_the_budget() -> None:
     shown = groups(uids="abcd")
     old = restarts.pods_to_delete(shown, range(4))
     assert old == {0: "a", 1: "b", 2: "c", 3: "d"}
-    turn = restarts.turn(shown, old, 2)
+    turn = restarts.next_batch(shown, old, 2)
     assert (pods(turn), turn.unready) == (["web-3", "web-2"], (0, 1, 2, 3))
 
 
 def test_unavailable_group_uses_the_budget() -> None:
     shown = groups(uids="abcd", going=(3,), unready=(3,))
-    turn = restarts.turn(shown, {2: "c", 3: "d"}, 1)
+    turn = restarts.next_batch(shown, {2: "c", 3: "d"}, 1)
     assert (pods(turn), turn.unready) == ([], (2, 3))
 
 
 def test_starting_successor_uses_the_budget() -> None:
-    turn = restarts.turn(groups(uids="abcX", unready=(3,)), {3: "d"}, 1)
+    turn = restarts.next_batch(groups(uids="abcX", unready=(3,)), {3: "d"}, 1)
     assert (pods(turn), turn.unready) == ([], (3,))
 
 
 def test_next_group_restarts_when_the_successor_is_ready() -> None:
-    turn = restarts.turn(groups(uids="abcX"), {2: "c", 3: "d"}, 1)
+    turn = restarts.next_batch(groups(uids="abcX"), {2: "c", 3: "d"}, 1)
     assert (pods(turn), turn.unready) == (["web-2"], (2,))
 
 
 def test_unready_groups_restart_at_no_cost() -> None:
-    turn = restarts.turn(groups(uids="abcd", unready=(0, 1)), {0: "a", 1: "b", 2: "c"}, 1)
+    turn = restarts.next_batch(groups(uids="abcd", unready=(0, 1)), {0: "a", 1: "b", 2: "c"}, 1)
     assert pods(turn) == ["web-1", "web-0"]
 
 
 def test_restart_completes_when_all_groups_are_ready() -> None:
-    assert restarts.turn(groups(uids="XY"), {0: "a", 1: "b"}, 1) == restarts.RestartStep((), ())
+    assert restarts.next_batch(groups(uids="XY"), {0: "a", 1: "b"}, 1) == restarts.RestartStep((), ())
 
 
 def test_group_without_a_pod_has_nothing_to_restart() -> None:
@@ -63,15 +63,15 @@ def test_group_without_a_pod_has_nothing_to_restart() -> None:
     shown = view(lws, [builders.leader_pod(lws, 0, uid="a")])
     assert restarts.pods_to_delete(shown, [0, 1]) == {0: "a"}
     assert restarts.pods_to_delete(shown, [0], rank=3) == {}
-    assert restarts.turn(shown, {1: "b"}, 1).unready == (1,)
+    assert restarts.next_batch(shown, {1: "b"}, 1).unready == (1,)
 
 
 def test_groups_that_are_not_listed_use_the_budget() -> None:
     lws = builders.leaderworkerset_object(size=1, replicas=50_000)
     shown = view(lws, [builders.leader_pod(lws, 0, uid="a")])
     assert shown.more
-    assert pods(restarts.turn(shown, {0: "a"}, 40_000)) == []
-    assert pods(restarts.turn(shown, {0: "a"}, 50_000)) == ["web-0"]
+    assert pods(restarts.next_batch(shown, {0: "a"}, 40_000)) == []
+    assert pods(restarts.next_batch(shown, {0: "a"}, 50_000)) == ["web-0"]
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_exhausted_groups_are_skipped_or_need_recovery() -> None:
     A user resumes those with the newest (N-RB-8, N-AT-21).
     """
     found = measured("old!", "old", "new!", "new")
-    assert rolloutprogress.line(found) == (
+    assert rolloutprogress.progress_line(found) == (
         "web: 1/4 groups updated, 1 starting;"
         " exhausted: group 0, replaced without counting in maxUnavailable;"
         " exhausted: group 2; to recover: lws recover web; about 6m remaining"
@@ -64,16 +64,16 @@ def test_remaining_time_follows_from_the_pace() -> None:
     found = measured("old", "old", "starting", "new")
     assert (found.done, found.updated, found.ready, found.desired) == (1, 2, 3, 4)
     assert found.remaining == timedelta(minutes=6)
-    assert rolloutprogress.line(found) == ("web: 1/4 groups updated, 1 starting; about 6m0s remaining").replace(
-        "6m0s", "6m"
-    )
+    assert rolloutprogress.progress_line(found) == (
+        "web: 1/4 groups updated, 1 starting; about 6m0s remaining"
+    ).replace("6m0s", "6m")
     assert rolloutprogress.bar(found) == "[#####=====----------]"
 
 
 def test_finished_rollout_shows_no_remaining_time() -> None:
     done = measured("new", "new")
     assert done.remaining == timedelta()
-    assert "left" not in rolloutprogress.line(done) + rolloutprogress.brief_line(done)
+    assert "left" not in rolloutprogress.progress_line(done) + rolloutprogress.brief_line(done)
 
 
 def test_remaining_time_is_unknown_before_the_first_group() -> None:
@@ -91,7 +91,7 @@ def test_groups_below_the_partition_are_held_and_not_awaited() -> None:
     found = measured("old", "new", partition=1, updating=False)
     assert found.is_complete
     assert (found.desired, found.held) == (1, 1)
-    assert rolloutprogress.line(found).endswith("the partition blocks 1 group")
+    assert rolloutprogress.progress_line(found).endswith("the partition blocks 1 group")
 
 
 def test_bar_is_full_when_everything_is_held() -> None:
@@ -100,7 +100,7 @@ def test_bar_is_full_when_everything_is_held() -> None:
 
 def test_paused_rollout_has_no_remaining_time() -> None:
     found = measured("old", "new", annotations={labels.PAUSED_PARTITION: "0"})
-    assert rolloutprogress.line(found) == "web: 1/2 groups updated; paused"
+    assert rolloutprogress.progress_line(found) == "web: 1/2 groups updated; paused"
 
 
 def test_nothing_is_updated_without_a_statefulset() -> None:

@@ -66,7 +66,7 @@ def test_set_that_cannot_be_shown_has_its_error() -> None:
 @pytest.mark.parametrize("make", [broken_set, broken_rank])
 def test_every_view_of_an_unreadable_object_names_the_error(make: Any) -> None:
     found, healthy = make(), view(builders.leaderworkerset_object(name="fine"), [])
-    (explained, _) = warningevents.explained([found, healthy], Evidence(), builders.NOW)
+    (explained, _) = warningevents.explain_views([found, healthy], Evidence(), builders.NOW)
     selection = Selection(found.name)
     texts = {
         "get": "\n".join(tables.tables([explained, healthy], builders.NOW, tables.TableOptions())),
@@ -89,7 +89,7 @@ def test_every_view_of_an_unreadable_object_names_the_error(make: Any) -> None:
 def test_failed_page_is_exported_with_its_error() -> None:
     snapshot = Snapshot(namespace="", now=builders.NOW, views=[7])  # type: ignore[list-item]  # no view
     address = Address(kind=PageKind.NOW)
-    assert "this page cannot be displayed: AttributeError" in pageexport.exported(snapshot, address, PageFacts())
+    assert "this page cannot be displayed: AttributeError" in pageexport.render_document(snapshot, address, PageFacts())
     assert pageexport.text(snapshot, address, PageFacts()).startswith("this page cannot be displayed: AttributeError")
 
 
@@ -118,7 +118,7 @@ def test_event_that_cannot_be_read_leaves_the_other_evidence() -> None:
         "message": "no quota",
         "lastTimestamp": time,
     }
-    (explained,) = warningevents.explained([pending], Evidence(events=[bad, good]), builders.NOW)
+    (explained,) = warningevents.explain_views([pending], Evidence(events=[bad, good]), builders.NOW)
     assert explained.groups[0].ranks[0].why == "no quota"
 
 

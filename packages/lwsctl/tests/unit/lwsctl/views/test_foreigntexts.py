@@ -15,7 +15,7 @@ SOURCES: Final = (sources("lwsctl") / "lwsctl", sources("leaderworkerset") / "le
 FIELDS: Final = frozenset({"message", "note"})
 """Fields with strings from containers, kubelets and tenants."""
 
-PASSES: Final = frozenset({"masked", "quote", "clean", "text", "last_lines"})
+PASSES: Final = frozenset({"mask_message", "quote", "clean", "text", "last_lines"})
 """The functions that clean a string, such as `mask.text`."""
 
 PARTS: Final = frozenset({"match", "words"})
@@ -69,17 +69,17 @@ def test_every_reading_of_a_foreign_text_is_cleaned() -> None:
         for line, field in readings(ast.parse(path.read_text(encoding="utf-8")))
         if str(path.relative_to(folder)) not in OTHERS
     }
-    assert not places, "pass the text through kuberuntime.texts.masking.masked"
+    assert not places, "pass the text through kuberuntime.texts.masking.mask_message"
 
 
 def test_reading_without_cleaning_is_found() -> None:
     assert list(readings(ast.parse('show(state.get("message") or "")'))) == [(1, "message")]
-    assert list(readings(ast.parse('show(masked(state["message"]))'))) == []
+    assert list(readings(ast.parse('show(mask_message(state["message"]))'))) == []
 
 
 def test_marks_of_direction_are_visible() -> None:
     text = "ready \u202eyadnuS\u2066\x1b[31m\x07"
-    assert terminal.escaped(text) == "ready \\u202eyadnuS\\u2066^[[31m\\x07"
+    assert terminal.escape(text) == "ready \\u202eyadnuS\\u2066^[[31m\\x07"
     assert tag("p", text, title=text) == (
         '<p title="ready \\u202eyadnuS\\u2066\\x1b[31m\\x07">ready \\u202eyadnuS\\u2066\\x1b[31m\\x07</p>'
     )

@@ -9,7 +9,7 @@ from tests import builders
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api import labels, progressannotations
 from leaderworkerset.api.progressannotations import Hang, Progress, SilentRank
-from lwsctl.cli.commands.wait import reached
+from lwsctl.cli.commands.wait import describe_condition
 from lwsctl.cli.views import output
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.pages import setpage
@@ -131,7 +131,7 @@ def test_wait_for_completion_reports_what_is_missing() -> None:
     assert check(done) is None
     stale = replace(done, object=done.object | {"metadata": done.object["metadata"] | {"generation": 2}})
     assert (check(stale) or "").startswith("1 of 1 group complete")
-    assert reached("done") == "is complete"
+    assert describe_condition("done") == "is complete"
 
 
 def test_set_page_has_a_bar_for_each_group_with_progress() -> None:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kuberuntime.texts.masking import MASK, Mask, known
+from kuberuntime.texts.masking import MASK, Mask, secret_values
 from leaderworkerset.api.eventvalue import convert
 from lwsctl.diagnosis import ranks
 
@@ -310,7 +310,7 @@ def test_known_values_are_masked_in_plain_and_base64() -> None:
     pod = {
         "spec": {"containers": [{"env": env}], "initContainers": [{"env": [{"name": "PASSWORD", "value": "12345678"}]}]}
     }
-    mask = Mask(known([secret, {}], [pod, {}]))
+    mask = Mask(secret_values([secret, {}], [pod, {}]))
     text = f"first-line second-line {secret['data']['a']} from-variable production 12345678"
     assert mask.text(text) == f"{MASK} {MASK} {MASK} {MASK} production {MASK}"
     assert mask.count == 5

@@ -136,7 +136,7 @@ def test_status_with_a_different_ready_count_is_behind_its_pods(counted: int, sa
         (12, "the status of big is outdated: according to its pods, the revisions have 27 and 473 groups"),
     ],
 )
-def test_status_with_a_different_updated_count_is_behind_its_pods(up_to_date: int, said: str) -> None:
+def test_status_with_a_different_count_is_behind_its_pods(up_to_date: int, said: str) -> None:
     leader = Rank(group=0, index=0, pod="big-0", state="Running", is_ready=True)
     groups = tuple(Group(index=at, ranks=(leader,), revision="new" if at < 27 else "old") for at in range(500))
     rolling = {"status": {"conditions": [{"type": "UpdateInProgress", "status": "True"}]}}

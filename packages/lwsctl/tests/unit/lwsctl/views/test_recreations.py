@@ -11,7 +11,7 @@ from lwsctl.model import leaderworkerset as sets
 from lwsctl.model.failurehistory import Recreations
 from lwsctl.views import recreations
 from lwsctl.views.document import document
-from lwsctl.views.events.warningevents import Evidence, explained
+from lwsctl.views.events.warningevents import Evidence, explain_views
 from lwsctl.views.reasons import summary
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -36,7 +36,7 @@ def record(due: datetime, count: int = 3, **changed: str) -> JSONObject:
 
 
 def shown(pod: JSONObject, *records: JSONObject) -> tuple[Recreations | None, ...]:
-    (view,) = explained([sets.view(LWS, [pod])], Evidence(records=records), NOW)
+    (view,) = explain_views([sets.view(LWS, [pod])], Evidence(records=records), NOW)
     return tuple(group.recreations for group in view.groups)
 
 
@@ -79,7 +79,7 @@ def test_next_attempt_that_is_due_is_now() -> None:
 
 
 def test_summaries_and_documents_have_recreations() -> None:
-    (view,) = explained(
+    (view,) = explain_views(
         [sets.view(LWS, [rank_pod(1, size=1, ready=False, metadata={"uid": "old"})])],
         Evidence(records=[record(NOW + timedelta(seconds=18))]),
         NOW,
@@ -108,7 +108,7 @@ def test_exhausted_group_gives_its_reason() -> None:
         ready=False,
         metadata={"uid": "old", "deletionTimestamp": "2026-01-01T12:00:00Z", "annotations": mark},
     )
-    (view,) = explained([sets.view(LWS, [kept])], Evidence(records=[found]), NOW)
+    (view,) = explain_views([sets.view(LWS, [kept])], Evidence(records=[found]), NOW)
     assert [group.is_exhausted for group in view.groups] == [False, True]
     assert summary(view, view.groups[1], NOW) == (
         "web group 1: 0 of 1 rank ready (1 Terminating); recreated 2 times; pod web-1-1 failed again"

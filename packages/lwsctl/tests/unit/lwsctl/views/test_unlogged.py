@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 from testkit import objects
 
-from lwsctl.views.podcontainers import DEFAULT, containers, default_container, note_of_choice, summed, unlogged, waiting
+from lwsctl.views.podcontainers import (
+    DEFAULT,
+    containers,
+    default_container,
+    group_by_reason,
+    missing_log_reason,
+    note_of_choice,
+    waiting_for_logs,
+)
 
 NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
 NO_SECRET = {"reason": "CreateContainerConfigError", "message": 'secret "a" not found'}
@@ -54,8 +62,8 @@ LOADING = pod(
     ],
 )
 def test_container_that_never_ran_has_a_reason(of: dict[str, Any], reason: str) -> None:
-    assert unlogged(of, None) == reason
-    assert unlogged(of, "main") == reason
+    assert missing_log_reason(of, None) == reason
+    assert missing_log_reason(of, "main") == reason
 
 
 @pytest.mark.parametrize(
@@ -67,16 +75,16 @@ def test_container_that_never_ran_has_a_reason(of: dict[str, Any], reason: str) 
     ],
 )
 def test_container_that_ran_has_a_log(told: dict[str, Any]) -> None:
-    assert unlogged(pod(containerStatuses=[told]), None) == ""
+    assert missing_log_reason(pod(containerStatuses=[told]), None) == ""
 
 
 def test_each_container_has_its_own_reason() -> None:
-    assert unlogged(LOADING, "load") == ""
-    assert unlogged(LOADING, "side").startswith("no log yet (Init:0/1)")
+    assert missing_log_reason(LOADING, "load") == ""
+    assert missing_log_reason(LOADING, "side").startswith("no log yet (Init:0/1)")
 
 
 def test_unknown_container_is_left_to_the_server() -> None:
-    assert unlogged(UNPLACED, "another") == ""
+    assert missing_log_reason(UNPLACED, "another") == ""
     assert containers(LOADING) == ["main", "side", "load"]
 
 
@@ -92,11 +100,11 @@ def test_annotation_of_a_pod_names_its_default_container(named: str | None, mean
 
 def test_pods_with_the_same_reason_share_a_sentence() -> None:
     names = [("web-0", "a"), ("web-0-1", "b"), ("web-1", "a"), ("web-2", "a")]
-    assert summed(names) == ["web-0 and 2 more pods have a", "web-0-1 has b"]
+    assert group_by_reason(names) == ["web-0 and 2 more pods have a", "web-0-1 has b"]
 
 
 def test_reason_of_the_first_pod_without_a_log_is_reported() -> None:
     runs = pod("web-1", containerStatuses=[status(running={})])
-    assert waiting([runs], None) is None
-    state, text = waiting([runs, UNPLACED, MAKING], None) or ("", "")
+    assert waiting_for_logs([runs], None) is None
+    state, text = waiting_for_logs([runs, UNPLACED, MAKING], None) or ("", "")
     assert (state, text) == ("Pending", f"web-0 has no log yet (Pending): {NO_ROOM}")

@@ -80,7 +80,7 @@ def test_annotations_override_the_manager_settings() -> None:
     }
 
     assert overridden(manager, found) == RestartSettings(
-        backs_off=False,
+        has_backoff=False,
         first_delay=timedelta(seconds=2),
         longest_delay=timedelta(seconds=90),
         reset_after=timedelta(hours=1),
@@ -109,10 +109,10 @@ def test_delays_grow_up_to_the_longest(first: int, longest: int, count: int) -> 
 
 def test_record_is_kept_when_delays_or_limits_need_it() -> None:
     """Without delays and without a limit, no record is needed."""
-    assert DEFAULTS.remembers
-    assert not RestartSettings(backs_off=False).remembers
-    assert RestartSettings(backs_off=False, max_restarts=1).remembers
-    assert RestartSettings(backs_off=False).delay(9) == timedelta()
+    assert DEFAULTS.records_recreations
+    assert not RestartSettings(has_backoff=False).records_recreations
+    assert RestartSettings(has_backoff=False, max_restarts=1).records_recreations
+    assert RestartSettings(has_backoff=False).delay(9) == timedelta()
 
 
 def test_restart_limit_annotation_causes_a_warning() -> None:

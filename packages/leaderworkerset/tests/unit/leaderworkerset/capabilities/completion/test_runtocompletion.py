@@ -96,7 +96,7 @@ def test_queued_leader_gets_the_marks_that_kueue_reads() -> None:
     """Without the labels, Kueue never finishes the Workload of a group (R-KQ-12, R-KQ-34)."""
     queued = LEADER | {"metadata": LEADER["metadata"] | {"labels": meta.labels(LEADER) | {labels.QUEUE_NAME: "team"}}}
     for leader, marks in ((queued, {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}), (LEADER, {})):
-        written = runtocompletion.mark(leader, GroupEnd.COMPLETE).patch["metadata"]["annotations"]
+        written = runtocompletion.mark_finished(leader, GroupEnd.COMPLETE).patch["metadata"]["annotations"]
         assert written == {labels.GROUP_ENDED: "Complete", labels.RECOVER: None} | marks
 
 
@@ -222,4 +222,4 @@ def test_set_without_an_expired_ttl_is_kept(lws: JSONObject) -> None:
 
 def test_groups_with_random_keys_do_not_run_to_completion() -> None:
     lws = builders.hash_object(metadata={"annotations": COMPLETES})
-    assert not runtocompletion.settings_of(leaderworkerset.decode(lws)).completes
+    assert not runtocompletion.settings_of(leaderworkerset.decode(lws)).runs_to_completion

@@ -34,17 +34,19 @@ def pod(
 
 def test_missing_request_equals_the_limit() -> None:
     before, after = template(limits={"cpu": "1"}), template(limits={"cpu": "2"})
-    assert inplaceresources.changed(before, after) == {LIMIT: "2", CPU: "2"}
+    assert inplaceresources.changed_quantities(before, after) == {LIMIT: "2", CPU: "2"}
 
 
 def test_other_resources_are_not_a_change() -> None:
     before = template(requests={"cpu": "1000m", "memory": "1Gi"}, limits={"example.com/gpu": "1"})
-    assert inplaceresources.changed(before, template(requests={"cpu": "1", "memory": "2Gi"})) == {MEMORY: "2Gi"}
-    assert inplaceresources.changed(before, before) == {}
+    assert inplaceresources.changed_quantities(before, template(requests={"cpu": "1", "memory": "2Gi"})) == {
+        MEMORY: "2Gi"
+    }
+    assert inplaceresources.changed_quantities(before, before) == {}
 
 
 def test_pod_of_a_lost_revision_gets_all_amounts() -> None:
-    assert inplaceresources.changed(None, template(requests={"cpu": "1"})) == {CPU: "1"}
+    assert inplaceresources.changed_quantities(None, template(requests={"cpu": "1"})) == {CPU: "1"}
 
 
 def test_resource_record_round_trips() -> None:
@@ -76,7 +78,7 @@ def test_resource_record_round_trips() -> None:
 def test_pod_is_settled_when_the_kubelet_reports_the_amounts(
     found: JSONObject, due: dict[ResourceField, str], settled: bool, refusal: str
 ) -> None:
-    assert inplaceresources.due(found, inplaceresources.read(found)) == due
+    assert inplaceresources.missing_quantities(found, inplaceresources.read(found)) == due
     assert inplacepods.is_settled(found) is inplaceresources.is_settled(found) is settled
     assert inplaceresources.refusal(found) == refusal
 

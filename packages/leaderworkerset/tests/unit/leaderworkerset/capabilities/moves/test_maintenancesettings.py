@@ -9,7 +9,7 @@ from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSe
 
 @pytest.mark.parametrize("by_default", [False, True])
 def test_move_annotation_overrides_the_configuration(by_default: bool) -> None:
-    settings = MaintenanceSettings(by_default=by_default)
+    settings = MaintenanceSettings(moves_by_default=by_default)
 
     assert settings.moves({}) is by_default
     assert settings.moves({labels.MOVE_OFF_CLOSED_NODES: "on"})

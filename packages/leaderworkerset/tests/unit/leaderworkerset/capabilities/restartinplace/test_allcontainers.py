@@ -163,4 +163,4 @@ def test_invalid_restart_deadline_is_rejected_and_ignored(text: str) -> None:
     (error,) = allcontainers.errors(builders.annotated({labels.IN_PLACE_RESTARTS: text}))
 
     assert error.path == f"metadata.annotations.{labels.IN_PLACE_RESTARTS}"
-    assert allcontainers.tolerated({labels.IN_PLACE_RESTARTS: text}) is None
+    assert allcontainers.time_to_ready({labels.IN_PLACE_RESTARTS: text}) is None

@@ -174,7 +174,7 @@ def answer(obj: Any, operation: str = "CREATE") -> JSONObject:
     request = {"uid": "u", "operation": operation, "object": obj}
     body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
     path = handlers.VALIDATE_DISAGGREGATED_SET
-    response: JSONObject = json.loads(review.answer(body, MANAGED.decisions[path]))["response"]
+    response: JSONObject = json.loads(review.respond_to_review(body, MANAGED.decisions[path]))["response"]
     return response
 
 

@@ -174,7 +174,7 @@ class TestWire:
         for obj in (reordered, renamed):
             assert plan_for(obj, *both(SET, 4, 4)).error is None
 
-    def test_set_of_a_different_controller_is_adopted_without_a_write(self) -> None:
+    def test_set_of_a_former_controller_is_adopted_without_a_write(self) -> None:
         """The revision bytes are equal, so no object is outdated (R-DS-24)."""
         parts = both(SET, 4, 4)
         assert {meta.labels(one)["disaggregatedset.x-k8s.io/revision"] for one in parts} == {
@@ -185,12 +185,12 @@ class TestWire:
     @pytest.mark.parametrize(
         ("event", "expected"),
         [
-            (disaggregatedsetevents.started(SET, "r", 0), ("Normal", "RollingUpdateStarted", "Update")),
-            (disaggregatedsetevents.completed(SET, "r", 0), ("Normal", "RollingUpdateCompleted", "Update")),
-            (disaggregatedsetevents.scaling(SET, "prefill", "n", (1, 2)), ("Normal", "ScalingUp", "Update")),
-            (disaggregatedsetevents.scaling(SET, "prefill", "n", (2, 1)), ("Normal", "ScalingDown", "Update")),
-            (disaggregatedsetevents.deleted(SET, "n", "drained"), ("Normal", "LWSDeleted", "Delete")),
-            (disaggregatedsetevents.deleted(SET, "n", "anew", "Migrate"), ("Normal", "LWSDeleted", "Migrate")),
+            (disaggregatedsetevents.started_event(SET, "r", 0), ("Normal", "RollingUpdateStarted", "Update")),
+            (disaggregatedsetevents.completed_event(SET, "r", 0), ("Normal", "RollingUpdateCompleted", "Update")),
+            (disaggregatedsetevents.scaling_event(SET, "prefill", "n", (1, 2)), ("Normal", "ScalingUp", "Update")),
+            (disaggregatedsetevents.scaling_event(SET, "prefill", "n", (2, 1)), ("Normal", "ScalingDown", "Update")),
+            (disaggregatedsetevents.deleted_event(SET, "n", "drained"), ("Normal", "LWSDeleted", "Delete")),
+            (disaggregatedsetevents.deleted_event(SET, "n", "anew", "Migrate"), ("Normal", "LWSDeleted", "Migrate")),
             (disaggregatedsetevents.scaler_created(SET, "n", "prefill"), ("Normal", "ScalerCreated", "Create")),
             (disaggregatedsetevents.scaler_deleted(SET, "n", "prefill"), ("Normal", "ScalerDeleted", "Delete")),
             (disaggregatedsetevents.scaler_conflict(SET, "n", "prefill"), ("Warning", "ScalerConflict", "Conflict")),

@@ -12,9 +12,9 @@ from leaderworkerset.core.disaggregatedset.planner import (
     PlannerStep,
     RoleState,
     State,
+    apply_step,
     batches,
     is_done,
-    moved,
     next_step,
     simulate,
     upstream_step,
@@ -49,7 +49,7 @@ def rollout_of_the_go_controller(state: State) -> list[PlannerStep]:
     steps = [PlannerStep(tuple(role.old for role in state), tuple(role.new for role in state))]
     while (step := upstream_step(state)) is not None:
         steps.append(step)
-        state = moved(state, step)
+        state = apply_step(state, step)
     return steps
 
 
@@ -100,7 +100,7 @@ def test_groups_drain_only_after_their_successors_are_ready() -> None:
     state = (RoleState(9, 1, 7, 9, 0, 1), RoleState(2, 1, 2, 2, 0, 1))
     assert upstream_step(state) == PlannerStep((0, 0), (8, 2))
     assert next_step(state) == PlannerStep((1, 1), (8, 2))
-    assert next_step(moved(state, PlannerStep((1, 1), (8, 2)))) == PlannerStep((0, 0), (8, 2))
+    assert next_step(apply_step(state, PlannerStep((1, 1), (8, 2)))) == PlannerStep((0, 0), (8, 2))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_planner_has_no_dead_ends(state: State) -> None:
         if step is None:
             break
         assert step != PlannerStep(tuple(role.old for role in state), tuple(role.new for role in state))
-        state = moved(state, step)
+        state = apply_step(state, step)
     assert is_done(state)
 
 
@@ -164,7 +164,7 @@ def test_drain_is_limited_when_the_next_batch_has_no_space() -> None:
 
 def test_step_never_adds_old_groups() -> None:
     state = (RoleState(4, 0, 2, 4), RoleState(4, 2, 2, 4))
-    assert [role.old for role in moved(state, PlannerStep((1, 1), (2, 2)))] == [0, 1]
+    assert [role.old for role in apply_step(state, PlannerStep((1, 1), (2, 2)))] == [0, 1]
     assert replace(state[0], old=0) == state[0]
 
 

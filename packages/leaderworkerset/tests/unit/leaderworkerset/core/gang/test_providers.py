@@ -232,9 +232,7 @@ def test_leader_ready_is_rejected_when_all_pods_start_together(
         (VOLCANO, "schedulerName", False),
     ],
 )
-def test_leader_with_a_different_scheduler_or_priority_is_rejected(
-    provider: Provider, field: str, is_refused: bool
-) -> None:
+def test_leader_with_a_different_scheduler_is_rejected(provider: Provider, field: str, is_refused: bool) -> None:
     """A leader with a different scheduler or priority is rejected (R-KQ-120, R-KQ-144)."""
     leader = requesting("1", **{field: "other"})
     lws = builders.leaderworkerset_object(template={"leaderTemplate": leader, "workerTemplate": requesting("1")})

@@ -58,7 +58,7 @@ def test_ordinal_leader_gets_an_incarnation_and_a_gate() -> None:
     first, second = (scheduled.leader(OBJ, request=request) for request in ("r1", "r2"))
     base = meta.annotations(first)[labels.WORKLOAD_NAME]
 
-    assert workloadnames.accepted(base, NAME) == base != NAME
+    assert workloadnames.pod_group_prefix(base, NAME) == base != NAME
     assert link_of(first) == f"{base}-0-{KEY}" != link_of(second)
     assert replacement.is_gated(first)
     assert admit_pod(first, GANG, "r9") == first

@@ -193,7 +193,7 @@ def test_leader_of_a_different_revision_means_an_update() -> None:
     assert not deploymentleaders.is_current(leaders)
 
 
-def test_groups_with_a_service_of_a_different_owner_are_not_ready() -> None:
+def test_groups_with_a_foreign_service_are_not_ready() -> None:
     observed = replace(observe(LWS, deployment(), "abc"), unreachable=frozenset({"web-a"}))
 
     (write,) = [action for action in reconcile(observed, builders.NOW).actions if isinstance(action, PutStatus)]

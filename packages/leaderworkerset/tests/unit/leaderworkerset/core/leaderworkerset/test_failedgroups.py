@@ -361,9 +361,9 @@ def test_records_of_scaled_down_groups_are_unused() -> None:
     group = groupstate.describe(builders.leader_pod(LWS, 1), None)
     records = [record("web-0", "0"), last := record("web-1", "1"), record("web-x", "x")]
 
-    assert failedgroups.abandoned(records, {}, 1) == [last]
-    assert failedgroups.abandoned([last], {}, 2) == []
-    assert failedgroups.abandoned([last], {"web-1": group}, 1) == []
+    assert failedgroups.records_of_removed_groups(records, {}, 1) == [last]
+    assert failedgroups.records_of_removed_groups([last], {}, 2) == []
+    assert failedgroups.records_of_removed_groups([last], {"web-1": group}, 1) == []
 
 
 def test_records_of_scaled_down_groups_are_deleted_at_rest() -> None:

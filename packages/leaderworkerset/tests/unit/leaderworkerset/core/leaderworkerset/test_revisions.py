@@ -83,7 +83,7 @@ def test_revisions_of_others_are_ignored() -> None:
     record = record | {"metadata": record["metadata"] | {"labels": {labels.NAME: "web"}}}
     mine = builders.revision(LWS)
 
-    known = revisions.owned([builders.revision(namesake, number=7), orphan, record, mine], LWS)
+    known = revisions.owned_revisions([builders.revision(namesake, number=7), orphan, record, mine], LWS)
 
     assert known == [orphan, mine]
     assert revisions.next_number(known) == 3
@@ -117,7 +117,7 @@ def test_key_of_an_older_controller_is_kept() -> None:
     """The adoption does not replace pods, and the name contains the hash of the content (R-REV-10)."""
     resolution = revisions.resolve(LWS, leader_statefulset("legacy"), [])
 
-    assert (resolution.key, resolution.is_new, resolution.inherited) == ("legacy", False, True)
+    assert (resolution.key, resolution.is_new, resolution.is_inherited) == ("legacy", False, True)
     assert resolution.created == revisions.build(LWS, key="legacy", number=1, data=revisions.build_data(LWS))
 
 
@@ -125,7 +125,7 @@ def test_statefulset_without_a_key_gets_the_content_hash() -> None:
     """A StatefulSet without a key receives the hash of the content (R-REV-10)."""
     resolution = revisions.resolve(LWS, leader_statefulset(None), [])
 
-    assert (resolution.key, resolution.is_new, resolution.inherited) == (KEY, False, False)
+    assert (resolution.key, resolution.is_new, resolution.is_inherited) == (KEY, False, False)
 
 
 def test_edited_template_gets_a_new_revision() -> None:
@@ -332,4 +332,4 @@ def test_all_revisions_except_the_current_are_outdated() -> None:
     """All revisions except the current one are outdated (R-REV-14)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2), builders.revision(LWS, number=3)]
 
-    assert revisions.outdated(known, KEY) == [known[1]]
+    assert revisions.obsolete_revisions(known, KEY) == [known[1]]

@@ -182,7 +182,7 @@ def test_terminating_objects_are_not_reconciled(observed: LiveGroup) -> None:
 
 
 def ignored(pod: dict[str, Any], why: str) -> Plan:
-    return Plan((Emit(events=(decisionevents.ignored(pod, LWS, why),)),))
+    return Plan((Emit(events=(decisionevents.ignored_event(pod, LWS, why),)),))
 
 
 @pytest.mark.parametrize("label", [labels.NAME, labels.WORKER_INDEX])

@@ -81,7 +81,7 @@ def test_failures_recreate_immediately_without_backoff() -> None:
     earlier = record(7, -1, leader=EARLIER)
 
     assert reconcile(group(FAILED, lws=off, record=earlier)) == Plan((delete_leader("web-0-1"),))
-    assert reconcile(group(FAILED, facts={names.BACKOFF: RestartSettings(backs_off=False)})) == Plan(
+    assert reconcile(group(FAILED, facts={names.BACKOFF: RestartSettings(has_backoff=False)})) == Plan(
         (delete_leader("web-0-1"),)
     )
 

@@ -30,7 +30,9 @@ def following(
     leader: JSONObject = LEADER,
     used: int = 0,
 ) -> Recreation:
-    return recreation.following(previous, leader, FAILURE, settings, builders.NOW + timedelta(seconds=seconds), used)
+    return recreation.next_recreation(
+        previous, leader, FAILURE, settings, builders.NOW + timedelta(seconds=seconds), used
+    )
 
 
 def test_first_recreation_is_due_immediately() -> None:
@@ -96,7 +98,7 @@ def test_delays_double_up_to_five_minutes_and_never_shrink(gaps: list[float]) ->
     previous, waits = FIRST, []
     for gap in gaps:
         now = previous.due + timedelta(seconds=gap)
-        current = recreation.following(previous, LEADER, FAILURE, DEFAULTS, now)
+        current = recreation.next_recreation(previous, LEADER, FAILURE, DEFAULTS, now)
         waits.append((current.due - now).total_seconds())
         previous = replace(current, state=RecreationState.RECREATED)
     assert waits == [min(10 * 2**n, 300) for n in range(len(waits))]
@@ -136,11 +138,11 @@ def test_record_round_trips() -> None:
 
 def test_record_keeps_the_longest_failed_run_in_a_row() -> None:
     first = replace(FIRST, failure=replace(FAILURE, longest_run=150))
-    again = recreation.following(first, LEADER, replace(FAILURE, longest_run=3), DEFAULTS, builders.NOW)
+    again = recreation.next_recreation(first, LEADER, replace(FAILURE, longest_run=3), DEFAULTS, builders.NOW)
     assert again.failure.longest_run == 150
     assert recreationrecord.read(recreation.build(LWS, LEADER, again)) == again
     later = builders.NOW + timedelta(hours=1)
-    assert recreation.following(first, LEADER, FAILURE, DEFAULTS, later).failure.longest_run is None
+    assert recreation.next_recreation(first, LEADER, FAILURE, DEFAULTS, later).failure.longest_run is None
 
 
 def test_leader_with_a_random_key_continues_the_previous_record() -> None:
@@ -191,7 +193,7 @@ def disrupted(
     previous: Recreation | None, seconds: float, origin: Origin, settings: RestartSettings = DEFAULTS
 ) -> Recreation:
     now = builders.NOW + timedelta(seconds=seconds)
-    return recreation.following(previous, LEADER, replace(FAILURE, origin=origin), settings, now)
+    return recreation.next_recreation(previous, LEADER, replace(FAILURE, origin=origin), settings, now)
 
 
 @pytest.mark.parametrize("origin", [Origin.DISRUPTION, Origin.DELETION])
@@ -213,14 +215,14 @@ def test_disruptions_use_restarts_where_they_are_limited() -> None:
     settings = RestartSettings(max_restarts=1)
     assert disrupted(None, 0, Origin.DISRUPTION, settings).used == 1
     now, spent = builders.NOW, replace(FAILURE, origin=Origin.DISRUPTION)
-    exhausted = recreation.following(None, LEADER, spent, settings, now, used=1)
+    exhausted = recreation.next_recreation(None, LEADER, spent, settings, now, used=1)
     assert exhausted.state is RecreationState.EXHAUSTED
 
 
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=30), st.sampled_from([True, False]))
 def test_differs_from_upstream_sixth_deletion_waits(pauses: list[int], backs_off: bool) -> None:
     """Deleted pods recreate a group five times within two minutes. The Go controller has no limit (docs/adr/0003)."""
-    settings, times, now, previous = RestartSettings(backs_off=backs_off), [], 0.0, None
+    settings, times, now, previous = RestartSettings(has_backoff=backs_off), [], 0.0, None
     for number, pause in enumerate(pauses):
         now += pause
         if number % 3 == 1:

@@ -62,18 +62,18 @@ def test_long_set_name_is_truncated_and_the_suffix_kept() -> None:
 
 def test_incarnation_differs_per_admission_and_is_recognized() -> None:
     """The incarnation differs for each admission, and is recognized (N-ADM-9, N-K8S-12)."""
-    first, second = (workloadnames.incarnated("web-h", request) for request in ("r1", "r2"))
+    first, second = (workloadnames.with_incarnation("web-h", request) for request in ("r1", "r2"))
 
     assert first != second
     assert workloadnames.is_incarnated(first)
-    assert workloadnames.accepted(first, "web-h") == first
+    assert workloadnames.pod_group_prefix(first, "web-h") == first
     assert not any(map(workloadnames.is_incarnated, ["web-h", "web-h.bcdf", "web-h.aeiou", "bcdfg"]))
 
 
 @pytest.mark.parametrize("annotated", ["", "web-h", "other", "other-h.bcdfg", "web-h.AAAAA"])
 def test_annotation_of_a_different_workload_is_not_accepted(annotated: str) -> None:
     """The annotation of another Workload is rejected (N-K8S-12)."""
-    assert workloadnames.accepted(annotated, "web-h") == "web-h"
+    assert workloadnames.pod_group_prefix(annotated, "web-h") == "web-h"
 
 
 def test_pod_group_of_workers_is_used_by_their_leader() -> None:

@@ -217,7 +217,7 @@ def test_group_restart_settings_have_defaults() -> None:
     }
     assert errors(groupRestarts=section) == []
     assert decode(groupRestarts=section).restarts == RestartSettings(
-        backs_off=False,
+        has_backoff=False,
         first_delay=timedelta(seconds=5),
         longest_delay=timedelta(minutes=1),
         reset_after=timedelta(hours=1),

@@ -69,7 +69,7 @@ class PortConnection:
         self._outlet = outlet
 
     @property
-    def missing(self) -> StreamType | None:
+    def missing_stream(self) -> StreamType | None:
         """Return the type of the stream that is not yet open."""
         if not self.data:
             return "data"
@@ -80,7 +80,7 @@ class PortConnection:
         if port != self.port or getattr(self, kind):
             return False
         setattr(self, kind, stream)
-        if not self.missing:
+        if not self.missing_stream:
             self._complete.set()
         return True
 
@@ -95,7 +95,7 @@ class PortConnection:
         try:
             async with asyncio.TaskGroup() as directions:
                 delivering = directions.create_task(_deliver(self.inbox, writer))
-                if not await self._answer(reader):
+                if not await self._forward_response(reader):
                     delivering.cancel()  # the pod aborted the connection in both directions
         except asyncio.CancelledError:
             writer.transport.abort()  # unread data for the pod is dropped
@@ -108,10 +108,10 @@ class PortConnection:
             async with timeouts.within(PATIENCE):
                 await self._complete.wait()
         except TimeoutError as error:
-            text = f"request {self.request}: the {self.missing} stream was not created within {PATIENCE} s"
+            text = f"request {self.request}: the {self.missing_stream} stream was not created within {PATIENCE} s"
             raise LinkError(text) from error
 
-    async def _answer(self, reader: asyncio.StreamReader) -> bool:
+    async def _forward_response(self, reader: asyncio.StreamReader) -> bool:
         """Send the output of the pod until it closes the connection. Return whether it was closed normally."""
         try:
             while data := await reader.read(PIECE):

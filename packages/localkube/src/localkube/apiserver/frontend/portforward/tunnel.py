@@ -61,7 +61,7 @@ class Tunnel:
             self._end(link)
             return
         for data in (*([frame.data] if frame.data else []), *([b""] if frame.fin else [])):
-            if link.inbox.full() and link.missing:
+            if link.inbox.full() and link.missing_stream:
                 self._end(link)  # waiting would block forever, because the second stream follows these bytes
                 return
             await link.inbox.put(data)
@@ -76,7 +76,7 @@ class Tunnel:
             return
         self._connection.accept(frame.stream)
         self._links[frame.stream] = link
-        if not link.missing:
+        if not link.missing_stream:
             del self._incomplete[request]
             return
         self._incomplete[request] = link

@@ -9,10 +9,10 @@ from localkube.apiserver.verbs.backend import Backend
 def get(backend: Backend, call: Call) -> JSONObject:
     """Return the committed object."""
     backend.store.flush()
-    return call.served.from_store(stored(backend, call))
+    return call.served.from_store(read_stored(backend, call))
 
 
-def stored(backend: Backend, call: Call) -> JSONObject:
+def read_stored(backend: Backend, call: Call) -> JSONObject:
     """Return the object as stored in the current transaction."""
     obj = backend.store.get(call.key)
     if obj is None:

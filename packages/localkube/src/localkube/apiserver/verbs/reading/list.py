@@ -76,7 +76,7 @@ def list_page(backend: Backend, call: Call) -> Page:
     try:
         revision, after = _start(backend, call)
         rows = _rows(backend, call, revision, after)
-        return _page(_selected(rows, selection), revision, limit, counted=selection.is_everything)
+        return _page(_select_rows(rows, selection), revision, limit, counted=selection.is_everything)
     except CompactedError as error:
         if call.query.get("continue"):
             raise apierrors.expired(EXPIRED_LIST) from error
@@ -147,7 +147,7 @@ def _rows(backend: Backend, call: Call, revision: int, after: tuple[str, str]) -
     return backend.store.list_at(revision, call.served.stored_as, call.namespace, after=after)
 
 
-def _selected(rows: Iterator[bytes], selection: Selection) -> Iterator[bytes]:
+def _select_rows(rows: Iterator[bytes], selection: Selection) -> Iterator[bytes]:
     if selection.is_everything:
         return rows
     return (row for row in rows if selection.matches(msgspec.json.decode(row)))
@@ -170,7 +170,7 @@ def encode_list(served: ServedKind, page: Page) -> bytes:
     """Encode a page as the List of its kind."""
     resource = served.resource
     metadata = head_of(page)
-    if served.custom:
+    if served.is_custom:
         metadata = {"continue": ""} | metadata  # lists of custom resources include this field even without a token
     head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
     items = b",".join(_item(served, item) for item in page.items)
@@ -192,7 +192,7 @@ def _item(served: ServedKind, item: bytes) -> bytes:
     if served.kind.alias is not None:
         obj = served.from_store(msgspec.json.decode(item))
         return encode({name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}})
-    if served.custom:
+    if served.is_custom:
         return item
     resource = served.resource
     identity = b'{"apiVersion":"%s","kind":"%s",' % (resource.api_version.encode(), resource.kind.encode())

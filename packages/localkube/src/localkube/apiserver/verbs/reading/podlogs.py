@@ -31,7 +31,7 @@ async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes] | None:
         first = await anext(pieces, None)
     except NodeError as error:
         raise apierrors.bad_request(str(error)) from error
-    return _pieces(first, pieces)
+    return _chunks(first, pieces)
 
 
 def read_options(call: Call) -> LogOptions:
@@ -67,7 +67,7 @@ def _moment(call: Call) -> str | None:
         raise apierrors.bad_request(f"sinceTime: {error}") from error
 
 
-async def _pieces(first: bytes | None, rest: AsyncIterator[bytes] | None) -> AsyncIterator[bytes]:
+async def _chunks(first: bytes | None, rest: AsyncIterator[bytes] | None) -> AsyncIterator[bytes]:
     if first is None or rest is None:
         return
     async with aclosing(cast("AsyncGenerator[bytes, None]", rest)):

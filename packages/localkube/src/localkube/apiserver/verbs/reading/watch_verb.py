@@ -33,13 +33,13 @@ INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
 
 class WatchPlan(msgspec.Struct, frozen=True):
-    """The parameters of a watch. `initial` sends existing objects first, and `marked` a bookmark after them."""
+    """The parameters of a watch. `sends_initial_events` sends existing objects first, and `marks_initial_end` a bookmark after them."""
 
     selection: Selection
     revision: int
-    initial: bool
-    marked: bool
-    bookmarks: bool
+    sends_initial_events: bool
+    marks_initial_end: bool
+    sends_bookmarks: bool
     timeout: float
 
 
@@ -51,9 +51,9 @@ def watch(backend: Backend, call: Call, form: Representation) -> AsyncIterator[b
     plan = WatchPlan(
         selection=filters.parse(call.served, call.namespace, call.query),
         revision=revision,
-        initial=marked or (not revision and "sendInitialEvents" not in call.query),
-        marked=marked,
-        bookmarks=call.flag("allowWatchBookmarks"),
+        sends_initial_events=marked or (not revision and "sendInitialEvents" not in call.query),
+        marks_initial_end=marked,
+        sends_bookmarks=call.flag("allowWatchBookmarks"),
         timeout=float(call.number("timeoutSeconds") or LONGEST),
     )
     backend.store.flush()
@@ -96,7 +96,7 @@ class WatchLines:
         except CompactedError:
             self._detach()
             raise
-        if plan.marked:
+        if plan.marks_initial_end:
             self._watcher.push(self._feed.bookmark(backend.store.revision, INITIAL_EVENTS_END))
         self._chunks = follow(self._watcher, timeout=plan.timeout, progress=self._progress)
 
@@ -114,7 +114,7 @@ class WatchLines:
         self._hub.detach(self._feed, self._watcher)
 
     def _progress(self) -> None:
-        if self._plan.bookmarks:
+        if self._plan.sends_bookmarks:
             self._store.flush()
             self._feed.deliver()
             self._watcher.push(self._feed.bookmark(self._store.revision))
@@ -123,8 +123,8 @@ class WatchLines:
 def _first(store: Store, feed: Feed, plan: WatchPlan) -> bytes:
     """Return the lines before the first change from the broadcaster."""
     served = feed.served
-    if plan.initial:
-        return feed.added(_present(store.list(served.stored_as, plan.selection.namespace), plan.selection))
+    if plan.sends_initial_events:
+        return feed.added_lines(_present(store.list(served.stored_as, plan.selection.namespace), plan.selection))
     if plan.revision:
         return feed.lines_of(store.changes_since(plan.revision, served.stored_as))
     return b""

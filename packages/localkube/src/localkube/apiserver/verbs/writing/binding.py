@@ -20,7 +20,7 @@ async def bind(backend: Backend, call: Call) -> JSONObject:
     node = target.get("name", "")
     if not node or target.get("kind", "Node") not in {"", "Node"}:
         raise apierrors.bad_request("the body must be a v1 Binding with a node name in target.name")
-    stored = get.stored(backend, call)
+    stored = get.read_stored(backend, call)
     _require_unbound(call, stored)
     uid = meta.uid(sent)
     if uid and uid != meta.uid(stored):

@@ -57,10 +57,10 @@ async def _attempt(
     backend: Backend, call: Call, sent: JSONObject, write_options: WriteOptions, *, owned: bool
 ) -> JSONObject:
     resource, store = call.served.resource, backend.store
-    fresh = metadata.created(meta.metadata(sent), backend.identities, backend.clock.now())
+    fresh = metadata.new_metadata(meta.metadata(sent), backend.identities, backend.clock.now())
     name, before = str(fresh.get("name") or ""), store.revision
     namespacelifecycle.require_open(store, resource, call.namespace, name)
-    change = writesteps.Write(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
+    change = writesteps.Write(call, "create", {**sent, "metadata": fresh}, None, has_managed_fields=owned)
     obj = await writesteps.complete(backend, change, write_options)
     if store.revision != before:  # the object was changed while webhooks were called
         namespacelifecycle.require_open(store, resource, call.namespace, name)

@@ -85,7 +85,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """The result of a deletion: the object or its last state, whether it was removed, and webhook warnings."""
 
     object: JSONObject
-    removed: bool
+    is_removed: bool
     warnings: Sequence[str] = ()
 
 
@@ -93,8 +93,8 @@ async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject, Sequenc
     """Delete the object. Return the code, body and warnings of the response."""
     delete_options = read_options(call)
     outcome = await delete_object(backend, call, delete_options)
-    code = 202 if not outcome.removed and delete_options.orphan_dependents is False else 200
-    if outcome.removed and call.served.stored_as not in RETURNS_OBJECT:
+    code = 202 if not outcome.is_removed and delete_options.orphan_dependents is False else 200
+    if outcome.is_removed and call.served.stored_as not in RETURNS_OBJECT:
         return code, success(call, outcome.object), outcome.warnings
     return code, outcome.object, outcome.warnings
 
@@ -102,7 +102,7 @@ async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject, Sequenc
 async def delete_object(backend: Backend, call: Call, delete_options: DeleteOptions) -> Outcome:
     """Mark or remove one object according to the options."""
     namespacelifecycle.require_mortal(call.served.resource, call.name)
-    stored = get.stored(backend, call)
+    stored = get.read_stored(backend, call)
     options = WriteOptions(dry_run=delete_options.dry_run)
     attempt = admission.attempt_of(call, call.served.from_store(stored), None, options)
     await backend.admission.mutate(attempt)
@@ -114,9 +114,9 @@ async def delete_object(backend: Backend, call: Call, delete_options: DeleteOpti
 
 def delete_now(backend: Backend, call: Call, delete_options: DeleteOptions) -> Outcome:
     """Mark or remove one object in the current transaction."""
-    stored = get.stored(backend, call)
+    stored = get.read_stored(backend, call)
     _require_preconditions(call, stored, delete_options)
-    marked = mark(call, stored, delete_options, backend.clock.now())
+    marked = mark_deleted(call, stored, delete_options, backend.clock.now())
     return _write(backend, call, stored, marked, dry_run=delete_options.dry_run)
 
 
@@ -125,18 +125,18 @@ def _write(backend: Backend, call: Call, stored: JSONObject, marked: JSONObject,
     if dry_run:
         return Outcome(stored if finished and not _is_graceful(call) else marked, finished)
     if finished and not _is_graceful(call):
-        return Outcome(backend.store.delete(call.key, stored), removed=True)
+        return Outcome(backend.store.delete(call.key, stored), is_removed=True)
     current = stored if marked == stored else backend.store.update(call.key, marked, stored)
     if finished:
-        return Outcome(backend.store.delete(call.key, current), removed=True)
-    return Outcome(current, removed=False)
+        return Outcome(backend.store.delete(call.key, current), is_removed=True)
+    return Outcome(current, is_removed=False)
 
 
-def mark(call: Call, obj: JSONObject, delete_options: DeleteOptions, now: datetime) -> JSONObject:
+def mark_deleted(call: Call, obj: JSONObject, delete_options: DeleteOptions, now: datetime) -> JSONObject:
     """Mark the object as deleted. If the result `is_finished`, the caller must remove it."""
     metadata = meta.metadata(obj)
     if meta.is_deleting(obj) and metadata.get("deletionGracePeriodSeconds"):
-        return _shortened(obj, delete_options)
+        return _shorten_grace_period(obj, delete_options)
     finalizers = _finalizers(metadata.get("finalizers") or [], delete_options)
     grace = _grace(obj, delete_options) if _is_graceful(call) and not meta.is_deleting(obj) else 0
     kept = {name: value for name, value in metadata.items() if name != "finalizers"}
@@ -147,10 +147,10 @@ def mark(call: Call, obj: JSONObject, delete_options: DeleteOptions, now: dateti
         if "generation" in metadata:
             marks["generation"] = metadata["generation"] + 1
     marked = {**obj, "metadata": {**kept, **marks}}
-    return namespacelifecycle.marked(marked) if call.served.resource == resources.NAMESPACES else marked
+    return namespacelifecycle.mark_terminating(marked) if call.served.resource == resources.NAMESPACES else marked
 
 
-def _shortened(obj: JSONObject, delete_options: DeleteOptions) -> JSONObject:
+def _shorten_grace_period(obj: JSONObject, delete_options: DeleteOptions) -> JSONObject:
     """Shorten the grace period of a terminating pod, if a shorter one is requested."""
     metadata = meta.metadata(obj)
     before = metadata["deletionGracePeriodSeconds"]

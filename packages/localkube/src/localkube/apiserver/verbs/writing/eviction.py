@@ -43,17 +43,17 @@ async def evict(backend: Backend, call: Call) -> JSONObject:
         if _is_unguarded(pod, budget):
             delete_options = replace(delete_options, resource_version=meta.resource_version(pod))
         else:
-            granted = _granted(budget, pod, timestamps.render(backend.clock.now()))
+            granted = _record_eviction(budget, pod, timestamps.render(backend.clock.now()))
             if not delete_options.dry_run:
                 key = StoreKey(BUDGETS, meta.namespace(budget), meta.name(budget))
                 backend.store.update(key, granted, budget)
                 await backend.store.settle()
-    delete_options = await _mark(backend, call, delete_options)
+    delete_options = await _add_condition(backend, call, delete_options)
     await delete.delete_object(backend, call, delete_options)
     return SUCCESS
 
 
-async def _mark(backend: Backend, call: Call, options: delete.DeleteOptions) -> delete.DeleteOptions:
+async def _add_condition(backend: Backend, call: Call, options: delete.DeleteOptions) -> delete.DeleteOptions:
     """Add the eviction condition to the pod. Return the options for its new version."""
     pod = backend.store.get(call.key)
     if pod is None or options.dry_run or options.uid not in (None, meta.uid(pod)):
@@ -61,7 +61,7 @@ async def _mark(backend: Backend, call: Call, options: delete.DeleteOptions) -> 
     if options.resource_version not in (None, meta.resource_version(pod)):
         return options
     now = backend.clock.now()
-    marked = disruptiontarget.marked(pod, "EvictionByEvictionAPI", "Eviction API: evicting", now)
+    marked = disruptiontarget.with_condition(pod, "EvictionByEvictionAPI", "Eviction API: evicting", now)
     stored = backend.store.update(call.key, marked, pod)
     await backend.store.settle()
     is_guarded = options.resource_version is not None
@@ -94,7 +94,7 @@ def _is_unguarded(pod: JSONObject, budget: JSONObject) -> bool:
     return is_healthy or meta.spec(budget).get("unhealthyPodEvictionPolicy") == ALWAYS_ALLOW
 
 
-def _granted(budget: JSONObject, pod: JSONObject, now: str) -> JSONObject:
+def _record_eviction(budget: JSONObject, pod: JSONObject, now: str) -> JSONObject:
     """Return the budget with one more recorded eviction. Raise an error if it does not permit another eviction."""
     status, name = meta.status(budget), meta.name(budget)
     allowed, disrupted = status["disruptionsAllowed"], status.get("disruptedPods") or {}

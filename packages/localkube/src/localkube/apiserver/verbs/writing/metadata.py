@@ -24,7 +24,7 @@ LONGEST_BASE: Final = 58
 """The maximum number of used characters of `generateName`, which is 63 minus the suffix."""
 
 
-def created(metadata: JSONObject, identities: Identities, now: datetime) -> JSONObject:
+def new_metadata(metadata: JSONObject, identities: Identities, now: datetime) -> JSONObject:
     """Return the metadata of a new object."""
     kept = {name: value for name, value in metadata.items() if name not in SERVER_OWNED and value is not None}
     if not kept.get("name") and kept.get("generateName"):
@@ -32,7 +32,7 @@ def created(metadata: JSONObject, identities: Identities, now: datetime) -> JSON
     return {**kept, "uid": identities.uid(), "creationTimestamp": timestamps.render(now)}
 
 
-def updated(metadata: JSONObject, old: JSONObject) -> JSONObject:
+def updated_metadata(metadata: JSONObject, old: JSONObject) -> JSONObject:
     """Return the metadata of an update, with the immutable fields restored."""
     sent = {name: value for name, value in metadata.items() if name not in {"selfLink", "generation"}}
     kept: JSONObject = {name: old[name] for name in KEPT if name in old}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.field import FieldError, required
+from kuberuntime.objects.field import FieldError, required_error
 from kuberuntime.objects.field import Kind as FieldKind
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model import apierrors
@@ -42,7 +42,7 @@ async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOpt
         if not isinstance(obj, dict):
             raise apierrors.undecodable("PATCH", call.body, "the patched value is not an object")
         _check_fields(call, obj, write_options)
-        obj = body.identified(call, obj)
+        obj = body.with_identity(call, obj)
         body.require_name(call, obj)
         return obj
 
@@ -59,7 +59,7 @@ def patcher(call: Call) -> Patcher:
         error = FieldError(FieldKind.FORBIDDEN, "force", detail="may not be specified for non-apply patch")
         raise apierrors.invalid("meta.k8s.io", "PatchOptions", "", [error])
     media = body.media_type(call.headers)
-    accepted = [media_type for media_type in ACCEPTED if not (call.served.custom and media_type == STRATEGIC_PATCH)]
+    accepted = [media_type for media_type in ACCEPTED if not (call.served.is_custom and media_type == STRATEGIC_PATCH)]
     if media not in accepted:
         raise apierrors.unsupported_media_type(accepted)
     content = body.parse_json(call.body)
@@ -82,9 +82,9 @@ def _check_fields(call: Call, obj: JSONObject, write_options: WriteOptions) -> N
 async def _apply(backend: Backend, call: Call, write_options: WriteOptions) -> tuple[int, JSONObject, WriteOptions]:
     """Apply the object server-side. If it does not exist, create it."""
     if not call.query.get("fieldManager"):
-        error = required("fieldManager", "is required for apply patch")
+        error = required_error("fieldManager", "is required for apply patch")
         raise apierrors.invalid("meta.k8s.io", "PatchOptions", "", [error])
-    applied = _applied(call)
+    applied = _parse_applied(call)
     force = call.flag("force")
     writer = writesteps.writer(backend, call, write_options, "Apply")
 
@@ -93,7 +93,7 @@ async def _apply(backend: Backend, call: Call, write_options: WriteOptions) -> t
 
     while True:
         if backend.store.get(call.key) is not None:
-            edit = Edit(update.operation_of(call), applied_object, owned=True)
+            edit = Edit(update.operation_of(call), applied_object, has_managed_fields=True)
             return 200, await update.edit_object(backend, call, edit, write_options), write_options
         if call.subresource:
             raise apierrors.not_found(call.served.resource, call.name)
@@ -120,7 +120,7 @@ def _writable(call: Call, applied: JSONObject) -> JSONObject:
     return {name: value for name, value in applied.items() if name not in unwritable}
 
 
-def _applied(call: Call) -> JSONObject:
+def _parse_applied(call: Call) -> JSONObject:
     """Parse the applied configuration. Raise an error for a different object or unknown fields."""
     content = body.parse_yaml(call.body) if not call.body.lstrip().startswith(b"{") else body.parse_json(call.body)
     if not isinstance(content, dict):
@@ -128,7 +128,7 @@ def _applied(call: Call) -> JSONObject:
     kind, resource = content.get("kind"), call.served.resource
     if kind and kind != resource.kind:
         raise apierrors.bad_request(f"invalid object type: /{content.get('apiVersion')}, Kind={kind}")
-    applied = body.identified(call, content)
+    applied = body.with_identity(call, content)
     body.require_name(call, applied)
     applied = _writable(call, applied)
     unknown = call.served.kind.unknown_fields(applied)

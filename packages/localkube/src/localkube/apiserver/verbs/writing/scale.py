@@ -56,7 +56,7 @@ async def update_scale(backend: Backend, call: Call) -> JSONObject:
     """Set the replicas of an object to the replicas of the Scale in the body."""
     write_options = options.parse(call, "UpdateOptions")
     sent = body.parse(call.body, body.media_type(call.headers))
-    _read(call, sent)
+    _parse_scale(call, sent)
     body.require_name(call, cast("JSONObject", sent))
     return await _scale(backend, call, write_options, lambda _: sent)
 
@@ -69,9 +69,9 @@ async def patch_scale(backend: Backend, call: Call) -> JSONObject:
 
 async def _scale(backend: Backend, call: Call, write_options: WriteOptions, patcher: patch_verb.Patcher) -> JSONObject:
     def apply(old: JSONObject) -> JSONObject:
-        scale = _read(call, patcher(build_scale(call, old)))
+        scale = _parse_scale(call, patcher(build_scale(call, old)))
         sent = {"uid": scale.metadata.uid, "resourceVersion": scale.metadata.resource_version}
-        scaled: JSONObject = _with(old, _parts(_paths(call).spec_replicas), scale.replicas)
+        scaled: JSONObject = _with(old, _split_path(_paths(call).spec_replicas), scale.replicas)
         return {**scaled, "metadata": meta.metadata(old) | {name: value for name, value in sent.items() if value}}
 
     return build_scale(call, await update.edit_object(backend, call, Edit("update", apply), write_options))
@@ -80,9 +80,9 @@ async def _scale(backend: Backend, call: Call, write_options: WriteOptions, patc
 def build_scale(call: Call, obj: JSONObject) -> JSONObject:
     """Build the Scale of an object."""
     paths = _paths(call)
-    replicas = meta.at(obj, _parts(paths.spec_replicas))
-    status: JSONObject = {"replicas": meta.at(obj, _parts(paths.status_replicas)) or 0}
-    selector = meta.at(obj, _parts(paths.selector)) if paths.selector else None
+    replicas = meta.at(obj, _split_path(paths.spec_replicas))
+    status: JSONObject = {"replicas": meta.at(obj, _split_path(paths.status_replicas)) or 0}
+    selector = meta.at(obj, _split_path(paths.selector)) if paths.selector else None
     if selector:
         status["selector"] = selector if isinstance(selector, str) else str(selectors.from_object(selector))
     metadata = meta.metadata(obj)
@@ -95,14 +95,14 @@ def build_scale(call: Call, obj: JSONObject) -> JSONObject:
     }
 
 
-def _read(call: Call, content: JSON) -> ScaleBody:
+def _parse_scale(call: Call, content: JSON) -> ScaleBody:
     """Parse a Scale. Raise an error if it is malformed or has negative replicas."""
     try:
         scale = msgspec.convert(content, ScaleBody)
     except msgspec.ValidationError as error:
         text = f"the body must be a Scale of autoscaling/v1: {error}"
         raise apierrors.undecodable(call.method, call.body, text) from error
-    if scale.replicas < 0 and not call.served.custom:
+    if scale.replicas < 0 and not call.served.is_custom:
         failure = invalid("spec.replicas", scale.replicas, "must be greater than or equal to 0")
         raise apierrors.invalid("autoscaling", "Scale", call.name, [failure])
     return scale
@@ -115,7 +115,7 @@ def _paths(call: Call) -> ScalePaths:
     return paths
 
 
-def _parts(path: str) -> list[str]:
+def _split_path(path: str) -> list[str]:
     """Split a dotted JSON path such as `.spec.replicas`."""
     return path.strip(".").split(".")
 

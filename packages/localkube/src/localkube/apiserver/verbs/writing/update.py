@@ -44,13 +44,13 @@ CREATED_BY_PUT: Final = {"leases.coordination.k8s.io", "endpoints", "events", "s
 class Edit(Struct, frozen=True):
     """An edit, with the function that returns the desired object for the stored object.
 
-    If `owned` is set, managedFields are already set. If `conditional` is set, the object must have a resourceVersion.
+    If `has_managed_fields` is set, managedFields are already set. If `is_conditional` is set, the object must have a resourceVersion.
     """
 
     operation: Operation
     apply: Callable[[JSONObject], JSONObject]
-    owned: bool = False
-    conditional: bool = False
+    has_managed_fields: bool = False
+    is_conditional: bool = False
 
 
 async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
@@ -63,7 +63,7 @@ async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOp
     if not exists and call.served.stored_as in CREATED_BY_PUT and not call.subresource:
         return 201, await create_object(backend, call, sent, write_options), write_options
     edit = Edit(
-        operation_of(call), lambda _: sent, conditional=call.served.custom or call.served.stored_as in CONDITIONAL
+        operation_of(call), lambda _: sent, is_conditional=call.served.is_custom or call.served.stored_as in CONDITIONAL
     )
     return 200, await edit_object(backend, call, edit, write_options), write_options
 
@@ -80,16 +80,16 @@ def operation_of(call: Call) -> Operation:
 async def edit_object(backend: Backend, call: Call, edit: Edit, write_options: WriteOptions) -> JSONObject:
     """Perform the edit, and return the stored object."""
     for _ in range(ATTEMPTS):
-        stored = get.stored(backend, call)
+        stored = get.read_stored(backend, call)
         old = call.served.from_store(stored)
         desired = edit.apply(old)
         require_preconditions(call, desired, old)
-        if edit.conditional and meta.resource_version(desired) in {"", "0"}:
+        if edit.is_conditional and meta.resource_version(desired) in {"", "0"}:
             error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
             resource = call.served.resource
             raise apierrors.invalid(resource.group, resource.plural, call.name, [error])
-        placed = {**desired, "metadata": metadata.updated(meta.metadata(desired), meta.metadata(old))}
-        change = writesteps.Write(call, edit.operation, placed, old, owned=edit.owned)
+        placed = {**desired, "metadata": metadata.updated_metadata(meta.metadata(desired), meta.metadata(old))}
+        change = writesteps.Write(call, edit.operation, placed, old, has_managed_fields=edit.has_managed_fields)
         new = await writesteps.complete(backend, change, write_options)
         if write_options.dry_run or new == old:
             await backend.store.settle()
@@ -132,9 +132,9 @@ def require_preconditions(call: Call, new: JSONObject, old: JSONObject) -> None:
 
 async def finalize(backend: Backend, call: Call) -> JSONObject:
     """Replace the finalizers in the spec of a namespace. If none remains, remove the namespace."""
-    sent = body.normalized(call, "Namespace", body.read_object(call))
+    sent = body.normalize(call, "Namespace", body.read_object(call))
     body.require_name(call, sent)
-    stored = get.stored(backend, call)
+    stored = get.read_stored(backend, call)
     require_preconditions(call, sent, stored)
     spec = {**meta.spec(stored), "finalizers": meta.spec(sent).get("finalizers") or []}
     namespace = {**stored, "spec": spec}

@@ -21,13 +21,13 @@ from localkube.apiserver.verbs.writing import metadata
 
 
 class Write(Struct, frozen=True):
-    """An object to write. `old` is the stored object, or None on create. With `owned`, managedFields are set."""
+    """An object to write. `old` is the stored object, or None on create. With `has_managed_fields`, managedFields are set."""
 
     call: Call
     operation: Operation
     new: JSONObject
     old: JSONObject | None
-    owned: bool = False
+    has_managed_fields: bool = False
 
 
 async def complete(backend: Backend, change: Write, write_options: WriteOptions) -> JSONObject:
@@ -36,7 +36,7 @@ async def complete(backend: Backend, change: Write, write_options: WriteOptions)
     obj = prepare(change)
     if change.operation == "create" and call.served.resource == PODS:
         obj = priorities.resolve(backend.store, obj)
-    if not change.owned:
+    if not change.has_managed_fields:
         anew = meta.metadata(change.new).get("managedFields") in ([], [{}])  # a client removes all entries
         obj = ownership.track(kind, change.old, obj, writer(backend, call, write_options, "Update"), anew=anew)
     attempt = admission.attempt_of(call, change.old, obj, write_options)

@@ -255,7 +255,9 @@ def _open(mount: MountRequest, memory: set[str]) -> Bind:
     if not mount.sub_path:
         return Bind(source, mount.target, mount.read_only)
     try:
-        handle = safeopen.open_inside(source, mount.sub_path, safeopen.OpenOptions(make_directories=source in memory))
+        handle = safeopen.open_inside(
+            source, mount.sub_path, safeopen.OpenOptions(creates_directories=source in memory)
+        )
     except safeopen.PathEscapeError as error:
         raise RefusedError(
             f'mount {source}: subPath "{mount.sub_path}" leads outside the volume through a symbolic link'

@@ -33,17 +33,17 @@ class ConnectionClosedError(Exception):
 class ReceivedMessage(NamedTuple):
     """One message and its descriptors, which the receiver owns.
 
-    With `lost`, descriptors were sent but not received: this process has too many open files.
+    With `has_lost_descriptors`, descriptors were sent but not received: this process has too many open files.
     """
 
     message: Message
     fds: list[int]
-    lost: bool = False
+    has_lost_descriptors: bool = False
 
 
 def require_all(received: ReceivedMessage) -> None:
     """Raise `OSError` if descriptors were lost."""
-    if received.lost:
+    if received.has_lost_descriptors:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE).lower())
 
 
@@ -112,7 +112,7 @@ class LauncherConnection:
             self._fds += _descriptors(ancillary)
         if not data:
             raise ConnectionClosedError
-        return [self._received(message, message.pop("fds", 0)) for message in self._decoder.feed(data)]
+        return [self._build_message(message, message.pop("fds", 0)) for message in self._decoder.feed(data)]
 
     def close(self) -> None:
         """Close this end, and descriptors that the caller has not received."""
@@ -120,10 +120,10 @@ class LauncherConnection:
         self._fds = []
         self.sock.close()
 
-    def _received(self, message: Message, count: int) -> ReceivedMessage:
+    def _build_message(self, message: Message, count: int) -> ReceivedMessage:
         if count and self._is_short:
             self._is_short = False
-            return ReceivedMessage(message, [], lost=True)
+            return ReceivedMessage(message, [], has_lost_descriptors=True)
         fds, self._fds = self._fds[:count], self._fds[count:]
         return ReceivedMessage(message, fds)
 

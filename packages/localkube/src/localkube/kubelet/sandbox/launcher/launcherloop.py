@@ -130,7 +130,7 @@ class Server:
 
     def _exec(self, request: Message, fds: list[int]) -> None:
         process = self._children.get(request["container"])
-        if process is None or not process.running:
+        if process is None or not process.is_started:
             raise RefusedError("the container is not running")
         require_spare(SPARE)
         env = dict(process.container.env)
@@ -185,7 +185,7 @@ class Server:
 
     def _bound(self, request: Message, _: list[int]) -> None:
         process = self._children.get(request["container"])
-        if process is None or not process.running:
+        if process is None or not process.is_started:
             raise RefusedError("the container is not running")
         size = self._ground.bound(process.pid, request["path"], request["size"])
         self._link.send({"reply": request["id"], "size": size})

@@ -31,7 +31,7 @@ class ChildProcess:
         self._doomed = False
 
     @property
-    def running(self) -> bool:
+    def is_started(self) -> bool:
         """Return whether the process was started."""
         return self._main_pid is not None
 
@@ -50,7 +50,7 @@ class ChildProcess:
         """Return the response to the request for this process once, as soon as it is available."""
         if self.reply is None:
             return None
-        if self.running:
+        if self.is_started:
             answer: Message = {"reply": self.reply, "pid": self._main_pid}
         elif self.refused is not None:
             answer = {"reply": self.reply, "error": self.refused}
@@ -64,14 +64,14 @@ class ChildProcess:
         self.link.close()
         if self._main is not None:
             os.close(self._main)
-        if not self.running and self.refused is None:
+        if not self.is_started and self.refused is None:
             self.refused = "the launcher's child process exited before the command started"
         code = os.waitstatus_to_exitcode(status)
         return self.exit or ((code, 0) if code >= 0 else (128 - code, -code))
 
     def send_signal(self, number: int, *, everything: bool) -> None:
         """Signal the process or all its descendants. A process that is not yet started receives the signal later."""
-        if not self.running:
+        if not self.is_started:
             self._doomed = self._doomed or number == signal.SIGKILL
             return
         main = self._main_pid if self._main is None else read_pid(self._main)

@@ -124,10 +124,10 @@ class _Server:
         data = connection.socket.recv(_LONGEST_HEAD)
         if data[:1] == _HANDSHAKE and not connection.head and connection.session is None:
             connection.session = _Session(self._tls_context())
-        connection.head += data if connection.session is None else connection.session.decrypted(data)
+        connection.head += data if connection.session is None else connection.session.decrypt(data)
         line = read_request_line(bytes(connection.head))
         answer = b"" if line is None else answer_to(line)
-        if output := answer if connection.session is None else connection.session.encrypted(answer):
+        if output := answer if connection.session is None else connection.session.encrypt(answer):
             connection.socket.send(output)
         if line is not None:
             connection.socket.shutdown(socket.SHUT_WR)
@@ -165,7 +165,7 @@ class _Session:
         self._ssl = context.wrap_bio(self._input, self._output, server_side=True)
         self._awaits: tuple[type[ssl.SSLError], ...] = (ssl.SSLWantReadError,)
 
-    def decrypted(self, data: bytes) -> bytes:
+    def decrypt(self, data: bytes) -> bytes:
         """Return the data that the client has sent through TLS, which is empty during the handshake."""
         self._input.write(data)
         try:
@@ -174,7 +174,7 @@ class _Session:
         except self._awaits:
             return b""
 
-    def encrypted(self, answer: bytes) -> bytes:
+    def encrypt(self, answer: bytes) -> bytes:
         """Return the data to send: the server's part of the handshake, and the response."""
         if answer:
             self._ssl.write(answer)

@@ -122,8 +122,8 @@ async def test_watch_is_streamed_and_closes_with_the_server(door: Door) -> None:
 async def test_disconnected_watcher_is_forgotten(door: Door) -> None:
     url = f"http://127.0.0.1:{door.port}{PODS}?watch=true"
     async with door.session.get(url, headers={"authorization": f"Bearer {TOKEN}"}):
-        assert door.api.backend.broadcaster.watching == 1
-    while door.api.backend.broadcaster.watching:
+        assert door.api.backend.broadcaster.watcher_count == 1
+    while door.api.backend.broadcaster.watcher_count:
         await door.send("POST", PODS, json=pod(f"p{id(object())}"))
 
 

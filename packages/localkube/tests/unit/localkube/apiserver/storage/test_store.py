@@ -72,12 +72,12 @@ async def test_object_is_found_by_its_revision_until_it_changes() -> None:
     with closing(Store()) as store:
         first = store.create(A, obj("a", "1"))
         other = store.create(B, obj("b"))
-        assert store.living(1) == (A, first)
+        assert store.current_object(1) == (A, first)
         second = store.update(A, first | {"value": "2"}, first)
-        assert store.living(1) is None
-        assert store.living(3) == (A, second)
+        assert store.current_object(1) is None
+        assert store.current_object(3) == (A, second)
         store.delete(A, second)
-        assert [store.living(number) for number in (1, 2, 3, 4, 99)] == [None, (B, other), None, None, None]
+        assert [store.current_object(number) for number in (1, 2, 3, 4, 99)] == [None, (B, other), None, None, None]
 
 
 async def test_writes_of_one_turn_are_committed_together() -> None:

@@ -28,18 +28,18 @@ def both(rules: dict[str, Any]) -> dict[str, Any]:
 
 def test_scale_down_is_delayed_and_scale_up_is_immediate() -> None:
     history = History((ago(301, 9), ago(299, 7), ago(10, 5)))
-    assert scalingbehavior.stabilized(scaler(), 2, 8, history, NOW)[:2] == (7, "ScaleDownStabilized")
-    assert scalingbehavior.stabilized(scaler(), 9, 8, history, NOW)[:2] == (9, "ReadyForNewScale")
-    assert scalingbehavior.stabilized(scaler(), 2, 8, History(), NOW)[:2] == (2, "ReadyForNewScale")
+    assert scalingbehavior.stabilize(scaler(), 2, 8, history, NOW)[:2] == (7, "ScaleDownStabilized")
+    assert scalingbehavior.stabilize(scaler(), 9, 8, history, NOW)[:2] == (9, "ReadyForNewScale")
+    assert scalingbehavior.stabilize(scaler(), 2, 8, History(), NOW)[:2] == (2, "ReadyForNewScale")
 
 
 def test_scale_up_window_uses_the_lowest_recommendation() -> None:
     behavior = {"scaleUp": {"stabilizationWindowSeconds": 60}}
-    assert scalingbehavior.stabilized(scaler(behavior), 9, 4, History((ago(30, 6),)), NOW)[:2] == (
+    assert scalingbehavior.stabilize(scaler(behavior), 9, 4, History((ago(30, 6),)), NOW)[:2] == (
         6,
         "ScaleUpStabilized",
     )
-    assert scalingbehavior.stabilized(scaler(behavior), 9, 4, History((ago(30, 2),)), NOW)[:2] == (
+    assert scalingbehavior.stabilize(scaler(behavior), 9, 4, History((ago(30, 2),)), NOW)[:2] == (
         4,
         "ScaleUpStabilized",
     )
@@ -81,18 +81,18 @@ def test_scale_up_window_uses_the_lowest_recommendation() -> None:
 def test_policies_limit_the_change_within_a_period(
     behavior: Any, current: int, wanted: int, changed: tuple[Moment, ...], found: tuple[int, str]
 ) -> None:
-    assert scalingbehavior.limited(scaler(behavior), wanted, current, History(changed=changed), NOW)[:2] == found
+    assert scalingbehavior.apply_limits(scaler(behavior), wanted, current, History(changed=changed), NOW)[:2] == found
 
 
 def test_bounds_apply_before_the_rate() -> None:
-    assert scalingbehavior.limited(scaler(most=3), 9, 2, History(), NOW)[:2] == (3, "TooManyReplicas")
-    assert scalingbehavior.limited(scaler(least=2), 1, 4, History(), NOW)[:2] == (2, "TooFewReplicas")
+    assert scalingbehavior.apply_limits(scaler(most=3), 9, 2, History(), NOW)[:2] == (3, "TooManyReplicas")
+    assert scalingbehavior.apply_limits(scaler(least=2), 1, 4, History(), NOW)[:2] == (2, "TooFewReplicas")
 
 
 def test_history_is_limited_to_the_configured_windows() -> None:
     behavior = both({"stabilizationWindowSeconds": 20, "policies": [policy("Pods", 1, 40)]})
     history = History((ago(21, 1), ago(19, 2)), (ago(41, 1), ago(39, 2), ago(-9, 3)))
-    found = scalingbehavior.remembered(history, scaler(behavior), NOW)
+    found = scalingbehavior.prune(history, scaler(behavior), NOW)
     assert [moment.replicas for moment in found.recommended] == [2]
     assert [moment.replicas for moment in found.changed] == [2]
 

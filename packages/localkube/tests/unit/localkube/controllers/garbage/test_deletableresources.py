@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer
+from testkit.fakes import ScriptedTransport, respond
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
@@ -24,10 +24,10 @@ def test_kind_served_only_by_another_version_is_discovered(older: str, found: di
     """PodGroups are in a version of `scheduling.k8s.io` that does not contain PriorityClasses."""
     versions = [{"groupVersion": f"a.example/{name}"} for name in ("v1", "v0")]
     transport = ScriptedTransport(
-        answer(200, {"groups": [{"versions": versions, "preferredVersion": versions[0]}]}),
-        answer(200, {"groupVersion": "v1", "resources": []}),
-        answer(200, {"groupVersion": "a.example/v1", "resources": [entry("things")]}),
-        answer(200, {"groupVersion": "a.example/v0", "resources": [entry(older)]}),
+        respond(200, {"groups": [{"versions": versions, "preferredVersion": versions[0]}]}),
+        respond(200, {"groupVersion": "v1", "resources": []}),
+        respond(200, {"groupVersion": "a.example/v1", "resources": [entry("things")]}),
+        respond(200, {"groupVersion": "a.example/v0", "resources": [entry(older)]}),
     )
 
     discovered = asyncio.run(deletableresources.discover(Client(transport)))

@@ -18,12 +18,12 @@ SOLID, WAITING, ABSENT = OwnerState.SOLID, OwnerState.WAITING, OwnerState.ABSENT
 
 def node(name: str, *owners: str) -> GraphNode:
     """Build a ConfigMap with owners. Its UID equals its name."""
-    references = tuple(Owner(UID(owner), "", "ConfigMap", owner, blocks=True) for owner in owners)
+    references = tuple(Owner(UID(owner), "", "ConfigMap", owner, blocks_deletion=True) for owner in owners)
     return GraphNode(CONFIG_MAPS, ObjectKey("default", name), UID(name), references)
 
 
 CHILD = node("child", "x")
-FOREGROUND_CHILD = replace(node("child", "x"), deleting=True, finalizers=frozenset({FOREGROUND}))
+FOREGROUND_CHILD = replace(node("child", "x"), is_deleting=True, finalizers=frozenset({FOREGROUND}))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ FOREGROUND_CHILD = replace(node("child", "x"), deleting=True, finalizers=frozens
         pytest.param({"a": WAITING}, [], Collect("Background"), id="its owner waits, nothing below"),
         pytest.param({"a": WAITING}, [CHILD], Collect("Foreground"), id="its owner waits, more below"),
         pytest.param({"a": ABSENT}, [CHILD], Collect("Background"), id="gone, more below"),
-        pytest.param({"a": WAITING}, [FOREGROUND_CHILD], Collect("Foreground", unblock=True), id="a circle"),
+        pytest.param({"a": WAITING}, [FOREGROUND_CHILD], Collect("Foreground", unblocks_owners=True), id="a circle"),
     ],
 )
 def test_verdict_follows_the_states_of_the_owners(
@@ -56,7 +56,7 @@ def test_finalizers_of_the_object_set_the_propagation(finalizer: str, propagatio
 
 
 def test_object_being_deleted_is_kept() -> None:
-    assert decide(replace(node("x", "a"), deleting=True), {}, []) == Keep()
+    assert decide(replace(node("x", "a"), is_deleting=True), {}, []) == Keep()
 
 
 def collect(owners: dict[str, set[str]], deleted: set[str]) -> set[str]:

@@ -16,7 +16,7 @@ def node(name: str, *owners: str, blocks: bool = True) -> GraphNode:
 
 def deleting(one: GraphNode, *finalizers: str) -> GraphNode:
     """Return the object with a deletion timestamp."""
-    return replace(one, deleting=True, finalizers=frozenset(finalizers))
+    return replace(one, is_deleting=True, finalizers=frozenset(finalizers))
 
 
 def build(*nodes: GraphNode) -> Graph:
@@ -41,8 +41,8 @@ def test_owned_object_is_enqueued_once() -> None:
 def test_dependents_of_a_deleted_object_are_enqueued() -> None:
     graph = build(node("a"), node("b", "a"), node("c", "a"), node("d", "b"))
     assert graph.remove(UID("a")) == {"b", "c"}
-    assert graph.is_known_gone(UID("a"))
-    assert not graph.is_known_gone(UID("never-seen"))
+    assert graph.is_known_deleted(UID("a"))
+    assert not graph.is_known_deleted(UID("never-seen"))
 
 
 def test_affected_objects_are_in_order_of_observation() -> None:
@@ -57,15 +57,15 @@ def test_remembered_deleted_owners_are_bounded() -> None:
     graph.note_absent(UID("a"))
     for number in range(MOST_GONE):
         graph.note_absent(UID(f"absent-{number}"))
-    assert not graph.is_known_gone(UID("a"))
-    assert all(graph.is_known_gone(UID(f"absent-{number}")) for number in range(MOST_GONE))
+    assert not graph.is_known_deleted(UID("a"))
+    assert all(graph.is_known_deleted(UID(f"absent-{number}")) for number in range(MOST_GONE))
     assert len(graph._deleted) == MOST_GONE
 
 
 def test_deleted_object_without_dependents_is_not_remembered() -> None:
     graph = build(node("b", "a"))
     graph.remove(UID("b"))
-    assert not graph.is_known_gone(UID("b"))
+    assert not graph.is_known_deleted(UID("b"))
 
 
 def test_foreground_deletion_enqueues_owner_and_dependents() -> None:
@@ -95,7 +95,7 @@ def test_forgotten_kinds_do_not_count_as_deleted() -> None:
     graph = build(node("a"), node("b", "a"))
     graph.forget(CONFIG_MAPS)
     assert not graph.nodes
-    assert not graph.is_known_gone(UID("a"))
+    assert not graph.is_known_deleted(UID("a"))
 
 
 def test_objects_are_reduced_to_owner_data() -> None:
@@ -105,13 +105,13 @@ def test_objects_are_reduced_to_owner_data() -> None:
         PODS,
         ObjectKey("default", "web-0"),
         UID("2"),
-        (Owner(UID("1"), "apps", "StatefulSet", "web", blocks=True),),
+        (Owner(UID("1"), "apps", "StatefulSet", "web", blocks_deletion=True),),
         finalizers=frozenset({"x"}),
     )
 
 
 def test_owner_reference_must_match_in_all_parts() -> None:
     pod = GraphNode(PODS, ObjectKey("default", "a"), UID("1"))
-    assert pod.is_meant_by(Owner(UID("1"), "", "Pod", "a", blocks=False))
-    assert not pod.is_meant_by(Owner(UID("1"), "", "Pod", "b", blocks=False))
-    assert not pod.is_meant_by(Owner(UID("1"), "apps", "Pod", "a", blocks=False))
+    assert pod.is_meant_by(Owner(UID("1"), "", "Pod", "a", blocks_deletion=False))
+    assert not pod.is_meant_by(Owner(UID("1"), "", "Pod", "b", blocks_deletion=False))
+    assert not pod.is_meant_by(Owner(UID("1"), "apps", "Pod", "a", blocks_deletion=False))

@@ -21,7 +21,7 @@ from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 from localkube.controllers.nodes.podgc import BY_NODE, node_index
-from localkube.controllers.nodes.tainteviction import TaintEviction, tolerated
+from localkube.controllers.nodes.tainteviction import TaintEviction, toleration_time
 
 pytestmark = pytest.mark.virtual_time
 
@@ -53,7 +53,7 @@ def test_pod_stays_while_it_tolerates_all_taints(
     taints: list[JSONObject], tolerations: list[JSONObject], expected: float | None
 ) -> None:
     pod = build_pod("web-0", {"spec": {"tolerations": tolerations}})
-    assert tolerated(pod, taints) == (None if expected is None else timedelta(seconds=expected))
+    assert toleration_time(pod, taints) == (None if expected is None else timedelta(seconds=expected))
 
 
 POD = ObjectKey("default", "web-0")

@@ -42,17 +42,20 @@ def pod(name: str, *, node: str = "node-0", ready: float | None = 64, phase: str
 )  # fmt: skip
 def test_least_valuable_pod_is_deleted_first(victim: Any, kept: Any) -> None:
     for pods in ([victim, kept], [kept, victim]):
-        assert [meta.name(one) for one in replicacontrol.ranked(pods, (), NOW)] == [meta.name(victim), meta.name(kept)]
+        assert [meta.name(one) for one in replicacontrol.rank_for_deletion(pods, (), NOW)] == [
+            meta.name(victim),
+            meta.name(kept),
+        ]
 
 
 def test_pod_that_shares_its_node_is_deleted_first() -> None:
     doubled, alone, sibling = pod("z", ready=9999), pod("a", node="node-1", ready=1), pod("s")
-    assert replicacontrol.ranked([alone, doubled], [alone, doubled, sibling], NOW)[0] is doubled
+    assert replicacontrol.rank_for_deletion([alone, doubled], [alone, doubled, sibling], NOW)[0] is doubled
 
 
 def test_order_does_not_depend_on_the_order_of_the_list() -> None:
     pods = [pod(f"p-{i}", ready=None if i % 3 else 64, age=2.0**i, restarts=i % 2) for i in range(12)]
-    wanted = replicacontrol.ranked(pods, pods, NOW)
+    wanted = replicacontrol.rank_for_deletion(pods, pods, NOW)
     for seed in range(20):
         mixed = random.Random(seed).sample(pods, len(pods))
-        assert replicacontrol.ranked(mixed, pods, NOW) == wanted
+        assert replicacontrol.rank_for_deletion(mixed, pods, NOW) == wanted

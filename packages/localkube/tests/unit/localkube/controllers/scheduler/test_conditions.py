@@ -38,5 +38,5 @@ def test_condition_time_is_kept_and_equal_message_not_written() -> None:
 
 def test_events_name_pod_and_node() -> None:
     pod = merge(build_pod("a"), {"metadata": {"namespace": "default"}})
-    assert conditions.scheduled(pod, "node-1").note == "Successfully assigned default/a to node-1"
-    assert conditions.failed(pod, "0/1 nodes are available: 1 Too many pods.").reason == "FailedScheduling"
+    assert conditions.scheduled_event(pod, "node-1").note == "Successfully assigned default/a to node-1"
+    assert conditions.failed_event(pod, "0/1 nodes are available: 1 Too many pods.").reason == "FailedScheduling"

@@ -7,7 +7,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from testkit.fakes import SmallServer, answer
+from testkit.fakes import SmallServer, respond
 from testkit.virtualtime import VirtualClock
 
 from kuberuntime.cache.informer import Informer
@@ -32,7 +32,7 @@ async def test_failed_decision_is_reported_and_others_continue() -> None:
     servers[NAMESPACES].put("default")
     servers[NODES].put("node-0", status={"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}})
     servers[PERSISTENT_VOLUME_CLAIMS].put("data", **UNREADABLE)
-    servers[PODS].refuse = lambda request: None if request.method == "GET" else answer(201, {})
+    servers[PODS].refuse = lambda request: None if request.method == "GET" else respond(201, {})
     servers[PODS].put("bad", **pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]))
     servers[PODS].put("good", **pod())
     executor = Executor(Client(servers[PODS]), NoEvents(), VirtualClock())

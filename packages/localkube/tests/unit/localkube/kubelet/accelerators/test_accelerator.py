@@ -2,7 +2,7 @@
 
 import pytest
 
-from localkube.kubelet.accelerators.accelerator import Accelerator, Inventory, divided, parse_shares
+from localkube.kubelet.accelerators.accelerator import Accelerator, Inventory, divide_devices, parse_shares
 
 
 def inventory(*gpus: str, near: str = "", mig: int = 0) -> Inventory:
@@ -17,24 +17,24 @@ def inventory(*gpus: str, near: str = "", mig: int = 0) -> Inventory:
 
 
 def test_divided_assigns_whole_gpus() -> None:
-    assert divided(inventory(*"abcdefgh"), 3, 1) == (("a", "b", "c"), ("d", "e", "f"), ("g", "h"))
+    assert divide_devices(inventory(*"abcdefgh"), 3, 1) == (("a", "b", "c"), ("d", "e", "f"), ("g", "h"))
 
 
 def test_divided_keeps_close_gpus_together() -> None:
-    assert divided(inventory(*"abcd", near="d"), 2, 1) == (("a", "d"), ("b", "c"))
+    assert divide_devices(inventory(*"abcd", near="d"), 2, 1) == (("a", "d"), ("b", "c"))
 
 
 def test_divided_keeps_mig_instances_of_a_gpu_on_one_node() -> None:
-    assert divided(inventory(*"ab", mig=2), 2, 1) == (("MIG-a0", "MIG-a1"), ("MIG-b0", "MIG-b1"))
+    assert divide_devices(inventory(*"ab", mig=2), 2, 1) == (("MIG-a0", "MIG-a1"), ("MIG-b0", "MIG-b1"))
 
 
 def test_divided_shares_each_gpu() -> None:
-    assert divided(inventory("a"), 1, 2) == (("a::0", "a::1"),)
+    assert divide_devices(inventory("a"), 1, 2) == (("a::0", "a::1"),)
 
 
 def test_device_division_rejects_more_nodes_than_gpus() -> None:
     with pytest.raises(ValueError, match=r"1 GPU, but nodes cannot share a GPU\. The maximum number of nodes is 1"):
-        divided(inventory("a"), 2, 1)
+        divide_devices(inventory("a"), 2, 1)
 
 
 @pytest.mark.parametrize("text", ["host:", "host:0", "host:65", "host:x", "host:٣", "rocm", "host:99999999999"])

@@ -68,14 +68,14 @@ class OwnersOfDevices(RuleBasedStateMachine):
 
     @invariant()
     def no_device_has_two_owners(self) -> None:
-        held = [device for _, _, device in self.ledger.held()]
+        held = [device for _, _, device in self.ledger.allocated_devices()]
         assert len(held) == len(set(held))
         for uid, devices in self.started.items():
-            assert devices == {device for _, owner, device in self.ledger.held() if owner == uid}
+            assert devices == {device for _, owner, device in self.ledger.allocated_devices() if owner == uid}
 
     @invariant()
     def no_device_leaks(self) -> None:
-        assert {owner for _, owner, _ in self.ledger.held()} <= set(self.pods)
+        assert {owner for _, owner, _ in self.ledger.allocated_devices()} <= set(self.pods)
 
 
 TestOwnersOfDevices = OwnersOfDevices.TestCase
@@ -123,13 +123,13 @@ def test_take_names_the_failed_devices() -> None:
 def test_restore_ignores_an_invalid_record(text: str) -> None:
     owners = DeviceAllocations(DEVICES)
     owners.restore([bound("a", 2, annotations={wellknown.DEVICES: text})])
-    assert owners.held() == []
+    assert owners.allocated_devices() == []
 
 
 def test_restore_ignores_a_record_of_missing_devices() -> None:
     owners = DeviceAllocations({"n1": ["GPU-8"]})
     owners.restore([bound("a", 2, annotations={wellknown.DEVICES: '{"main":["GPU-8","GPU-9"]}'})])
-    assert owners.held() == []
+    assert owners.allocated_devices() == []
 
 
 def test_uuid_of_a_share_is_the_uuid_of_its_gpu() -> None:

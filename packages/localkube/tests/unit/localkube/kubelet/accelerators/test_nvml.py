@@ -116,7 +116,7 @@ def test_missing_driver_error_names_gpus_of_other_vendors(
 
 def test_monitored_reports_a_lost_gpu_and_its_instances(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = machine(tmp_path, monkeypatch, *gpus(2))
-    with nvml.monitored({"MIG-1": "GPU-0", "MIG-2": "GPU-0", "GPU-1": "GPU-1"}) as failures:
+    with nvml.monitor({"MIG-1": "GPU-0", "MIG-2": "GPU-0", "GPU-1": "GPU-1"}) as failures:
         assert failures() == {}
         fake.change(0, lost=True)
         assert failures() == {"MIG-1": "GPU is lost", "MIG-2": "GPU is lost"}
@@ -124,7 +124,7 @@ def test_monitored_reports_a_lost_gpu_and_its_instances(tmp_path: Path, monkeypa
 
 def test_monitored_reports_only_faults_of_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = machine(tmp_path, monkeypatch, *gpus(2))
-    with nvml.monitored({"GPU-0": "GPU-0", "GPU-1": "GPU-1"}) as failures:
+    with nvml.monitor({"GPU-0": "GPU-0", "GPU-1": "GPU-1"}) as failures:
         fake.change(0, xids=[31, 43])
         fake.change(1, xids=[13, 79])
         assert failures() == {"GPU-1": "XID 79"}
@@ -133,11 +133,11 @@ def test_monitored_reports_only_faults_of_gpus(tmp_path: Path, monkeypatch: pyte
 
 
 def test_device_claim_rejects_a_second_cluster() -> None:
-    with hostclaims.claimed(["GPU-claimed-0", "GPU-claimed-1", "GPU-claimed-1"]):
-        second = hostclaims.claimed(["GPU-claimed-1"])
+    with hostclaims.claim(["GPU-claimed-0", "GPU-claimed-1", "GPU-claimed-1"]):
+        second = hostclaims.claim(["GPU-claimed-1"])
         with pytest.raises(AcceleratorError, match="GPU-claimed-1 is in use by a different local cluster"):
             second.__enter__()
-    with hostclaims.claimed(["GPU-claimed-1"]):
+    with hostclaims.claim(["GPU-claimed-1"]):
         pass
 
 

@@ -24,7 +24,7 @@ def plan(main: JSONObject, *, namespaces: bool = True, spec: JSONObject | None =
     defaults: dict[str, Any] = {"host_environment": {"PATH": "/usr/bin:/bin"}, "host_user": 1000}
     configured = KubeletSettings(
         node_names=frozenset(),
-        capabilities=Capabilities(namespaces=namespaces, network="isolated"),
+        capabilities=Capabilities(has_namespaces=namespaces, network="isolated"),
         state_directory=Path("/state"),
         **defaults | settings,
     )

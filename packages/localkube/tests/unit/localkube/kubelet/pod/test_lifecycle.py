@@ -73,14 +73,14 @@ def test_failed_init_container_restarts_unless_policy_is_never() -> None:
 
 
 def test_started_sidecar_allows_the_next_container() -> None:
-    unstarted = state.running(launched("proxy"), frozenset({"startup"}), is_sidecar=True)
+    unstarted = state.record_running(launched("proxy"), frozenset({"startup"}), is_sidecar=True)
     assert steps(WITH_SIDECAR, set_up(WITH_SIDECAR, unstarted)) == ()
-    started = state.probed(unstarted, "startup", frozenset({"startup"}), good=True, is_sidecar=True)
+    started = state.record_probe(unstarted, "startup", frozenset({"startup"}), good=True, is_sidecar=True)
     assert steps(WITH_SIDECAR, set_up(WITH_SIDECAR, started)) == (Start("init"),)
 
 
 def test_exited_sidecar_restarts_while_the_others_run() -> None:
-    proxy = replace(ended(0, "proxy"), passed=True)
+    proxy = replace(ended(0, "proxy"), has_passed=True)
     assert steps(WITH_SIDECAR, set_up(WITH_SIDECAR, proxy, running("init"))) == (Start("proxy"),)
 
 
@@ -102,9 +102,9 @@ def test_restart_policy_applies_to_a_terminated_container(policy: str, code: int
 
 
 def test_second_restart_waits_ten_seconds() -> None:
-    second = state.ended(state.launched(ended(1), "id", "", NOW), Exit(1), "", after(1))
+    second = state.record_exit(state.record_launch(ended(1), "id", "", NOW), Exit(1), "", after(1))
     assert steps(pod(), set_up(pod(), second), 2) == (Delay("main", after(11), timedelta(seconds=10)),)
-    delayed = state.delayed(second, Waiting(state.CRASH_LOOP), after(11))
+    delayed = state.record_delay(second, Waiting(state.CRASH_LOOP), after(11))
     assert lifecycle.next_steps(pod(), set_up(pod(), delayed), after(2)).wake_at == after(11)
     assert steps(pod(), set_up(pod(), delayed), 11) == (Start("main"),)
 
@@ -113,8 +113,8 @@ def test_setting_the_clock_back_by_a_day_stops_all_waits() -> None:
     """A back-off lasts at most five minutes, so a back-off until the next day indicates a clock error."""
     day = -24 * 3600
     put_off = replace(state.initial(pod(), NOW), not_before=after(10))
-    second = state.ended(state.launched(ended(1), "id", "", NOW), Exit(1), "", after(1))
-    delayed = state.delayed(second, Waiting(state.CRASH_LOOP), after(11))
+    second = state.record_exit(state.record_launch(ended(1), "id", "", NOW), Exit(1), "", after(1))
+    delayed = state.record_delay(second, Waiting(state.CRASH_LOOP), after(11))
     stopped = replace(set_up(pod()), kill_at=after(30))
 
     assert steps(pod(), put_off, day) == (PrepareVolumes(),)
@@ -149,7 +149,7 @@ def test_second_deletion_can_only_shorten_the_time() -> None:
 
 
 def stopping(hook: state.Hook, kill_at: float = 30) -> ContainerState:
-    return state.stopping(running(), after(kill_at), hook)
+    return state.record_stop(running(), after(kill_at), hook)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def stopping(hook: state.Hook, kill_at: float = 30) -> ContainerState:
         (stopping("running"), 30, (Terminate("main", after(32)),)),
         (stopping(""), 29, ()),
         (stopping(""), 30, (Kill("main"),)),
-        (replace(stopping(""), killed=True), 31, ()),
+        (replace(stopping(""), is_killed=True), 31, ()),
         (ended(0), 5, (RemoveSandbox(),)),
     ],
     ids=[
@@ -228,7 +228,7 @@ def test_running_pod_needs_no_step() -> None:
 
 
 def test_stop_waits_for_a_container_that_is_starting() -> None:
-    current = set_up(pod(), state.starting(waiting()), kill_at=after(30))
+    current = set_up(pod(), state.record_start(waiting()), kill_at=after(30))
     assert steps(deleted(pod()), current) == ()
 
 
@@ -243,8 +243,8 @@ def test_huge_periods_are_limited_to_centuries(seconds: int) -> None:
 def test_clock_jump_changes_no_wait(days: float) -> None:
     jump = timedelta(days=days)
     limited = pod(activeDeadlineSeconds=600)
-    stopping = state.stopping(running(), after(30), "")
-    crashed = state.delayed(ended(1), Waiting(state.CRASH_LOOP), after(10))
+    stopping = state.record_stop(running(), after(30), "")
+    crashed = state.record_delay(ended(1), Waiting(state.CRASH_LOOP), after(10))
     for found, current, seconds, step in (
         (limited, set_up(limited, running()), 600, Fail),
         (deleted(pod()), replace(set_up(pod(), stopping), kill_at=after(30)), 30, Kill),
@@ -272,14 +272,14 @@ def test_changed_image_restarts_a_container_with_any_policy() -> None:
     found = pod(containers=[container("main") | {"image": "app:2"}], restartPolicy="Never")
     runs = replace(running("main"), image="app:1")
     text = "Container main definition changed, will be restarted"
-    assert steps(found, set_up(found, runs)) == (Stop("main", after(30), text, replaced=True),)
+    assert steps(found, set_up(found, runs)) == (Stop("main", after(30), text, is_replaced=True),)
     assert steps(found, set_up(found, replace(runs, image="app:2"))) == ()
-    ending = state.stopping(runs, after(30), "done", replaced=True)
-    assert state.stopping(ending, after(30), "").replaced
-    over = state.ended(ending, Exit(143), "", after(1))
+    ending = state.record_stop(runs, after(30), "done", replaced=True)
+    assert state.record_stop(ending, after(30), "").is_replaced
+    over = state.record_exit(ending, Exit(143), "", after(1))
     assert steps(found, set_up(found, over), 1) == (Start("main"),)
-    assert not state.launched(over, "id", "", NOW, "app:2").replaced
-    assert steps(found, set_up(found, replace(over, replaced=False)), 1) == (WindDown(after(31)),)
+    assert not state.record_launch(over, "id", "", NOW, "app:2").is_replaced
+    assert steps(found, set_up(found, replace(over, is_replaced=False)), 1) == (WindDown(after(31)),)
 
 
 def test_changed_image_restarts_a_sidecar_but_no_init_container() -> None:
@@ -290,7 +290,7 @@ def test_changed_image_restarts_a_sidecar_but_no_init_container() -> None:
         return found
 
     proxy, init = (replace(running(name), image="app:1") for name in ("proxy", "init"))
-    proxy = replace(proxy, passed=True)
+    proxy = replace(proxy, has_passed=True)
     assert steps(named("init"), set_up(WITH_SIDECAR, proxy, init)) == ()
     (stop,) = steps(named("proxy"), set_up(WITH_SIDECAR, proxy, init))
     assert isinstance(stop, Stop)

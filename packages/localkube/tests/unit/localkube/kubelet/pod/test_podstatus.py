@@ -48,9 +48,9 @@ def test_phase_follows_the_containers(fields: JSONObject, containers: list[Conta
 
 
 def test_pod_stays_running_during_a_back_off() -> None:
-    crashed = state.delayed(ended(1), Waiting(state.CRASH_LOOP), after(10))
+    crashed = state.record_delay(ended(1), Waiting(state.CRASH_LOOP), after(10))
     assert podstatus.pod_phase(pod(), set_up(pod(), crashed)) == "Running"
-    assert podstatus.pod_phase(pod(), set_up(pod(), state.starting(crashed))) == "Running"
+    assert podstatus.pod_phase(pod(), set_up(pod(), state.record_start(crashed))) == "Running"
 
 
 def test_pod_with_an_unstarted_container_is_pending() -> None:
@@ -62,7 +62,7 @@ def test_pod_completes_only_after_its_sidecars() -> None:
     found = pod(initContainers=[container("proxy", restartPolicy="Always")], restartPolicy="Never")
     proxy = running("proxy", is_sidecar=True)
     assert podstatus.pod_phase(found, set_up(found, proxy, ended(0))) == "Running"
-    stopped = state.ended(proxy, Exit(143), "", NOW)
+    stopped = state.record_exit(proxy, Exit(143), "", NOW)
     assert podstatus.pod_phase(found, set_up(found, stopped, ended(0))) == "Succeeded"
 
 
@@ -103,7 +103,7 @@ def test_ready_pod_has_all_conditions_and_addresses() -> None:
 
 def test_unready_containers_are_named() -> None:
     two = pod(container("a"), container("b"))
-    probed = state.running(launched("b"), frozenset({"readiness"}), is_sidecar=False)
+    probed = state.record_running(launched("b"), frozenset({"readiness"}), is_sidecar=False)
     found = build(two, set_up(two, running("a"), probed))
     expected = ("False", "ContainersNotReady", "containers with unready status: [b]")
     assert condition(found, "Ready") == condition(found, "ContainersReady") == expected
@@ -126,7 +126,7 @@ def test_volume_problem_is_shown() -> None:
 
 def test_container_in_back_off_shows_its_last_state() -> None:
     shown = podstatus.back_off(pod(metadata={"uid": "u1"}), "main", timedelta(seconds=20))
-    crashed = state.delayed(ended(3), shown, after(20))
+    crashed = state.record_delay(ended(3), shown, after(20))
     found = status_of(build(pod(), set_up(pod(), crashed)))
     message = "back-off 20s restarting failed container=main pod=web-0_default(u1)"
     assert found["state"] == {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
@@ -135,8 +135,8 @@ def test_container_in_back_off_shows_its_last_state() -> None:
 
 
 def test_container_id_is_kept_until_the_next_start() -> None:
-    crashed = state.delayed(ended(3), state.Waiting("CrashLoopBackOff", ""), after(20))
-    again = state.starting(crashed)
+    crashed = state.record_delay(ended(3), state.Waiting("CrashLoopBackOff", ""), after(20))
+    again = state.record_start(crashed)
     assert [status_of(build(pod(), set_up(pod(), one)))["containerID"] for one in (crashed, again)] == [
         "process://id-main",
         "process://id-main",
@@ -144,7 +144,7 @@ def test_container_id_is_kept_until_the_next_start() -> None:
 
 
 def test_terminated_state_has_code_signal_reason_and_times() -> None:
-    killed = state.ended(running(), Exit(137, 9), "last words", after(3))
+    killed = state.record_exit(running(), Exit(137, 9), "last words", after(3))
     assert status_of(build(pod(), set_up(pod(), killed)))["state"]["terminated"] == {
         "exitCode": 137,
         "signal": 9,
@@ -157,7 +157,7 @@ def test_terminated_state_has_code_signal_reason_and_times() -> None:
 
 
 def test_restarts_are_counted_and_the_last_state_is_kept() -> None:
-    again = state.running(state.launched(ended(1), "id-2", "", after(1)), frozenset(), is_sidecar=False)
+    again = state.record_running(state.record_launch(ended(1), "id-2", "", after(1)), frozenset(), is_sidecar=False)
     found = status_of(build(pod(), set_up(pod(), again)))
     assert (found["restartCount"], found["lastState"]["terminated"]["exitCode"]) == (1, 1)
 
@@ -197,13 +197,13 @@ def test_stubs_are_named_in_their_own_condition() -> None:
 
 
 def test_stopping_container_counts_as_running() -> None:
-    found = status_of(build(pod(), set_up(pod(), state.stopping(running(), after(30), ""))))
+    found = status_of(build(pod(), set_up(pod(), state.record_stop(running(), after(30), ""))))
     assert "running" in found["state"]
     assert found["ready"] is True
 
 
 def test_failed_start_has_exit_code_128() -> None:
-    failed = state.start_failed(state.starting(waiting()), "exec: no such file", NOW)
+    failed = state.start_failed(state.record_start(waiting()), "exec: no such file", NOW)
     assert failed.phase is Phase.TERMINATED
     found = status_of(build(pod(), set_up(pod(), failed)))["state"]["terminated"]
     assert (found["exitCode"], found["reason"], found["message"]) == (128, "StartError", "exec: no such file")

@@ -31,19 +31,19 @@ def test_running_container_restarts_without_being_counted() -> None:
     assert main.last is not None
     assert (main.last.reason, main.last.exit_code) == ("ClusterRestarted", 137)
     assert recovery.cut_off(current, recovery.CLUSTER_RESTARTED) == ["main"]
-    again = state.launched(state.starting(main), "id", "", after(61))
+    again = state.record_launch(state.record_start(main), "id", "", after(61))
     assert (again.restarts, again.attempts) == (0, 1)
 
 
 def test_earlier_restarts_are_remembered() -> None:
-    twice = state.running(state.launched(ended(1), "id", "", NOW), frozenset(), is_sidecar=False)
+    twice = state.record_running(state.record_launch(ended(1), "id", "", NOW), frozenset(), is_sidecar=False)
     assert recover(remembered(pod(), twice)).containers["main"].restarts == 1
 
 
 def test_init_containers_run_again() -> None:
     found = remembered(pod(initContainers=[container("init")]), ended(0, "init"), running())
     current = recover(found)
-    assert not current.containers["init"].passed
+    assert not current.containers["init"].has_passed
     ready = set_up(found, *current.containers.values())
     assert lifecycle.next_steps(found, ready, after(60)).steps == (Start("init"),)
 

@@ -27,7 +27,7 @@ def steps(current: PodState, seconds: float = 0, found: JSONObject = POD) -> tup
 
 def begun(*, by: str = "watcher") -> PodState:
     """Return the pod after its watcher has terminated and the kubelet has observed the termination."""
-    watcher = replace(ended(88, "watcher"), passed=True)
+    watcher = replace(ended(88, "watcher"), has_passed=True)
     current = set_up(POD, ended(0, "init"), watcher, running("main"))
     return replace(current, restarted_by=by)
 
@@ -44,13 +44,13 @@ def status(current: PodState, found: JSONObject = POD) -> JSONObject:
 def test_exit_of_a_container_kills_all_containers() -> None:
     assert steps(begun(by="")) == (RestartAll("watcher"),)
     assert steps(begun()) == (Kill("main"),)
-    killed = replace(running("main"), killed=True)
+    killed = replace(running("main"), is_killed=True)
     assert steps(begun().with_container(killed)) == ()
     assert steps(cleared()) == (StartOver(),)
 
 
 def test_starting_container_is_killed_after_its_start() -> None:
-    assert lifecycle.next_steps(POD, begun().with_container(state.starting(ended(1, "main"))), NOW) == Decision()
+    assert lifecycle.next_steps(POD, begun().with_container(state.record_start(ended(1, "main"))), NOW) == Decision()
     assert steps(begun().with_container(launched("main"))) == (Kill("main"),)
 
 
@@ -58,10 +58,10 @@ def test_containers_restart_in_order_and_are_counted_once() -> None:
     over = state.started_over(cleared(), after(1))
     assert steps(over, 1) == (Start("init"),)
     for name, current in over.containers.items():
-        assert (current.phase, current.passed, current.restarts) == (Phase.WAITING, False, 1), name
+        assert (current.phase, current.has_passed, current.restarts) == (Phase.WAITING, False, 1), name
         assert current.last is not None
         assert (current.last.exit_code, current.last.reason) == (137, "RestartingAllContainers")
-        assert state.launched(state.starting(current), "id", "", after(1)).restarts == 1
+        assert state.record_launch(state.record_start(current), "id", "", after(1)).restarts == 1
     assert over.containers["main"].waiting is not None
     text = "all containers of the pod restart, because watcher exited with code 88"
     assert over.containers["main"].waiting.message == text
@@ -80,7 +80,7 @@ def test_first_restart_is_immediate_and_the_next_backs_off() -> None:
     again = state.started_over(begun().with_container(watcher).with_container(ended(137, "main", after(5))), after(5))
     decision = lifecycle.next_steps(POD, again, after(6))
     assert decision == Decision((), after(15))
-    assert steps(again.retrying(), 6) == ()
+    assert steps(again.retry_now(), 6) == ()
     assert steps(again, 15) == (Start("init"),)
 
 

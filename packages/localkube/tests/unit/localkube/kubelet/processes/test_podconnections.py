@@ -81,5 +81,5 @@ async def test_refused_connection_has_a_message() -> None:
 
 def test_listening_ports_of_a_process_are_found() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert server.getsockname()[1] in podconnections.listening(os.getpid())
-    assert podconnections.listening(0) == []
+        assert server.getsockname()[1] in podconnections.listening_ports(os.getpid())
+    assert podconnections.listening_ports(0) == []

@@ -11,12 +11,12 @@ import pytest
 from localkube.kubelet.processes import safeopen
 from localkube.kubelet.processes.safeopen import OpenOptions, PathEscapeError
 
-MAKING = OpenOptions(make_directories=True)
+MAKING = OpenOptions(creates_directories=True)
 ROUNDS = 2000
 
 
 def opened_path(root: Path, path: str, wish: OpenOptions = MAKING) -> Path:
-    with safeopen.opened(str(root), path, wish) as handle:
+    with safeopen.open_in_root(str(root), path, wish) as handle:
         return Path(f"/proc/self/fd/{handle}").readlink()
 
 
@@ -58,7 +58,7 @@ def test_missing_paths_are_created_only_on_request(root: Path) -> None:
     with pytest.raises(FileNotFoundError):
         opened_path(root, "x/y", OpenOptions())
     assert opened_path(root, "x/y") == root / "x" / "y"
-    assert opened_path(root, "p/q", OpenOptions(make_directories=True, make_file=True)).is_file()
+    assert opened_path(root, "p/q", OpenOptions(creates_directories=True, creates_file=True)).is_file()
 
 
 def test_descriptors_are_closed(root: Path) -> None:
@@ -101,7 +101,7 @@ def test_exchanged_directory_never_leads_out(root: Path) -> None:
     with swapping(root / "place", root / "directory", root / "link"):
         for _ in range(ROUNDS):
             try:
-                with safeopen.opened(str(root), "place/inner") as handle:
+                with safeopen.open_in_root(str(root), "place/inner") as handle:
                     found.add(os.fstat(handle).st_ino)
             except (PathEscapeError, FileNotFoundError):
                 continue

@@ -113,7 +113,7 @@ def test_missing_source_is_named(source: JSONObject, text: str) -> None:
 def test_missing_optional_references_are_omitted() -> None:
     missing = {"name": "no", "key": "k"}
     assert variables({"name": "V", "valueFrom": {"secretKeyRef": {**missing, "optional": True}}}) == {}
-    assert variables({"name": "V", "valueFrom": {"secretKeyRef": missing}}, lenient=True) == {}
+    assert variables({"name": "V", "valueFrom": {"secretKeyRef": missing}}, skips_missing_sources=True) == {}
     assert variables(env_from=[{"configMapRef": {"name": "no", "optional": True}}]) == {}
 
 

@@ -94,11 +94,11 @@ def test_invalid_volume_is_named(tmp_path: Path, volume: JSONObject, text: str) 
 
 
 def test_unserved_volume_is_empty_when_lenient(tmp_path: Path) -> None:
-    assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, lenient=True)["v"].iterdir()) == []
+    assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, skips_missing_sources=True)["v"].iterdir()) == []
 
 
 def test_unserved_volume_is_empty_in_a_rehearsal(tmp_path: Path) -> None:
-    assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, rehearsal=True)["v"].iterdir()) == []
+    assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, is_rehearsal=True)["v"].iterdir()) == []
 
 
 @pytest.mark.parametrize("source", ["nfs", "csi"])
@@ -115,10 +115,10 @@ def test_persistent_volume_is_shared_in_a_rehearsal(tmp_path: Path, source: str)
 def test_missing_host_path_is_empty_when_lenient(tmp_path: Path, kind: str) -> None:
     absent = tmp_path / "absent"
     volume = {"name": "v", "hostPath": {"path": str(absent), "type": kind}}
-    assert list(prepare(tmp_path, volume, lenient=True)["v"].iterdir()) == []
+    assert list(prepare(tmp_path, volume, skips_missing_sources=True)["v"].iterdir()) == []
     assert not absent.exists()
     there = {"name": "v", "hostPath": {"path": str(tmp_path)}}
-    assert prepare(tmp_path, there, lenient=True)["v"] == tmp_path
+    assert prepare(tmp_path, there, skips_missing_sources=True)["v"] == tmp_path
 
 
 def test_refresh_keeps_files_of_a_deleted_source(tmp_path: Path) -> None:

@@ -90,12 +90,12 @@ def test_missing_source_is_named(volume: JSONObject, text: str) -> None:
 
 def test_missing_optional_sources_are_omitted() -> None:
     assert build({"configMap": {"name": "no", "optional": True}}) == {}
-    assert build({"secret": {"secretName": "no"}}, lenient=True) == {}
+    assert build({"secret": {"secretName": "no"}}, skips_missing_sources=True) == {}
 
 
 def test_projected_tokens_are_omitted_in_a_rehearsal() -> None:
     sources = [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": "settings"}}]
-    assert set(build({"projected": {"sources": sources}}, rehearsal=True)) == {"a", "b"}
+    assert set(build({"projected": {"sources": sources}}, is_rehearsal=True)) == {"a", "b"}
 
 
 def test_references_name_all_sources() -> None:

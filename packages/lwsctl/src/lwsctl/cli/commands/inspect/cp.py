@@ -20,7 +20,7 @@ from lwsctl.cli.sharedoptions import container_option
 from lwsctl.cli.views.terminal import print_text
 from lwsctl.views.podcontainers import default_container
 from lwsctl.views.selection import Selection
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 REMOTE: Final = re.compile(r"([a-z0-9][-a-z0-9.]*(?:/[a-z0-9]+){0,2}):(.+)", re.DOTALL)
 
@@ -135,8 +135,8 @@ async def upload(session: Session, copy: Upload, container: str | None) -> None:
             raise error
         print_text(f"error: {error}", err=True)
     if failed:
-        raise CommandError(f"the files were not copied to {len(failed)} of {counted(len(ranks), 'rank')}")
-    print_text(f"copied to {counted(len(ranks), 'rank')}")
+        raise CommandError(f"the files were not copied to {len(failed)} of {format_count(len(ranks), 'rank')}")
+    print_text(f"copied to {format_count(len(ranks), 'rank')}")
 
 
 async def upload_to(rank: RankContainer, copy: Upload) -> None:
@@ -161,7 +161,9 @@ async def download(session: Session, copy: Download, container: str | None) -> N
         directory.mkdir(parents=True, exist_ok=True)
         words = ("tar", "cf", "-", "-C", remote.parent, f"./{remote.name}")
         count += await transfer.download(rank, words, partial(archive.unpack, destination=directory, name=name))
-    print_text(f"copied {counted(count, 'file')} from {counted(len({str(rank) for _, rank in pairs}), 'rank')}")
+    print_text(
+        f"copied {format_count(count, 'file')} from {format_count(len({str(rank) for _, rank in pairs}), 'rank')}"
+    )
 
 
 def place(to: str, remote: RankPath, pod: str, sources: Sequence[RankPath]) -> tuple[Path, str]:

@@ -51,11 +51,11 @@ async def describe(session: Session, selection: Selection) -> list[str]:
     view: Shown
     if cluster.sets:
         view = cluster.sets[0]
-        happened = await _permitted(eventlog.read_whole(session.client, view))
+        happened = await _list_events(eventlog.read_whole(session.client, view))
     else:
         whole = cluster.views[0]
         view = narrow(whole, selection)
-        happened = await _permitted(eventlog.read(session.client, whole, selection))
+        happened = await _list_events(eventlog.read(session.client, whole, selection))
     failed = [failure for part in leaderworkersets([view]) for failure in failures(part)][:MOST_LOGS]
     texts = [await last_lines(session.client, failure, TAIL) for failure in failed]
     lws = f"{session.lws} -n {session.namespace}"
@@ -63,7 +63,7 @@ async def describe(session: Session, selection: Selection) -> list[str]:
     return description.lines(content, SystemClock().now())
 
 
-async def _permitted(reading: Awaitable[list[EventValue]]) -> list[EventValue] | None:
+async def _list_events(reading: Awaitable[list[EventValue]]) -> list[EventValue] | None:
     """Return the events, or None if the user does not have permission to list them."""
     try:
         return await reading

@@ -79,17 +79,19 @@ async def show(target: Target, request: EventsRequest) -> None:
         view = await targets.view_of(session, await targets.find(session, request.selection.name))
         events = request.keep(await eventlog.read(session.client, view, request.selection))
     if request.form not in DOCUMENTS:
-        click.echo(formats.filled(str(request.form), [event.stored for event in events], is_one=False), nl=False)
+        click.echo(
+            formats.render_objects(str(request.form), [event.stored for event in events], is_one=False), nl=False
+        )
     elif request.form:
         for event in events:
-            click.echo(documented(event, request.form))
+            click.echo(event_document(event, request.form))
     elif events:
         print_text(*eventlines.table(events, SystemClock().now()))
     else:
         click.echo(f"{request.selection} has no events.", err=True)
 
 
-def documented(event: EventValue, form: str) -> str:
+def event_document(event: EventValue, form: str) -> str:
     """Return an event as a document in the output format."""
     document = eventhistory.document(event)
     return output.as_json_line(document) if form == "json" else f"---\n{output.as_yaml(document)}"
@@ -112,7 +114,7 @@ async def watch(target: Target, request: EventsRequest) -> None:
             for event in request.keep(happened):
                 if counts.get(event.ident) != event.count:
                     counts[event.ident] = event.count
-                    print_text(documented(event, request.form) if request.form else eventlines.line(event))
+                    print_text(event_document(event, request.form) if request.form else eventlines.line(event))
 
         async with following(pods, events, session.keepalive) as objects:
             await objects.until(print_new)

@@ -58,7 +58,7 @@ def strict(shape: JSONObject) -> JSONObject:
     >>> strict({"type": "object", "properties": {"a": {"type": "string", "x-kubernetes-list-type": "set"}}})
     {'type': 'object', 'properties': {'a': {'type': 'string'}}, 'additionalProperties': False}
     """
-    keywords = {name: _part(name, value) for name, value in shape.items() if not name.startswith("x-kubernetes-")}
+    keywords = {name: _subschema(name, value) for name, value in shape.items() if not name.startswith("x-kubernetes-")}
     if "required" in keywords:  # defaults are set before required fields are checked
         keywords["required"] = [
             name for name in shape["required"] if "default" not in shape["properties"].get(name, {})
@@ -67,7 +67,7 @@ def strict(shape: JSONObject) -> JSONObject:
     return keywords | ({"additionalProperties": False} if "properties" in shape and not is_open else {})
 
 
-def _part(name: str, value: JSON) -> JSON:
+def _subschema(name: str, value: JSON) -> JSON:
     match name:
         case "properties":
             return {field: strict(child) for field, child in value.items()}

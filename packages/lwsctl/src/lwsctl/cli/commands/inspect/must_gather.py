@@ -17,7 +17,7 @@ from kuberuntime.objects import meta, podstate, resources
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SECRETS, Resource
 from kuberuntime.texts import removedlogs
-from kuberuntime.texts.masking import Mask, masked
+from kuberuntime.texts.masking import Mask, mask_message
 from leaderworkerset.api import labels
 from leaderworkerset.decisions.installedkinds import MANAGED, CertificateError, certificate_expiry
 from leaderworkerset.install import rendering
@@ -95,7 +95,7 @@ class Gatherer(msgspec.Struct):
                     self.write(kind, obj)
         for namespace in namespaces:
             await self._namespace(namespace)
-        for kind in MANAGED.defined:
+        for kind in MANAGED.custom_resources:
             async for obj in self._list(kind):
                 self.write(kind, obj)
         for kind in OF_GROUPS:
@@ -247,7 +247,7 @@ def command(target: Target, /, directory: Path) -> None:
         write(str(place(kind, obj)), rendering.document(without_secrets(kind, obj)).encode())
 
     def write_log(path: str, text: bytes) -> None:
-        write(path, masked(text.decode(errors="replace")).encode())
+        write(path, mask_message(text.decode(errors="replace")).encode())
 
     async def act(session: Session) -> Gatherer:
         gatherer = Gatherer(session.client, write_object, write_log)

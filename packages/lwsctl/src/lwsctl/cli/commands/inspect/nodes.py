@@ -8,7 +8,7 @@ from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import UsageError
 from lwsctl.cli.views import formats, output
@@ -38,7 +38,7 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
     async def act(session: Session) -> None:
         objects = await objects_of(session, names, selector)
         if form:
-            click.echo(formats.filled(form, objects, is_one=len(names) == 1), nl=False)
+            click.echo(formats.render_objects(form, objects, is_one=len(names) == 1), nl=False)
             return
         pods = await pods_of(session)
         nodes = nodes_of(objects, pods)
@@ -123,5 +123,5 @@ def _labels(node: Node) -> list[str]:
 
 
 def _condition(condition: JSONObject) -> str:
-    message = masked(str(condition.get("message") or ""))
+    message = mask_message(str(condition.get("message") or ""))
     return f"{condition.get('type')} is {condition.get('status')}" + (f": {message}" if message else "")

@@ -11,7 +11,7 @@ from kuberuntime.errors import NotFoundError
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, UsageError
-from lwsctl.cli.sets.shown import GetRequest, cut, read
+from lwsctl.cli.sets.shown import GetRequest, read, select_views
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import output
 from lwsctl.cli.views.terminal import print_text
@@ -55,7 +55,7 @@ def command(
 
     async def act(session: Session) -> None:
         cluster = await read(session, request)
-        rows = await measured(session, request, cluster)
+        rows = await measure_ranks(session, request, cluster)
         if sort:
             rows.sort(key=lambda row: rankusage.amount(row[1], SORTS[sort]), reverse=True)
         if form:
@@ -73,13 +73,13 @@ def command(
     target.run(act)
 
 
-async def measured(session: Session, request: GetRequest, cluster: Cluster) -> list[Row]:
+async def measure_ranks(session: Session, request: GetRequest, cluster: Cluster) -> list[Row]:
     """Return the requested ranks that have a pod, with their usage."""
     try:
         metrics = await Lists(session.client).all(rankusage.metrics_of(request.namespace(session)))
     except NotFoundError as error:
         raise CommandError(MISSING_API) from error
-    views = with_usage(cut(cluster.views, request), metrics)
+    views = with_usage(select_views(cluster.views, request), metrics)
     return [(view, rank) for view in views for rank in view.ranks if rank.object is not None]
 
 

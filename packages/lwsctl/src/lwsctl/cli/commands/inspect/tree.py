@@ -14,10 +14,10 @@ from kuberuntime.clock import SystemClock
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import UsageError
-from lwsctl.cli.sets.shown import GetRequest, cut, observe, print_if_empty
+from lwsctl.cli.sets.shown import GetRequest, observe, print_if_empty, select_views
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import output
-from lwsctl.cli.views.livetable import wrapped
+from lwsctl.cli.views.livetable import wrap
 from lwsctl.cli.views.terminal import columns as columns_of
 from lwsctl.cli.views.terminal import print_states
 from lwsctl.model.disaggregatedset import SetView
@@ -57,7 +57,7 @@ async def show(target: Target, request: GetRequest) -> None:
     async with target.session() as session:
         _, cluster = await observe(session, request)
         roots = branches(
-            cut(cluster.views, request),
+            select_views(cluster.views, request),
             cluster.sets,
             SystemClock().now(),
             with_namespace=request.everywhere,
@@ -120,7 +120,7 @@ def tree_lines(roots: Sequence[Branch], columns: int | None) -> list[str]:
         line
         for (name, *_), why in zip(cells, output.without_repetitions(whys), strict=True)
         if why not in {"", '"'}
-        for line in wrapped(f"{name.strip(LINES)}: {why}", columns)
+        for line in wrap(f"{name.strip(LINES)}: {why}", columns)
     ]
     return [*output.table(HEADER, cells), *below]
 
@@ -155,14 +155,14 @@ def _of_view(view: View, now: datetime, *, every_rank: bool, prefix: str) -> Bra
     else:
         below = tuple(Branch(_fold_cells(fold, now), fold.why) for fold in group_rows(view.groups, now))
     updated = [f"updated {view.updated} of {view.desired}"] if view.is_updating else []
-    state = ", ".join([*updated, *output.unlisted(view)])
+    state = ", ".join([*updated, *output.hidden_groups_line(view)])
     cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
     return Branch(cells, below=below)
 
 
 def _of_group(group: Group, now: datetime) -> Branch:
     fold = group_rows([group], now)[0]
-    note = output.recreated(group, now)
+    note = output.format_recreations(group, now)
     ranks = tuple(_of_rank(rank, now) for rank in group.ranks)
     return Branch(_fold_cells(fold, now), note, ranks)
 

@@ -54,7 +54,7 @@ def one_fault(name: str) -> click.Command:
     if fault.usual:
         option = "--path" if fault.has_path else "--amount"
         command = click.option(option, "value", default=fault.usual, show_default=True,
-                               metavar=fault.usual, help="Directory to fill." if fault.has_path else fault.amount.words)(command)  # fmt: skip
+                               metavar=fault.usual, help="Directory to fill." if fault.has_path else fault.amount.description)(command)  # fmt: skip
     if fault.of.argument:
         command = click.argument("words", nargs=-1, metavar=fault.of.argument)(command)
     ranks = (

@@ -95,7 +95,7 @@ async def _read(place: ClusterDirectory) -> ClusterRow:
             options = savedoptions.load(place)
         except CommandError:  # a cluster is listed even if it cannot start; `lws up` reports the error
             options = None
-        state = LEFT if place.mark.is_file() else STOPPED
+        state = LEFT if place.marker_file.is_file() else STOPPED
         return ClusterRow(
             name=place.name, state=state, directory=place.directory, nodes=options.nodes if options else None
         )

@@ -38,7 +38,7 @@ def clusters(*, deletes: bool) -> list[ClusterDirectory]:
 
     These are running clusters, or all clusters with --delete. Clusters of `lws run` are excluded.
     """
-    own = [place for place in clusterdirectories.all_places() if place.is_cluster and not place.mark.is_file()]
+    own = [place for place in clusterdirectories.all_places() if place.is_cluster and not place.marker_file.is_file()]
     return [place for place in own if deletes or place.pid() is not None]
 
 
@@ -78,9 +78,9 @@ def stop(place: ClusterDirectory, timeout: float) -> bool:
                 f"process {pid} in {place.lock} is not cluster {place.name}, so it was not stopped; use `fuser {place.lock}` to find the process"
             )
         signal.pidfd_send_signal(process, signal.SIGTERM)
-        if not ended(process, timeout):
+        if not wait_for_exit(process, timeout):
             signal.pidfd_send_signal(process, signal.SIGKILL)  # the kernel kills its pods at the same time
-            if not ended(process, 10):
+            if not wait_for_exit(process, 10):
                 raise TimedOutError(f"process {pid} of cluster {place.name} does not exit")
     finally:
         progress.clear()
@@ -88,7 +88,7 @@ def stop(place: ClusterDirectory, timeout: float) -> bool:
     return True
 
 
-def ended(process: int, timeout: float) -> bool:
+def wait_for_exit(process: int, timeout: float) -> bool:
     """Wait with a process file descriptor until the process exits."""
     poller = select.poll()
     poller.register(process, select.POLLIN)

@@ -31,7 +31,7 @@ from lwsctl.cli.local import savedoptions
 from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
 from lwsctl.cli.reading import manifestoptions
 from lwsctl.cli.reading.manifestoptions import manifest_arguments
-from lwsctl.cli.reading.manifests import Document, ordered
+from lwsctl.cli.reading.manifests import Document, sort_documents
 from lwsctl.cli.rehearsal.imagewarnings import notes
 from lwsctl.cli.sets.causes import Causes, stuck_options
 from lwsctl.cli.views.live import REFRESH, Display, display
@@ -105,7 +105,7 @@ def command(target: Target, /, **options: Any) -> int:
     run FILE` is equivalent to `lws run -f FILE`.
     """
     if target.local or target.kubeconfig or target.context_name:
-        to = f" {clusterdirectories.place(target.local).words}" if target.local else ""
+        to = f" {clusterdirectories.place(target.local).options_text}" if target.local else ""
         raise UsageError(
             f"lws run starts a temporary cluster; for a running cluster, use lws apply{to}, lws wait{to} and lws logs{to}"
         )
@@ -115,7 +115,7 @@ def command(target: Target, /, **options: Any) -> int:
     run_options = RunOptions(**options | {"stuck_after": 0.0 if options.pop("fail_fast") else options["stuck_after"]})
     if run_options.timeout is not None and run_options.until is None:
         raise UsageError("--timeout requires --until ready or --until done")
-    documents = ordered(sources.load())
+    documents = sort_documents(sources.load())
     followed = [document for document in documents if document.object["kind"] in FOLLOWED]
     if not followed:
         raise CommandError(f"{sources} contain neither a LeaderWorkerSet nor a DisaggregatedSet to run")
@@ -145,12 +145,12 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
     print_text(*assumed.lines, *(() if plan.cluster.stub else images), err=True)
     place = clusterdirectories.ephemeral()
     try:
-        with place.held():
+        with place.hold_lock():
             return asyncio.run(run(plan, place, assumed))
     except Exception:
         if place.has_record:
             print_text(
-                f"use `lws {place.words} history` to show the recorded failures and log lines",
+                f"use `lws {place.options_text} history` to show the recorded failures and log lines",
                 err=True,
             )
         raise
@@ -172,7 +172,7 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "AssumedCluster") -> 
     from lwsctl.cli.local.localcluster import local_cluster
 
     progress = ProgressLine()
-    hold, documents = plan.options.until == "done", ordered(assumed.documents)
+    hold, documents = plan.options.until == "done", sort_documents(assumed.documents)
     async with (
         until_stopped(place.remove) as stopped,
         local_cluster(
@@ -188,7 +188,7 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "AssumedCluster") -> 
             cluster.client,
             plan.namespace,
             cluster.channels,
-            lws=f"lws {place.words}",
+            lws=f"lws {place.options_text}",
             kubectl="",
             until_done=hold,
             images=tuple(name for name, _ in plan.cluster.images),
@@ -300,7 +300,7 @@ async def first_end(
         if failing.done():
             failing.result()
         if watching.done():
-            await asyncio.gather(*(follower.drained(LAST_LINES) for follower in followers))
+            await asyncio.gather(*(follower.wait_until_drained(LAST_LINES) for follower in followers))
             return watching.result()
         if not stopped.is_set():
             return RunResult.TIMED_OUT
@@ -340,7 +340,7 @@ async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
 async def watch(objects: ConditionWatch, parts: RunInputs, options: RunOptions) -> RunResult | str:
     """Show all changes. Return when the run is complete or cannot complete, and return the reason if it cannot."""
     failures = Failures(options.max_failures)
-    lack = unmetconditions.lasting("ready", SystemClock().now, timedelta(seconds=options.ready_for))
+    lack = unmetconditions.condition_check("ready", SystemClock().now, timedelta(seconds=options.ready_for))
 
     def look() -> RunResult | str | None:
         views = views_of(parts.sets)

@@ -95,7 +95,7 @@ async def serve(start: Start) -> None:
     place = start.place
     report = Reporter()
     try:
-        with place.held(), removed_unless_started(place):
+        with place.hold_lock(), removed_unless_started(place):
             clusterlog.bound(place)
             async with (
                 until_stopped() as stopped,
@@ -158,7 +158,7 @@ class Reporter:
 def invitation(place: ClusterDirectory) -> list[str]:
     """Return the options that select this cluster."""
     return [
-        f"Cluster {place.name} is running. Use it with `lws … {place.words}`, or with any Kubernetes client:",
+        f"Cluster {place.name} is running. Use it with `lws … {place.options_text}`, or with any Kubernetes client:",
         f"export KUBECONFIG={shlex.quote(str(place.kubeconfig))}",
     ]
 
@@ -173,7 +173,7 @@ def change_running(start: Start, typed: Collection[str]) -> None:
             f"cluster {place.name} is running ({pid}) without {shlex.join(words)}; run `lws down {place.name}`, and then rerun this command"
         )
     click.echo(f"Cluster {place.name} is already running ({pid}).")
-    images = imagemappings.added(current, start.typed)
+    images = imagemappings.merge_mappings(current, start.typed)
     if images != current.images:
         savedoptions.save(place, replace(current, images=images))
         for name, directory in start.typed.images:
@@ -192,7 +192,7 @@ def start_detached(start: Start) -> None:
     place = start.place
     place.make()
     try:
-        log = clusterlog.opened(place)
+        log = clusterlog.open_log(place)
     except OSError as error:
         raise clusterdirectories.unusable(error) from error
     reader, writer = os.pipe()
@@ -206,7 +206,7 @@ def start_detached(start: Start) -> None:
                 "up",
                 place.name,
                 "--defaults",
-                *start.options.words(),
+                *start.options.arguments(),
             ],
             stdin=subprocess.DEVNULL,
             stdout=log,

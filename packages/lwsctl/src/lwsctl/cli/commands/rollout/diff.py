@@ -16,7 +16,7 @@ from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.reading import manifestoptions
 from lwsctl.cli.reading.manifestoptions import manifest_arguments
-from lwsctl.cli.reading.manifests import ordered
+from lwsctl.cli.reading.manifests import sort_documents
 from lwsctl.cli.views import diffs
 from lwsctl.cli.views.terminal import print_text
 
@@ -40,7 +40,7 @@ def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **
     Exit codes: 0 no differences, 1 differences, 2 error.
     """
     try:
-        documents = ordered(manifestoptions.collect(options).load())
+        documents = sort_documents(manifestoptions.collect(options).load())
 
         trials = target.run(
             lambda session: skippedkinds.try_out(session, documents, force=force_conflicts, skip=skip_unserved)
@@ -56,6 +56,6 @@ def differences(trials: Iterable[DryRunResult]) -> Iterable[str]:
     """Yield the lines of the diff, without fields that only the API server sets."""
     for trial in trials:
         title = trial.document.title
-        yield from diffs.unified(
+        yield from diffs.unified_diff(
             diffs.comparable(trial.before), diffs.comparable(trial.after), (f"live {title}", f"applied {title}")
         )

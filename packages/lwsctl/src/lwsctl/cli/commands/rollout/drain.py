@@ -30,8 +30,8 @@ from lwsctl.cli.watchwarnings import following
 from lwsctl.diagnosis import groupmoves
 from lwsctl.model.leaderworkerset import View
 from lwsctl.rollout import drainforecast
-from lwsctl.rollout.relocation import stranded
-from lwsctl.views.wording import counted, duration, format_groups
+from lwsctl.rollout.relocation import unplaceable_groups
+from lwsctl.views.wording import duration, format_count, format_groups
 
 GroupsBySet: TypeAlias = Mapping[ObjectKey, frozenset[GroupName]]
 """The groups by LeaderWorkerSet that have pods on the nodes, or whose pods cannot be scheduled."""
@@ -61,24 +61,26 @@ class Drain(Struct):
             (view, [group for group in view.groups if group.name in by_set[view.key]])
             for view in await self._views(by_set)
         ]
-        sets = [drainforecast.leaving(view, groups, _refusal(view.object)) for view, groups in groups_by_view]
+        sets = [drainforecast.forecast_moves(view, groups, _refusal(view.object)) for view, groups in groups_by_view]
         cluster = await clustercapacity.read(self.session, [group for _, groups in groups_by_view for group in groups])
         moving = {(leaving.place, group) for leaving in sets if not leaving.why_not for group in leaving.groups}
         others = [pod for pod in pods if (str(lws_key(pod)), _group_of(pod)) not in moving]
         count = sum(len(leaving.groups) for leaving in sets)
-        lines = [f"{self._named}: {counted(count, 'group')} of {counted(len(sets), 'LeaderWorkerSet')}"]
+        lines = [f"{self._node_names}: {format_count(count, 'group')} of {format_count(len(sets), 'LeaderWorkerSet')}"]
         lines += drainforecast.lines(sets)
         if cluster is not None:
             closed = {meta.name(node) for node in self.nodes}
-            lines += [line for view, groups in groups_by_view for line in stranded(view, groups, closed, cluster)]
-        lines += [f"remaining pods: {rest}"] if (rest := drainforecast.staying(others)) else []
+            lines += [
+                line for view, groups in groups_by_view for line in unplaceable_groups(view, groups, closed, cluster)
+            ]
+        lines += [f"remaining pods: {rest}"] if (rest := drainforecast.count_other_pods(others)) else []
         return "\n".join([*lines, setchange.DRY])
 
     async def cancel(self) -> str:
         """Uncordon the nodes. Return a description of the consequences."""
         opened = [meta.name(node) for node in self.nodes if await nodewrites.close(self.session, node, is_closed=False)]
         if not opened:
-            return f"{self._named} not cordoned; no changes were made"
+            return f"{self._node_names} not cordoned; no changes were made"
         return f"{', '.join(opened)} uncordoned; moved groups do not return automatically"
 
     async def run(self, timeout: float) -> str:
@@ -99,23 +101,21 @@ class Drain(Struct):
         except TimeoutError as error:
             remaining = _words_of(_groups_by_set(_pods(pods)))
             raise TimedOutError(
-                f"groups remain on {self._named} after {timeout:g} s: {remaining}; {self._state}"
+                f"groups remain on {self._node_names} after {timeout:g} s: {remaining}; {self._state}"
             ) from error
         except asyncio.CancelledError:
             self._progress.clear()
-            print_text(f"groups remain on {self._named}; {self._state}", err=True)
+            print_text(f"groups remain on {self._node_names}; {self._state}", err=True)
             raise
         finally:
             self._progress.clear()
         if by_set:
             raise CommandError(
-                "\n".join([f"groups remain on {self._named}; {self._state}", *await self._reasons(by_set)])
+                "\n".join([f"groups remain on {self._node_names}; {self._state}", *await self._reasons(by_set)])
             )
         took = duration(timedelta(seconds=loop.time() - began))
         rest = f"`{self.session.kubectl or 'kubectl'} drain {self._words} --ignore-daemonsets` to evict the other pods"
-        return (
-            f"all groups were moved from {self._named} ({counted(len(self._observed), 'group')} in {took}); use {rest}"
-        )
+        return f"all groups were moved from {self._node_names} ({format_count(len(self._observed), 'group')} in {took}); use {rest}"
 
     async def _close(self, node: JSONObject) -> None:
         if await nodewrites.close(self.session, node, is_closed=True):
@@ -133,7 +133,7 @@ class Drain(Struct):
         self._idle = {key: self._idle.get(key, now) for key in idle}
         if all(now - self._idle.get(key, now) >= nodewrites.PATIENCE for key in by_set):
             return by_set
-        self._progress.show(f"{self._named}: {_words_of(by_set)} remaining")
+        self._progress.show(f"{self._node_names}: {_words_of(by_set)} remaining")
         return None
 
     async def _views(self, by_set: GroupsBySet) -> list[View]:
@@ -145,11 +145,12 @@ class Drain(Struct):
     async def _reasons(self, by_set: GroupsBySet) -> list[str]:
         """Return a line about the remaining groups for each LeaderWorkerSet."""
         return [
-            f"  {_words_of({view.key: by_set[view.key]})}: {_why(view, by_set)}" for view in await self._views(by_set)
+            f"  {_words_of({view.key: by_set[view.key]})}: {_blocking_reason(view, by_set)}"
+            for view in await self._views(by_set)
         ]
 
     @property
-    def _named(self) -> str:
+    def _node_names(self) -> str:
         return ", ".join(map(meta.name, self.nodes))
 
     @property
@@ -203,7 +204,7 @@ def _refusal(lws: JSONObject) -> str:
     return groupmoves.refusal(lws) or unless
 
 
-def _why(view: View, by_set: GroupsBySet) -> str:
+def _blocking_reason(view: View, by_set: GroupsBySet) -> str:
     """Return the reason why the groups of a LeaderWorkerSet remain on the nodes."""
     over = [group.name for group in view.groups if group.is_over and group.name in by_set[view.key]]
     if over:

@@ -99,7 +99,7 @@ class GroupMove(Struct):
         informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.selection.name))
         try:
             async with timeouts.within(timeout), following(*informers.all, self.session.keepalive) as objects:
-                async with nodewrites.repelled(self.session, self.nodes), self._marked():
+                async with nodewrites.taint_nodes(self.session, self.nodes), self._with_annotation():
                     latest = asyncio.get_running_loop().time() + nodewrites.PATIENCE
                     is_placed = await objects.until(lambda: self._is_placed(present(informers), latest), every=1.0)
                 if is_placed:
@@ -118,18 +118,18 @@ class GroupMove(Struct):
         return f"{self.selection} moved from {self._named}"
 
     @asynccontextmanager
-    async def _marked(self) -> AsyncIterator[None]:
+    async def _with_annotation(self) -> AsyncIterator[None]:
         """Annotate the leader while the context is active. Then remove the annotation if the leader still exists."""
-        await self._mark("true")
+        await self._annotate("true")
         try:
             yield
         finally:
             with suppress(
                 NotFoundError, ConflictError, InvalidError
             ):  # it was moved, and another group may have its name
-                await self._mark(None)
+                await self._annotate(None)
 
-    async def _mark(self, value: str | None) -> None:
+    async def _annotate(self, value: str | None) -> None:
         patch = {"metadata": {"uid": self.leader.uid, "annotations": {labels.MOVE_GROUP: value}}}
         key = ObjectKey(self.session.namespace, self.leader.pod)
         await self.session.client.patch(PODS, key, patch, kind="merge", manager=rollouttargets.MANAGER)

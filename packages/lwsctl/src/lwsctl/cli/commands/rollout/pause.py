@@ -14,7 +14,7 @@ from lwsctl.cli.sharedoptions import DRY, dry_run_option
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views.terminal import print_text
 from lwsctl.rollout import patches
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 MANAGER = "lws-pause"
 """The field manager for the partition of a paused rollout. `lws apply` does not change its fields."""
@@ -54,10 +54,10 @@ async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
                 "undo the change"
             )
         statefulset = await rollouttargets.leaders_of(session.client, obj)
-        patch = patches.pausing(await targets.view_of(session, obj), statefulset)
+        patch = patches.pause_patch(await targets.view_of(session, obj), statefulset)
         if patch is None:
             return f"{name} is already paused"
-        groups = counted(await _write(session, obj, patch, is_trial=is_trial), "group")
+        groups = format_count(await _write(session, obj, patch, is_trial=is_trial), "group")
         return f"{name} paused; the partition blocks {groups}{DRY if is_trial else ''}"
 
     return await rollouttargets.persistently(attempt)
@@ -68,11 +68,11 @@ async def resume_rollout(session: Session, name: str, *, is_trial: bool = False)
 
     async def attempt() -> str:
         obj = await rollouttargets.writable(session, name)
-        patch = patches.resuming(obj)
+        patch = patches.resume_patch(obj)
         if patch is None:
             return f"{name} is not paused"
         partition = await _write(session, obj, patch, is_trial=is_trial)
-        note = f"; the partition still blocks {counted(partition, 'group')}" if partition else ""
+        note = f"; the partition still blocks {format_count(partition, 'group')}" if partition else ""
         return f"{name} resumed{note}{DRY if is_trial else ''}"
 
     return await rollouttargets.persistently(attempt)

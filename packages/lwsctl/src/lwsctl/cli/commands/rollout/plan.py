@@ -22,7 +22,7 @@ from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.reading import manifestoptions, manifests
 from lwsctl.cli.reading.manifestoptions import manifest_arguments
-from lwsctl.cli.reading.manifests import Document, ordered
+from lwsctl.cli.reading.manifests import Document, sort_documents
 from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.views import diffs, output
 from lwsctl.cli.views.terminal import print_text
@@ -54,7 +54,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
     not modified.
     """
     form, force, skip = (options.pop(name) for name in ("form", "force_conflicts", "skip_unserved"))
-    documents = ordered(manifestoptions.collect(options).load())
+    documents = sort_documents(manifestoptions.collect(options).load())
     if snapshot and save_snapshot:
         raise UsageError("--snapshot and --save-snapshot cannot be combined")
     others: list[str] = []
@@ -99,7 +99,7 @@ async def online(
             elif trial.after.get("kind") == DISAGGREGATED_SETS.kind:
                 roles.append(roleforecast.forecast_roles(trial.before, trial.after))
             else:
-                others.append(other(trial))
+                others.append(unpredicted_effect(trial))
         return outlooks, roles, others
 
 
@@ -136,7 +136,7 @@ def forecast_change(document: Document, before: View | None, after: JSONObject) 
     return replace(foreseen, warnings=tuple(map(document.message, foreseen.warnings)))
 
 
-def other(trial: DryRunResult) -> str:
+def unpredicted_effect(trial: DryRunResult) -> str:
     """Return the effect of a document on an object whose rollout is not predicted."""
     if trial.before is None:
         return f"{trial.document.title} would be created"

@@ -50,7 +50,7 @@ async def change(session: Session, name: str) -> Change:
     """Return the change that creates a new revision without other changes."""
     obj = await rollouttargets.writable(session, name)
     try:
-        patch = patches.restarting(obj, SystemClock().now())
+        patch = patches.restart_patch(obj, SystemClock().now())
     except patches.PausedError as error:
         raise CommandError(
             f"no changes were made, because {error}; use `{session.lws} rollout resume {name}` first"

@@ -30,7 +30,7 @@ def command(target: Target, name: str, first: int | None, second: int | None) ->
         return old, new
 
     old, new = target.run(act)
-    lines = diffs.unified(
+    lines = diffs.unified_diff(
         revision_content(old), revision_content(new), (f"{name} revision {old.number}", f"{name} revision {new.number}")
     )
     print_text(*(lines or [f"revisions {old.number} and {new.number} of {name} have the same content"]))

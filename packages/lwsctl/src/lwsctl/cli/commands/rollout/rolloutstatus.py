@@ -33,7 +33,7 @@ from lwsctl.observation.conditionwatch import ChangeSource, DisaggregatedInforme
 from lwsctl.observation.podlogs import silent_lines
 from lwsctl.rollout import rolloutprogress
 from lwsctl.views import unmetconditions
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 REFRESH = 5.0
 """The interval in seconds between updates of the estimate if there are no changes."""
@@ -119,10 +119,10 @@ class End(Struct, frozen=True):
 class RolloutWait(ABC):
     """Waits until a rollout is complete. If the rollout fails, the error contains the cause and its code."""
 
-    line: str
+    progress: str
     """The progress that the timeout error contains."""
 
-    why = ""
+    reason = ""
     """The reason on a separate line. An error contains it only if no cause is found."""
 
     _informers: OneSet
@@ -142,10 +142,10 @@ class RolloutWait(ABC):
         """Return the message for a completed rollout. Raise an error if the rollout fails."""
         beside = (self._session.keepalive, self._causes)
         try:
-            async with timeouts.within(timeout), following(*self.followed, *beside) as objects:
+            async with timeouts.within(timeout), following(*self.informers, *beside) as objects:
                 end = await objects.until(self.check, every=min(REFRESH, self._deadline.seconds or REFRESH))
         except TimeoutError as error:
-            raise TimedOutError(f"not complete after {timeout:g} s ({self.line}){await self._reason()}") from error
+            raise TimedOutError(f"not complete after {timeout:g} s ({self.progress}){await self._reason()}") from error
         finally:
             self._progress.clear()
         if not end.is_done:
@@ -155,18 +155,18 @@ class RolloutWait(ABC):
     async def _reason(self) -> str:
         """Return the last lines of a failed rank and the cause, on separate lines."""
         texts = await silent_lines(self._session.client, self.views(), 1)
-        return "".join(f"\n{text}" for text in texts) + (await self._causes.conclude() or self.why)
+        return "".join(f"\n{text}" for text in texts) + (await self._causes.conclude() or self.reason)
 
     def _stuck(self) -> End:
-        return End(f"no group changed for {self._deadline.seconds:g} s ({self.line})", is_done=False, is_stuck=True)
+        return End(f"no group changed for {self._deadline.seconds:g} s ({self.progress})", is_done=False, is_stuck=True)
 
     async def once(self) -> str:
         """Return the current progress of the rollout."""
-        async with following(*self.followed):
+        async with following(*self.informers):
             return self.summary()
 
     @property
-    def followed(self) -> tuple[ChangeSource, ...]:
+    def informers(self) -> tuple[ChangeSource, ...]:
         """Return the informers."""
         return (*self._informers.all, *self._leaders)
 
@@ -199,11 +199,11 @@ class RolloutFollower(RolloutWait):
         super().__init__(session, key, stuck_after, ready_for)
         self._informers = SetInformers(session.client, key)
         self._leaders = [Informer(session.client, only(kind, key)) for kind in (STATEFULSETS, DEPLOYMENTS)]
-        self.line = "no response from the API server"
+        self.progress = "no response from the API server"
 
     async def document(self) -> JSONObject:
         """Return the progress of the rollout as machine-readable data."""
-        async with following(*self.followed):
+        async with following(*self.informers):
             return rolloutprogress.document(self._measure())
 
     def _measure(self) -> rolloutprogress.RolloutProgress:
@@ -214,31 +214,34 @@ class RolloutFollower(RolloutWait):
     def summary(self) -> str:
         """Return the progress of the rollout."""
         progress = self._measure()
-        return _conclusion(progress) if progress.is_complete else rolloutprogress.line(progress)
+        return _conclusion(progress) if progress.is_complete else rolloutprogress.progress_line(progress)
 
     def check(self) -> End | None:
         """Return the result, or None while the rollout continues."""
         progress = self._measure()
         progress = replace(progress, remaining=None) if self._causes.is_stuck else progress
-        self.line, self.why = rolloutprogress.line(progress), f"\n  {progress.reason}" if progress.reason else ""
+        self.progress, self.reason = (
+            rolloutprogress.progress_line(progress),
+            f"\n  {progress.reason}" if progress.reason else "",
+        )
         failed = unmetconditions.for_lasting(
             present(self._informers), self._clock.now(), self._ready_for, kept_back=progress.held
         )
         if progress.is_complete and not failed:
             return End(_conclusion(progress))
         if progress.is_complete:
-            self.line = f"{rolloutprogress.line(progress)}; {failed}"
-            self._progress.show(self.line)
+            self.progress = f"{rolloutprogress.progress_line(progress)}; {failed}"
+            self._progress.show(self.progress)
             return None
         if progress.is_paused:
             resume = f"{self._session.lws} rollout resume {progress.name}"
-            return End(f"{rolloutprogress.line(progress)}; use `{resume}` to continue", is_done=False)
-        if self._deadline.is_over(progress.standing):
+            return End(f"{rolloutprogress.progress_line(progress)}; use `{resume}` to continue", is_done=False)
+        if self._deadline.is_over(progress.progress_values):
             return self._stuck()
         self._progress.show(
             f"{rolloutprogress.bar(progress)} {rolloutprogress.brief_line(progress)}"
             if self._progress.rewrites
-            else self.line + self.why
+            else self.progress + self.reason
         )
         return None
 
@@ -256,7 +259,7 @@ class SetFollower(RolloutWait):
     ) -> None:
         super().__init__(session, key, stuck_after, ready_for)
         self._informers = DisaggregatedInformers(session.client, key)
-        self.line = f"{key.name}: no response from the API server"
+        self.progress = f"{key.name}: no response from the API server"
 
     async def document(self) -> JSONObject:
         """Raise an error, because machine-readable DisaggregatedSets are available only in `lws get`."""
@@ -272,20 +275,20 @@ class SetFollower(RolloutWait):
         """Return the result, or None while the rollout continues."""
         view = present(self._informers)
         lacking = unmetconditions.for_ready(view) or ""
-        self.line = f"{self._key.name}: {lacking}"
+        self.progress = f"{self._key.name}: {lacking}"
         if not lacking and (failed := unmetconditions.for_lasting(view, self._clock.now(), self._ready_for)):
-            self.line += failed
-            self._progress.show(self.line)
+            self.progress += failed
+            self._progress.show(self.progress)
             return None
         if not lacking:
-            return End(f"{self._key.name}: rollout complete, {counted(view.ready, 'group')} ready")
+            return End(f"{self._key.name}: rollout complete, {format_count(view.ready, 'group')} ready")
         if self._deadline.is_over((view.ready, view.updated, len(view.parts))):
             return self._stuck()
-        self._progress.show(self.line)
+        self._progress.show(self.progress)
         return None
 
 
 def _conclusion(progress: rolloutprogress.RolloutProgress) -> str:
-    note = f"; the partition blocks {counted(progress.held, 'group')}" if progress.held else ""
+    note = f"; the partition blocks {format_count(progress.held, 'group')}" if progress.held else ""
     paused = "; paused" if progress.is_paused else ""
-    return f"{progress.name}: rollout complete, {counted(progress.done, 'group')} updated and ready{note}{paused}"
+    return f"{progress.name}: rollout complete, {format_count(progress.done, 'group')} updated and ready{note}{paused}"

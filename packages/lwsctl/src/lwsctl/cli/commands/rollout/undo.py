@@ -55,4 +55,4 @@ async def change(session: Session, name: str, number: int | None) -> Change:
     if entry.is_current:
         return Change(lws=obj, done=f"{name} already has revision {entry.number}")
     done = f"{name} rolled back to revision {entry.number}"
-    return Change(lws=obj, done=done, patch=patches.restoring(obj, entry), kind="json")
+    return Change(lws=obj, done=done, patch=patches.restore_patch(obj, entry), kind="json")

@@ -1,6 +1,6 @@
 """Finds pods for which an autoscaler adds nodes, or reports why it cannot add nodes. Pure.
 
-While an autoscaler adds nodes, the verdict is progress. Later, the cause is based on the scheduler's message. `noted`
+While an autoscaler adds nodes, the verdict is progress. Later, the cause is based on the scheduler's message. `with_autoscaler_note`
 adds the autoscaler's reason and the next step.
 """
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from kuberuntime.texts.masking import masked
+from kuberuntime.texts.masking import mask_message
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Find, Finding, cause
 from lwsctl.diagnosis.observed import Observed
@@ -23,7 +23,7 @@ from lwsctl.diagnosis.ranks import is_unscheduled
 from lwsctl.model.groups import Rank
 from lwsctl.model.health import Verdict
 from lwsctl.views.events.scaleups import NODE_PATIENCE, NodeRequest, added_text, node_request
-from lwsctl.views.wording import counted, duration
+from lwsctl.views.wording import duration, format_count
 
 NODE_CLAIMS: Final = Resource("karpenter.sh", "v1", "nodeclaims", "NodeClaim", namespaced=False)
 
@@ -70,7 +70,7 @@ def requests(observed: Observed) -> Iterator[tuple[Rank, NodeRequest]]:
             yield rank, request
 
 
-def nominated(observed: Observed) -> set[str]:
+def nominated_node_claims(observed: Observed) -> set[str]:
     """Return the names of the NodeClaims that were created for waiting ranks."""
     return {name for _, request in requests(observed) for name in request.claims}
 
@@ -126,7 +126,7 @@ def _claim_state(claim: JSONObject | None) -> str:
     for kind in ("Launched", "Registered", "Initialized"):
         condition = meta.find_condition(claim, kind) or {}
         if condition.get("status") != "True":
-            message = masked(str(condition.get("message") or condition.get("reason") or ""))
+            message = mask_message(str(condition.get("message") or condition.get("reason") or ""))
             return f"not {kind} yet" + (f": {ranks.quote(message)}" if message else "")
     return f"node {meta.status(claim).get('nodeName')} exists"
 
@@ -148,7 +148,7 @@ def removal(observed: Observed, pod: str) -> str:
     return f"{text}; use a PodDisruptionBudget or a pod annotation to prevent this"
 
 
-def noted(find: Find) -> Find:
+def with_autoscaler_note(find: Find) -> Find:
     """Return a function that adds to a finding why the autoscaler does not add a node, and the next step."""
 
     def with_reason(observed: Observed) -> Finding | None:
@@ -183,7 +183,7 @@ def remedy(observed: Observed, request: NodeRequest) -> str:
 
 def _with_delay(observed: Observed, finding: Finding, request: NodeRequest) -> Finding:
     began = f"{request.component} started to add nodes ({request.what}) {duration(_age(observed, request))} ago, but the pod is still pending"
-    step = f"check {counted(len(request.claims), 'NodeClaim')}, " if request.claims else ""
+    step = f"check {format_count(len(request.claims), 'NodeClaim')}, " if request.claims else ""
     return replace(
         finding,
         sentence=f"{finding.sentence}; {began}",

@@ -120,7 +120,7 @@ FIELDS: Final = (
 )
 
 
-def refused(rows: tuple[RefusalMessage, ...]) -> Find:
+def find_rejection(rows: tuple[RefusalMessage, ...]) -> Find:
     """Return a function that finds the first container whose rejection matches a table row."""
     patterns = [(row, re.compile(row.pattern)) for row in rows]
 
@@ -128,14 +128,14 @@ def refused(rows: tuple[RefusalMessage, ...]) -> Find:
         matches = [
             (rank, container, text, row, match)
             for rank in observed.at(is_placed_or_recorded)
-            for container, text in _texts(observed, rank)
+            for container, text in _rejection_messages(observed, rank)
             for row, pattern in patterns
             if (match := pattern.search(text[:READ]))
         ]
         if not matches:
             return None
         rank, container, text, row, match = matches[0]
-        words = _words(observed, rank, container, match)
+        words = _template_values(observed, rank, container, match)
         count = len({other.pod for other, *_ in matches})
         what = f"container {container} of pod {rank.pod}" if container else f"pod {rank.pod}"
         return Finding(
@@ -148,13 +148,13 @@ def refused(rows: tuple[RefusalMessage, ...]) -> Find:
     return find
 
 
-def _texts(observed: Observed, rank: Rank) -> Iterator[tuple[str, str]]:
+def _rejection_messages(observed: Observed, rank: Rank) -> Iterator[tuple[str, str]]:
     """Yield the container and message of each rejection.
 
     If the message is about the whole pod, there is no container.
     """
     events = None
-    for container, reason, message in ranks.waiting(rank):
+    for container, reason, message in ranks.waiting_containers(rank):
         if reason not in WAITING:
             continue
         yield container, message
@@ -166,7 +166,7 @@ def _texts(observed: Observed, rank: Rank) -> Iterator[tuple[str, str]]:
         yield from (("", text) for text in ranks.messages(observed, rank, OF_SANDBOXES))
 
 
-def _words(observed: Observed, rank: Rank, container: str, match: Match[str]) -> dict[str, str]:
+def _template_values(observed: Observed, rank: Rank, container: str, match: Match[str]) -> dict[str, str]:
     image = image_of(observed, rank, container)
     return words_of(observed, rank, match) | {"container": container, "image": image, "node": rank.node or "NODE"}
 
@@ -176,7 +176,7 @@ INSECURE: Final = Cause(
     title="a security setting prevents a container from starting",
     meaning="The node rejects the securityContext of a container. Often the image runs as root, or a seccomp or AppArmor profile is missing.",
     remedy="Correct securityContext in the pod template, use an image that does not run as root, or install the profile on the nodes.",
-    find=refused(SECURITY),
+    find=find_rejection(SECURITY),
 )
 NO_DEVICE: Final = Cause(
     code="LWS-E113",
@@ -184,19 +184,19 @@ NO_DEVICE: Final = Cause(
     meaning="The node does not have a driver, a runtime handler or a device that the container requires. The image is not the cause.",
     person=Person.ADMINISTRATOR,
     remedy="Repair the node, or drain it.",
-    find=refused(DEVICES),
+    find=find_rejection(DEVICES),
 )
 BAD_PATH: Final = Cause(
     code="LWS-E114",
     title="a path of a container is invalid",
     meaning="A subPath, mountPath or working directory is invalid for the volume or image of the container.",
     remedy="Correct the path in the pod template, or create the directory in the volume.",
-    find=refused(PATHS),
+    find=find_rejection(PATHS),
 )
 BAD_FIELD: Final = Cause(
     code="LWS-E117",
     title="a probe or hook of a container is invalid",
     meaning="A probe or hook uses an undeclared port, or a type that this cluster does not support.",
     remedy="Correct the probe or the hook in the pod template.",
-    find=refused(FIELDS),
+    find=find_rejection(FIELDS),
 )

@@ -18,7 +18,7 @@ from lwsctl.model.health import Verdict
 )
 def start_hook_fails(observed: Observed) -> Finding | None:
     """Find a container that was killed because its postStart hook failed."""
-    for group, rank in ranks.unsettled(observed):
+    for group, rank in ranks.unready_ranks(observed):
         kill = _kill(observed, group, rank) if is_placed_or_recorded(rank) else None
         if kill is None:
             continue

@@ -35,7 +35,7 @@ def is_pulled(observed: Observed) -> Finding | None:
     if not candidates:
         return None
     rank, pull = min(candidates, key=lambda pair: pair[1].since)
-    text = pulls.text(pull, rank.node, observed.now)
+    text = pulls.describe_pull(pull, rank.node, observed.now)
     is_late = observed.now - pull.since >= PULL_PATIENCE
     return Finding(
         subject=ranks.subject(rank),

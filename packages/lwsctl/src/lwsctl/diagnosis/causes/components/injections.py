@@ -5,7 +5,7 @@ from typing import Final
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.diagnosis import exits, ranks
-from lwsctl.diagnosis.causes.starts import warming
+from lwsctl.diagnosis.causes.starts import startup_verdict
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed_or_recorded
@@ -21,7 +21,7 @@ def _names(spec: JSONObject, *parts: str) -> list[str]:
     return [str(container.get("name")) for part in parts for container in spec.get(part) or []]
 
 
-def injected(observed: Observed, rank: Rank) -> list[str]:
+def injected_containers(observed: Observed, rank: Rank) -> list[str]:
     """Return the containers of a pod that the current template does not contain, or none during a rollout.
 
     If the pod is missing, the containers are read from its recorded runs.
@@ -44,12 +44,12 @@ def injected(observed: Observed, rank: Rank) -> list[str]:
 def injection_is_unready(observed: Observed) -> Finding | None:
     """Find an injected container that prevents a pod from starting or from becoming ready."""
     for rank in observed.at(is_placed_or_recorded):
-        names = injected(observed, rank)
+        names = injected_containers(observed, rank)
         failed = next((run for run in rank.deaths[:1] if run.container in names), None)
         blocking = next((name for name in names if failed is None and _blocks(rank, name, names)), None)
         if failed is not None:
             error = ranks.quote(podstate.quotation(failed.end))
-            return _finding(observed, rank, failed.container, f"fails with {exits.described(failed.end)}{error}")
+            return _finding(observed, rank, failed.container, f"fails with {exits.describe_exit(failed.end)}{error}")
         if blocking is None:
             continue
         probes = ranks.messages(observed, rank, "Unhealthy")
@@ -71,7 +71,7 @@ def _finding(observed: Observed, rank: Rank, container: str, text: str) -> Findi
             observed.lws(f"logs {observed.view.name}/{rank.place} -c {container}"),
             f"find out which mutating webhook injects container {container}, and what the container waits for",
         ),
-        verdict=Verdict.STUCK if is_ill else warming(observed, rank),
+        verdict=Verdict.STUCK if is_ill else startup_verdict(observed, rank),
     )
 
 

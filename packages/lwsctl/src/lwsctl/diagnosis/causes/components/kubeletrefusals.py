@@ -20,7 +20,7 @@ from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
 from lwsctl.model.health import Verdict
 from lwsctl.views.events.eventrecord import WarningEvent
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 RECENT: Final = timedelta(minutes=2)
 """The maximum age of the rejection of an earlier pod."""
@@ -102,7 +102,7 @@ def is_refused(observed: Observed) -> Finding | None:
             sentence=f"the kubelet of node {node} rejected pod {rank.pod} ({newest.reason}): {entry.meaning.format(**words)}",
             evidence=(
                 f"{rank.pod}: {words['message']}",
-                f"{counted(len(refusals), 'rejection')} in {counted(int(RECENT.total_seconds()) // 60, 'minute')}",
+                f"{format_count(len(refusals), 'rejection')} in {format_count(int(RECENT.total_seconds()) // 60, 'minute')}",
             ),
             steps=(entry.step.format(**words), f"{observed.commands.lws} nodes {node}"),
             verdict=None if len(refusals) >= REPEATED else Verdict.PROGRESSING,

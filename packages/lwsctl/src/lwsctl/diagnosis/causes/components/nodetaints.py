@@ -88,13 +88,13 @@ KNOWN: Final = (
 )
 
 
-def known(taint: JSONObject) -> ComponentTaint | None:
+def find_component_taint(taint: JSONObject) -> ComponentTaint | None:
     """Return the entry for a component's taint, or None if a user set the taint."""
     key = str(taint.get("key") or "")
     return next((entry for entry in KNOWN if key.startswith(entry.key)), None)
 
 
-def meaning(entry: ComponentTaint, node: JSONObject) -> str:
+def describe_taint(entry: ComponentTaint, node: JSONObject) -> str:
     """Describe a component's taint on a node, with the message of the node condition."""
     condition = meta.find_condition(node, entry.condition) if entry.condition else None
     message = quote(str((condition or {}).get("message") or ""))

@@ -27,7 +27,7 @@ DENIED: Final = re.compile(rf"policy '{podpolicy.NAME}' with binding '[^']*' den
 RESTORE: Final = "check the manager logs; the manager restores the policy if it has the permissions"
 
 
-def unadmitted(observed: Observed) -> Rank | None:
+def first_rejected_rank(observed: Observed) -> Rank | None:
     """Return the first rank whose pod was rejected by the policy or because the webhook is unreachable."""
     missing = observed.at(ranks.is_missing)
     return next((rank for rank in missing if any(p.search(rank.why[:READ]) for p in (DENIED, OWN_WEBHOOK))), None)
@@ -70,7 +70,7 @@ def missing_and_edited(stored: Mapping[str, JSONObject | None]) -> tuple[list[st
 )
 def policy_is_impaired(observed: Observed) -> Finding | None:
     """Find a rejected pod that the unmodified policy would admit."""
-    rank = unadmitted(observed)
+    rank = first_rejected_rank(observed)
     if rank is None or not all(map(observed.knows, podpolicy.KINDS)):
         return None
     differences = _differences(observed)

@@ -107,13 +107,17 @@ def was_evicted(observed: Observed) -> Finding | None:
     are_all_ready = all(group.is_ready for group in observed.view.groups)
     for group in observed.view.groups:
         if are_all_ready or not group.is_ready:
-            for eviction in (*_present(observed, group), *_recorded(observed, group), *_former(observed, group)):
+            for eviction in (
+                *_present(observed, group),
+                *_recorded_evictions(observed, group),
+                *_former(observed, group),
+            ):
                 return _finding(observed, eviction)
     return None
 
 
 def _present(observed: Observed, group: Group) -> Iterator[Eviction]:
-    for rank in _selected(observed, group):
+    for rank in _selected_ranks(observed, group):
         status = meta.status(rank.object or {})
         reason = str(status.get("reason") or "")
         if ranks.is_placed(rank) and status.get("phase") == "Failed" and reason in REASONS:
@@ -122,13 +126,13 @@ def _present(observed: Observed, group: Group) -> Iterator[Eviction]:
             yield Eviction(rank=rank, reason=reason, message=message, source=source)
 
 
-def _recorded(observed: Observed, group: Group) -> Iterator[Eviction]:
+def _recorded_evictions(observed: Observed, group: Group) -> Iterator[Eviction]:
     """Yield the eviction that caused a group's recreation, unless the group is ready or the record is old."""
     recreation = group.recreations
     if recreation is None or recreations.is_over(group, observed.now) or any(rank.deaths for rank in group.ranks):
         return
     match = RECORDED.fullmatch(recreation.failure)
-    member = next((rank for rank in _selected(observed, group) if rank.index == recreation.failed_rank), None)
+    member = next((rank for rank in _selected_ranks(observed, group) if rank.index == recreation.failed_rank), None)
     since = observed.now - recreation.due
     if match is None or match["reason"] not in REASONS or since >= REMEMBERED or member is None:
         return
@@ -147,7 +151,7 @@ def _former(observed: Observed, group: Group) -> Iterator[Eviction]:
         return
     evictions = [
         (event, rank)
-        for rank in _selected(observed, group)
+        for rank in _selected_ranks(observed, group)
         for event in observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
         if event.reason in OF_EVENTS and event.uid != rank.uid and observed.now - event.last < REMEMBERED
     ]
@@ -165,7 +169,7 @@ def _former(observed: Observed, group: Group) -> Iterator[Eviction]:
     )
 
 
-def _selected(observed: Observed, group: Group) -> list[Rank]:
+def _selected_ranks(observed: Observed, group: Group) -> list[Rank]:
     return [rank for rank in group.ranks if observed.rank in (None, rank.index)]
 
 

@@ -20,7 +20,7 @@ ANSWERS = exits.BY_OTHERS | {0}
 
 def likely_kills(observed: Observed, group: Group, rank: Rank) -> Iterator[Kill]:
     """Yield the kills of previous pods that explain a rank's last run, the latest first."""
-    for pod, uid, container, end in _ended(group, rank):
+    for pod, uid, container, end in _terminated_runs(group, rank):
         events = observed.warnings.of_any_type(observed.view.namespace, "Pod", pod)
         finished = timestamps.moment(str(end.get("finishedAt") or ""))
         if end.get("exitCode") not in ANSWERS or any(event.uid == uid and event.last >= finished for event in events):
@@ -30,7 +30,7 @@ def likely_kills(observed: Observed, group: Group, rank: Rank) -> Iterator[Kill]
                 yield kill
 
 
-def _ended(group: Group, rank: Rank) -> Iterator[tuple[str, str, str, JSONObject]]:
+def _terminated_runs(group: Group, rank: Rank) -> Iterator[tuple[str, str, str, JSONObject]]:
     """Yield the pod, its UID, the container and the end time of a rank's last runs.
 
     Recorded runs have no end time.

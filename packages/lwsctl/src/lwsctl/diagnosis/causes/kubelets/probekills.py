@@ -19,14 +19,14 @@ from leaderworkerset.api import kubeletkills
 from leaderworkerset.api.kubeletkills import Kill
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.kubelets.lateevents import likely_kills
-from lwsctl.diagnosis.causes.starts import warming
+from lwsctl.diagnosis.causes.starts import startup_verdict
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.health import Verdict
 from lwsctl.views.podcontainers import container_status
-from lwsctl.views.wording import counted
+from lwsctl.views.wording import format_count
 
 STARTUP: Final = "startup probe"
 
@@ -48,31 +48,31 @@ WITHOUT_OUTPUT: Final = re.compile(r"(?:failed|errored):?\s*$")
 )
 def killed_by_probe(observed: Observed) -> Finding | None:
     """Find a container that the kubelet killed because its liveness or startup probe failed."""
-    for group, rank in ranks.unsettled(observed):
+    for group, rank in ranks.unready_ranks(observed):
         if kill := _kill(observed, group, rank):
             return _finding(observed, rank, kill)
-    return _unstarted(observed)
+    return _find_failing_startup_probe(observed)
 
 
-def _unstarted(observed: Observed) -> Finding | None:
+def _find_failing_startup_probe(observed: Observed) -> Finding | None:
     """Find a startup probe that fails in the first run of a container, which may still be starting."""
     for rank in (rank for rank in observed.at(is_placed) if not rank.deaths):
         texts = ranks.messages(observed, rank, "Unhealthy")
         if text := _probe_text(texts, STARTUP):
-            return replace(_finding_of_text(observed, rank, STARTUP, text), verdict=warming(observed, rank))
+            return replace(_finding_of_text(observed, rank, STARTUP, text), verdict=startup_verdict(observed, rank))
     return None
 
 
 def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
     """Return the kill that explains a group's recorded failure, or that affects a container in the current pod."""
-    if recorded := _recorded(observed, group, rank):
+    if recorded := _recorded_kill(observed, group, rank):
         return recorded
     kills = observed.warnings.kills(observed.view.namespace, rank.pod) if is_placed(rank) else []
     own = [kill for kill in kills if _is_of_present_pod(rank, kill) or _fails_again(observed, rank, kill)]
     return next((kill for kill in (*own, *likely_kills(observed, group, rank)) if kill.is_by_probe), None)
 
 
-def _recorded(observed: Observed, group: Group, rank: Rank) -> Kill | None:
+def _recorded_kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
     run = ranks.recorded_run(rank)
     if run is None or group.recreations is None:
         return None
@@ -122,7 +122,7 @@ def _finding_of_text(observed: Observed, rank: Rank, probe: str, text: str) -> F
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"the {probe} of pod {rank.pod} fails: {ranks.quote(LISTENS.sub('', text))}{output}{refused_port(rank, text)}",
-        evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
+        evidence=(f"{rank.pod}: {format_count(rank.restarts, 'restart')}, state {rank.state}",),
         steps=(
             observed.lws(f"logs {place}"),
             f"if the container needs more time, add a startupProbe to the template of {observed.view.name}",

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client
@@ -28,12 +28,12 @@ def conflict(*causes: tuple[str, str]) -> Response:
 
 
 def apply(*answers: Any) -> ApplyResult:
-    client = Client(ScriptedTransport(answer(200, BEFORE), *answers))
+    client = Client(ScriptedTransport(respond(200, BEFORE), *answers))
     return run(serverside.apply(client, LEADERWORKERSETS, AFTER, manager="lws-cli", force=False))
 
 
 def test_fields_of_own_commands_are_taken_over_and_reported() -> None:
-    applied = apply(conflict(("lws-scale", ".spec.replicas"), ("lws-rollout", IMAGE)), answer(200, AFTER))
+    applied = apply(conflict(("lws-scale", ".spec.replicas"), ("lws-rollout", IMAGE)), respond(200, AFTER))
     assert applied.taken == {".spec.replicas": "2 -> 1", IMAGE: ""}
     assert applied.owners == ("lws rollout", "lws scale")
 

@@ -2,7 +2,7 @@
 
 import click
 import pytest
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client
@@ -26,13 +26,13 @@ def kept(objects: list[JSONObject], *answers: Response) -> tuple[list[str], list
 
 def test_unserved_role_is_skipped_by_name() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
-    rest, lines = kept([ROLE, service], ABSENT, answer(200, {"groups": []}), answer(200, {"resources": []}))
+    rest, lines = kept([ROLE, service], ABSENT, respond(200, {"groups": []}), respond(200, {"resources": []}))
     assert rest == ["service/web"]
     assert lines == ["skipping role/engine: this cluster does not use RBAC"]
 
 
 def test_served_role_is_applied() -> None:
-    served = answer(200, {"resources": [{"name": "roles", "kind": "Role", "namespaced": True}]})
+    served = respond(200, {"resources": [{"name": "roles", "kind": "Role", "namespaced": True}]})
     assert kept([ROLE], served) == (["role/engine"], [])
 
 
@@ -55,7 +55,7 @@ def test_kind_whose_definition_is_applied_is_kept() -> None:
 @pytest.mark.parametrize("command", ["apply", "plan", "diff"])
 def test_the_commands_whose_errors_name_the_option_have_it(command: str) -> None:
     scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "web"}}
-    script = ScriptedTransport(ABSENT, answer(200, {"groups": []}), answer(200, {"resources": []}))
+    script = ScriptedTransport(ABSENT, respond(200, {"groups": []}), respond(200, {"resources": []}))
     with pytest.raises(UnknownKindError, match=r"install its CRD, or use --skip-unserved to skip it$"):
         run(Discovery(Client(script)).resource_of(scaled))
     found = app.lws.get_command(click.Context(app.lws), command)

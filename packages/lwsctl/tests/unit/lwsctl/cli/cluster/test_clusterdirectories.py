@@ -22,12 +22,12 @@ def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_cluster_directory_is_private_and_locked(state_home: Path) -> None:
     place = clusterdirectories.place("demo")
     assert place.pid() is None
-    with place.held():
+    with place.hold_lock():
         assert stat.S_IMODE(place.directory.stat().st_mode) == 0o700
         assert place.pid() is not None
         with (
             pytest.raises(CommandError, match="cluster demo is already running"),
-            clusterdirectories.place("demo").held(),
+            clusterdirectories.place("demo").hold_lock(),
         ):
             pass
     assert place.pid() is None
@@ -36,7 +36,7 @@ def test_cluster_directory_is_private_and_locked(state_home: Path) -> None:
 
 def test_directories_of_killed_runs_are_removed(state_home: Path) -> None:
     killed = clusterdirectories.ephemeral()
-    with killed.held():
+    with killed.hold_lock():
         (killed.directory / "state.db").write_text("data")
     place = clusterdirectories.ephemeral()
     assert place.name.startswith("run-")
@@ -51,10 +51,10 @@ def test_stopped_cluster_is_kept_under_any_name(state_home: Path) -> None:
         clusterdirectories.place("default"),
     ]
     for place in own:
-        with place.held():
+        with place.hold_lock():
             place.database.write_text("data")
     fresh = clusterdirectories.ephemeral()
-    with fresh.held():
+    with fresh.hold_lock():
         fresh.database.write_text("other data")
     fresh.remove()
     assert [place.database.read_text() for place in own] == ["data"] * 3
@@ -62,7 +62,7 @@ def test_stopped_cluster_is_kept_under_any_name(state_home: Path) -> None:
 
 def test_starting_run_is_kept(state_home: Path) -> None:
     beginning = clusterdirectories.ephemeral()
-    with beginning.held():
+    with beginning.hold_lock():
         clusterdirectories.ephemeral()
         assert beginning.lock.exists()
 
@@ -70,7 +70,7 @@ def test_starting_run_is_kept(state_home: Path) -> None:
 def test_parent_directory_of_clusters_is_kept(state_home: Path) -> None:
     state_home.mkdir()
     place = clusterdirectories.ephemeral()
-    with place.held():
+    with place.hold_lock():
         pass
     place.remove()
     assert list(state_home.iterdir()) == []
@@ -90,7 +90,7 @@ def test_foreign_directory_is_neither_used_nor_removed(state_home: Path) -> None
 
 def test_arbitrary_content_of_a_lock_file_is_ignored(state_home: Path) -> None:
     place = clusterdirectories.place("demo")
-    with place.held():
+    with place.hold_lock():
         for content in (b"", b"x", b"-1", b"9" * 40, b"\xff"):
             place.lock.write_bytes(content)
             assert place.pid() is None
@@ -113,7 +113,7 @@ def test_invalid_cluster_names_are_rejected(name: str) -> None:
 def test_directory_that_cannot_be_created_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path / "file"))
-    with pytest.raises(CommandError, match="LWS_STATE_HOME"), clusterdirectories.place("demo").held():
+    with pytest.raises(CommandError, match="LWS_STATE_HOME"), clusterdirectories.place("demo").hold_lock():
         pass
 
 
@@ -129,7 +129,7 @@ def test_state_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch
 
 def test_directory_that_others_write_is_not_read(state_home: Path) -> None:
     for name in ("own", "open"):
-        with clusterdirectories.place(name).held():
+        with clusterdirectories.place(name).hold_lock():
             pass
     (state_home / "open").chmod(0o777)
     with pytest.raises(OwnershipError, match="open: other users have write permission"):
@@ -143,7 +143,7 @@ def test_directory_that_others_write_is_not_read(state_home: Path) -> None:
 
 def test_process_without_the_lock_is_not_stopped(state_home: Path) -> None:
     place = clusterdirectories.place("demo")
-    with place.held(), subprocess.Popen(["sleep", "600"]) as bystander:
+    with place.hold_lock(), subprocess.Popen(["sleep", "600"]) as bystander:
         place.lock.write_text(f"{bystander.pid}\n")
         with pytest.raises(CommandError, match=f"process {bystander.pid} in .* is not cluster demo"):
             down.stop(place, 10)
@@ -155,7 +155,7 @@ def test_failed_run_records_are_kept_up_to_a_limit() -> None:
     count = clusterdirectories.KEPT_RUNS + 2
     for number in range(count):
         run = clusterdirectories.ephemeral()
-        with run.held():
+        with run.hold_lock():
             run.database.touch()
             (run.directory / "pods").mkdir()
             record = run.history / "default" / "web" / "0" / "1-x.json"
@@ -172,7 +172,7 @@ def test_failed_run_records_are_kept_up_to_a_limit() -> None:
 
 def test_run_without_failures_leaves_nothing() -> None:
     run = clusterdirectories.ephemeral()
-    with run.held():
+    with run.hold_lock():
         run.history.mkdir()
     run.keep_record()
     assert not run.directory.exists()

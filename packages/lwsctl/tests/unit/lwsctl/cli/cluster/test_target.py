@@ -52,7 +52,7 @@ def test_stopped_cluster_is_an_immediate_error(home: Path, monkeypatch: pytest.M
     place = clusterdirectories.place("gpus")
     if by_variable:
         monkeypatch.setenv("KUBECONFIG", str(place.kubeconfig))
-    with place.held(), subprocess.Popen(["sleep", "600"]) as cluster:
+    with place.hold_lock(), subprocess.Popen(["sleep", "600"]) as cluster:
         try:
             place.lock.write_text(f"{cluster.pid}\n")
             place.kubeconfig.write_bytes(KUBECONFIG)
@@ -70,7 +70,7 @@ def test_stopped_cluster_is_an_immediate_error(home: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(("name", "words"), [("gpus", "--local=gpus"), (clusterdirectories.DEFAULT, "--local")])
 def test_hint_addresses_a_local_cluster(home: Path, name: str, words: str) -> None:
     place = clusterdirectories.place(name)
-    with place.held():
+    with place.hold_lock():
         place.kubeconfig.write_bytes(KUBECONFIG)
         assert spoken(Target(local=name)) == (f"lws {words}", "")
 
@@ -109,7 +109,7 @@ def test_error_without_a_kubeconfig_lists_local_clusters(
     monkeypatch.delenv("KUBECONFIG", raising=False)
     with ExitStack() as running:
         for name in names:
-            running.enter_context(clusterdirectories.place(name).held())
+            running.enter_context(clusterdirectories.place(name).hold_lock())
         with pytest.raises(CommandError, match=rf"specify --kubeconfig; {said}$"):
             spoken(Target())
 

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 
 import msgspec
 import pytest
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 from testkit.virtualtime import run
 
 from kuberuntime.client.channels import Channels
@@ -36,8 +36,8 @@ class SlowServer(ScriptedTransport):
         if request.method == "PATCH":
             is_refused = request.path.endswith(f"/{self.refused}") and ("dryRun", "All") not in request.query
             obj = msgspec.json.decode(request.body)
-            return failure(403, "Forbidden", "exceeded quota") if is_refused else answer(200, obj)
-        return answer(200, SERVED) if request.path.count("/") == 3 else failure(404, "NotFound", "not found")
+            return failure(403, "Forbidden", "exceeded quota") if is_refused else respond(200, obj)
+        return respond(200, SERVED) if request.path.count("/") == 3 else failure(404, "NotFound", "not found")
 
 
 def channels(path: str, query: Query, protocol: str) -> AbstractAsyncContextManager[Channels]:

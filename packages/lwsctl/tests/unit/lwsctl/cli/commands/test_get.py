@@ -6,14 +6,14 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 from testkit.fakeclock import FakeClock
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from lwsctl.cli import targets
 from lwsctl.cli.commands.get import LineWatcher, ObjectWatcher, quotations, render, with_usage
-from lwsctl.cli.sets.shown import QUOTED, GetRequest, cut
+from lwsctl.cli.sets.shown import QUOTED, GetRequest, select_views
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.lists import Lists
@@ -121,7 +121,7 @@ def failed_set(index: int) -> View:
 
 
 def test_last_lines_of_failed_ranks_come_from_few_kubelets() -> None:
-    transport = ScriptedTransport(*[answer(200, f"boom {index}\n".encode()) for index in range(QUOTED)])
+    transport = ScriptedTransport(*[respond(200, f"boom {index}\n".encode()) for index in range(QUOTED)])
     shown = [failed_set(index) for index in range(QUOTED + 2)]
     lines = run(quotations(Client(transport), shown))
     assert lines[:3] == ["", "the last lines of web0-0, container main:", "  boom 0"]
@@ -150,7 +150,9 @@ def test_table_wider_than_the_terminal_folds_its_reasons() -> None:
     assert render([view], WANTED) == wide
 
 
-@pytest.mark.parametrize("refused", [failure(404, "NotFound"), failure(403, "Forbidden"), answer(503, b"no endpoints")])
+@pytest.mark.parametrize(
+    "refused", [failure(404, "NotFound"), failure(403, "Forbidden"), respond(503, b"no endpoints")]
+)
 def test_usage_is_omitted_without_a_metrics_api(refused: Response) -> None:
     lists = Lists(Client(ScriptedTransport(refused)))
     assert run(with_usage(lists, [failed_set(0)], "prod")) == [failed_set(0)]
@@ -158,7 +160,7 @@ def test_usage_is_omitted_without_a_metrics_api(refused: Response) -> None:
 
 def test_wide_table_shows_the_measured_usage() -> None:
     metrics = {"metadata": {"name": "web0-0", "namespace": "prod"}, "containers": [{"usage": {"cpu": "250m"}}]}
-    transport = ScriptedTransport(answer(200, {"metadata": {}, "items": [metrics]}))
+    transport = ScriptedTransport(respond(200, {"metadata": {}, "items": [metrics]}))
     views = run(with_usage(Lists(Client(transport)), [failed_set(0)], "prod"))
     lines = render(views, replace(WANTED, form="wide"))
     assert lines[3].split()[-2:] == ["CPU", "MEMORY"]
@@ -186,4 +188,4 @@ def test_format_name_prints_pods_for_groups_and_ranks(words: tuple[str, ...], na
         )
         for view in views(4, groups=2)
     ]
-    assert render(cut(with_pods, request), request) == names
+    assert render(select_views(with_pods, request), request) == names

@@ -1,7 +1,7 @@
 """Tests that port forwarding stops with its pod and with its cluster, and reports the reason."""
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client
@@ -12,7 +12,7 @@ from lwsctl.cli.commands.port_forward import refuse_unplaced, until_lost
 from lwsctl.cli.errors import CommandError
 
 POD = {"metadata": {"name": "web-0", "namespace": "default", "uid": "first"}}
-THERE = answer(200, POD)
+THERE = respond(200, POD)
 SILENT = ConnectionFailedError("https://127.0.0.1:1 refused the connection")
 
 
@@ -20,8 +20,8 @@ SILENT = ConnectionFailedError("https://127.0.0.1:1 refused the connection")
     ("script", "reason"),
     [
         ([THERE, failure(404, "NotFound")], "pod web-0 no longer exists"),
-        ([answer(200, {"metadata": {"uid": "second"}})], "pod web-0 was replaced by a new pod"),
-        ([answer(200, POD | {"status": {"phase": "Failed"}})], "pod web-0 has terminated"),
+        ([respond(200, {"metadata": {"uid": "second"}})], "pod web-0 was replaced by a new pod"),
+        ([respond(200, POD | {"status": {"phase": "Failed"}})], "pod web-0 has terminated"),
         (
             [THERE, SILENT, SILENT, THERE, SILENT, failure(403, "Forbidden"), SILENT, SILENT],
             "the cluster no longer responds: https://127.0.0.1:1 refused the connection",

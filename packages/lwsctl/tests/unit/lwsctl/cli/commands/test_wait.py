@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client
@@ -123,14 +123,14 @@ def quoted(given: View, *script: Response) -> tuple[str, list[dict[str, str]]]:
 
 
 def test_last_lines_of_a_failed_rank_are_masked() -> None:
-    text, asked = quoted(view(0, failed(state=ENDED)), answer(200, b"token=a1b2c3d4\n\nboom\n"))
+    text, asked = quoted(view(0, failed(state=ENDED)), respond(200, b"token=a1b2c3d4\n\nboom\n"))
     assert text == "\nthe last lines of web-0, container main:\n  token=[masked]\n  boom"
     assert asked == [{"container": "main", "tailLines": "200"}]
 
 
 def test_last_lines_are_those_of_the_previous_run() -> None:
     again = failed(state={"running": {}}, lastState=ENDED, restartCount=1)
-    _, asked = quoted(view(0, again), answer(200, b"boom\n"))
+    _, asked = quoted(view(0, again), respond(200, b"boom\n"))
     assert asked == [{"container": "main", "previous": "true", "tailLines": "200"}]
 
 

@@ -51,7 +51,7 @@ HEALTHY = Facts(
     configurations={MUTATING_NAME: configuration(), VALIDATING_NAME: configuration()},
     probe=None,
     certificates=[CertificateExpiry("the webhook certificate", NOW + timedelta(days=300))],
-    accesses=[Access("get", "pods", allowed=True)],
+    accesses=[Access("get", "pods", is_allowed=True)],
     deployment=deployment(2),
     managers=[],
     lease=lease("manager-1", 3),
@@ -158,7 +158,7 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
         (changed(lease=lease("manager-1", 90)), "LWS-D514", Level.ERROR, "of manager-1 has not been renewed for 90s"),
         (changed(accesses=UNREAD), "LWS-D601", Level.UNKNOWN, "forbidden"),
         (
-            changed(accesses=[Access("get", "pods", allowed=False)]),
+            changed(accesses=[Access("get", "pods", is_allowed=False)]),
             "LWS-D602",
             Level.WARNING,
             "not permitted to get pods",

@@ -1,7 +1,7 @@
 """Tests that installed objects are applied, and that applying is retried if the API server is overloaded."""
 
 import pytest
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
@@ -31,7 +31,7 @@ def installer(*script: Response | Exception) -> tuple[Installer, list[str]]:
     ids=["504", "503", "429", "no answer"],
 )
 async def test_install_applies_again_after_a_transient_answer(obstacle: Response | Exception) -> None:
-    installing, lines = installer(ABSENT, obstacle, ABSENT, answer(201, SERVICE))
+    installing, lines = installer(ABSENT, obstacle, ABSENT, respond(201, SERVICE))
     await installing.apply([(SERVICES, SERVICE)])
     assert [line.partition(":")[0] for line in lines] == [
         "service/lws-webhook-service",

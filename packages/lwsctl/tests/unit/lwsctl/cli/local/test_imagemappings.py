@@ -44,4 +44,7 @@ def test_damaged_file_does_not_change_the_mappings(place: ClusterDirectory) -> N
 
 
 def test_mapping_of_the_same_name_is_replaced() -> None:
-    assert imagemappings.added(options(a="/a", b="/b"), options(a="/c")) == (("a", Path("/c")), ("b", Path("/b")))
+    assert imagemappings.merge_mappings(options(a="/a", b="/b"), options(a="/c")) == (
+        ("a", Path("/c")),
+        ("b", Path("/b")),
+    )

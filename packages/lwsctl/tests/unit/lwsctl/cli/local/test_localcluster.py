@@ -75,7 +75,7 @@ def test_nodes_of_divides_the_gpus_of_this_machine(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
     nodes = nodes_of(ClusterOptions(nodes=2, gpus_per_node="host", node_labels=("rack=r{i}",)))
     assert nodes.devices.by_node == (("GPU-0", "GPU-1"), ("GPU-2",))
-    parsed = nodes.parsed()
+    parsed = nodes.parse()
     assert [parsed.sort(index).capacity["nvidia.com/gpu"] for index in range(parsed.total)] == ["2", "1"]
 
 
@@ -118,5 +118,5 @@ def test_gpus_of_unknown_words_are_rejected_by_name() -> None:
 
 def test_options_keep_the_gpus_of_this_machine() -> None:
     options = ClusterOptions(gpus_per_node="host:4")
-    assert "--gpus-per-node=host:4" in options.words()
+    assert "--gpus-per-node=host:4" in options.arguments()
     assert msgspec.convert(msgspec.to_builtins(options, enc_hook=str), ClusterOptions).gpus_per_node == "host:4"

@@ -38,7 +38,7 @@ class Knot:
 def test_garbage_is_not_collected_during_the_start() -> None:
     with garbagecollection.put_off():
         before = gc.isenabled()
-        with garbagecollection.resumed(lasting=False):
+        with garbagecollection.exclude_existing_objects(lasting=False):
             during = (gc.isenabled(), gc.get_freeze_count() > 0)
         after = gc.isenabled()
     assert (before, during, after, gc.isenabled()) == (False, (True, True), False, True)
@@ -49,7 +49,7 @@ def test_garbage_is_not_collected_during_the_start() -> None:
 def test_garbage_of_the_start_is_collected_afterwards(lasting: bool) -> None:
     with garbagecollection.put_off():
         garbage = weakref.ref(Knot())
-        with garbagecollection.resumed(lasting=lasting):
+        with garbagecollection.exclude_existing_objects(lasting=lasting):
             assert (garbage() is None) == lasting
 
 

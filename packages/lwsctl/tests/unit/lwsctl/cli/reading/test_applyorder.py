@@ -1,6 +1,6 @@
 """Tests that required objects are applied first, regardless of the file order."""
 
-from lwsctl.cli.reading.manifests import Document, batches, ordered
+from lwsctl.cli.reading.manifests import Document, batches, sort_documents
 
 
 def test_namespaces_are_applied_first_and_webhooks_last() -> None:
@@ -14,7 +14,7 @@ def test_namespaces_are_applied_first_and_webhooks_last() -> None:
         "CustomResourceDefinition",
         "Namespace",
     ]
-    assert [one.object["kind"] for one in ordered([document(kind) for kind in kinds])] == [
+    assert [one.object["kind"] for one in sort_documents([document(kind) for kind in kinds])] == [
         "Namespace",
         "CustomResourceDefinition",
         "PriorityClass",

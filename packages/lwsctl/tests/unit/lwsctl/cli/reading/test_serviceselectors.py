@@ -7,7 +7,7 @@ import pytest
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from lwsctl.cli.reading.manifests import Document
-from lwsctl.cli.reading.serviceselectors import unselected
+from lwsctl.cli.reading.serviceselectors import warn_about_services
 
 WARNED = (
     "warning: web.yaml:1: service/web: spec.selector {} does not match any pod of these manifests; correct it, "
@@ -47,7 +47,7 @@ def lws(namespace: str = "", **templates: Any) -> JSONObject:
 )
 def test_matching_selector_has_no_warning(selector: dict[str, str]) -> None:
     given = lws(leaderTemplate=pods(role="leader"), workerTemplate=pods(app="vllm"))
-    assert list(unselected(documents(service(**selector), given))) == []
+    assert list(warn_about_services(documents(service(**selector), given))) == []
 
 
 @pytest.mark.parametrize(
@@ -61,13 +61,13 @@ def test_matching_selector_has_no_warning(selector: dict[str, str]) -> None:
 )
 def test_selector_that_matches_no_rank_is_named(selector: dict[str, str], words: str) -> None:
     given = lws(leaderTemplate=pods(role="leader"), workerTemplate=pods(app="vllm"))
-    assert list(unselected(documents(service(**selector), given))) == [WARNED.format(words)]
+    assert list(warn_about_services(documents(service(**selector), given))) == [WARNED.format(words)]
 
 
 @pytest.mark.parametrize(("where", "warned"), [("prod", 0), ("", 0), ("test", 1)])
 def test_pods_of_a_different_namespace_are_not_selected(where: str, warned: int) -> None:
     given = lws("prod", workerTemplate=pods(app="vllm"))
-    assert len(list(unselected(documents(service(where, app="vllm"), given)))) == warned
+    assert len(list(warn_about_services(documents(service(where, app="vllm"), given)))) == warned
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,10 @@ def test_pods_of_a_different_namespace_are_not_selected(where: str, warned: int)
     ids=["no LeaderWorkerSet", "a Deployment", "a DisaggregatedSet"],
 )
 def test_selector_has_no_warning_when_other_pods_may_match(others: list[JSONObject]) -> None:
-    assert list(unselected(documents(service(app="router"), *others))) == []
+    assert list(warn_about_services(documents(service(app="router"), *others))) == []
 
 
 def test_service_without_a_selector_has_no_warning() -> None:
-    assert list(unselected(documents({"kind": "Service", "metadata": {"name": "web"}, "spec": {}}, lws()))) == []
+    assert (
+        list(warn_about_services(documents({"kind": "Service", "metadata": {"name": "web"}, "spec": {}}, lws()))) == []
+    )

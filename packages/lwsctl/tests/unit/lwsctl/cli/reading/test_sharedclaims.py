@@ -5,7 +5,7 @@ import pytest
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from lwsctl.cli.reading import manifests
 from lwsctl.cli.reading.manifests import Document
-from lwsctl.cli.reading.sharedclaims import shared, unknown
+from lwsctl.cli.reading.sharedclaims import unknown, warn_about_claims
 
 CLAIM = """\
 apiVersion: v1
@@ -46,7 +46,7 @@ def stored(modes: list[str], namespace: str = "prod") -> JSONObject:
 
 
 def test_claim_of_one_node_that_ranks_share_causes_a_warning() -> None:
-    (warning,) = shared(documents("ReadWriteOnce"), [], "prod")
+    (warning,) = warn_about_claims(documents("ReadWriteOnce"), [], "prod")
     assert warning == (
         "warning: web.yaml:17: leaderworkerset/web: spec.leaderWorkerTemplate.workerTemplate.spec.volumes[0]"
         ".persistentVolumeClaim.claimName: claim models is ReadWriteOnce (its volume is attached to one node at a time), but "
@@ -58,24 +58,24 @@ def test_claim_of_one_node_that_ranks_share_causes_a_warning() -> None:
     ("text", "pods"), [(TEXT, 8), (TEXT + LEADER, 8), (TEXT + "    leaderTemplate: {spec: {volumes: []}}\n", 6)]
 )
 def test_pods_of_both_templates_are_counted(text: str, pods: int) -> None:
-    (warning,) = shared(documents("ReadWriteOncePod", text), [], "prod")
+    (warning,) = warn_about_claims(documents("ReadWriteOncePod", text), [], "prod")
     assert f"used by one pod at a time), but {pods} pods mount it" in warning
 
 
 @pytest.mark.parametrize("modes", ["ReadWriteMany", "ReadOnlyMany", "ReadWriteOnce, ReadWriteMany"])
 def test_claim_of_many_nodes_is_silent(modes: str) -> None:
-    assert [*shared(documents(modes), [], "prod")] == []
+    assert [*warn_about_claims(documents(modes), [], "prod")] == []
 
 
 def test_claim_of_one_pod_is_silent() -> None:
     text = TEXT.replace("replicas: 2", "replicas: 1").replace("size: 4", "size: 1")
-    assert [*shared(documents("ReadWriteOnce", text), [], "prod")] == []
+    assert [*warn_about_claims(documents("ReadWriteOnce", text), [], "prod")] == []
     assert unknown(documents(text=text), "prod") == set()
 
 
 def test_claim_of_the_cluster_is_read_if_manifests_lack_it() -> None:
     assert unknown(documents(), "prod") == {ObjectKey("prod", "models")}
     assert unknown(documents("ReadWriteOnce"), "prod") == set()
-    assert len([*shared(documents(), [stored(["ReadWriteOnce"])], "prod")]) == 1
-    assert [*shared(documents(), [stored(["ReadWriteOnce"], "other")], "prod")] == []
-    assert [*shared(documents(), [], "prod")] == []
+    assert len([*warn_about_claims(documents(), [stored(["ReadWriteOnce"])], "prod")]) == 1
+    assert [*warn_about_claims(documents(), [stored(["ReadWriteOnce"], "other")], "prod")] == []
+    assert [*warn_about_claims(documents(), [], "prod")] == []

@@ -5,7 +5,7 @@ import pytest
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.reading.manifests import Document
-from lwsctl.cli.rehearsal.devicecounts import DeviceCounts, counted
+from lwsctl.cli.rehearsal.devicecounts import DeviceCounts, replace_claims
 
 
 def template(name: str, requests: object) -> JSONObject:
@@ -25,7 +25,7 @@ def pod(**claim: str) -> JSONObject:
 
 
 def of(*objects: JSONObject) -> DeviceCounts:
-    return counted([Document("a.yaml", 1, obj) for obj in objects])
+    return replace_claims([Document("a.yaml", 1, obj) for obj in objects])
 
 
 GPUS = template("gpus", [{"name": "x", "exactly": {"deviceClassName": "gpu.example.com", "count": 4}}])

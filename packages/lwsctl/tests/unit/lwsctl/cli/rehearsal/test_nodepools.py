@@ -112,7 +112,7 @@ def test_undemanding_pod_leaves_nodes_for_the_others() -> None:
     """Otherwise, the embedded scheduler would select the emptiest node, which a different pod requires."""
     near, plain = pod(GPUS, affinity={"podAffinity": NEAR}), pod()
     objects = [lws(near, replicas=4), lws(pod(GPUS)), lws(plain)]
-    settings = nodes_in(pools([demand for obj in objects for demand in demands_of(obj)])).parsed()
+    settings = nodes_in(pools([demand for obj in objects for demand in demands_of(obj)])).parse()
     cluster = ClusterState()
     for index in range(settings.total):
         cluster.put_node(build_node(settings, index, datetime(2026, 1, 1, tzinfo=UTC)))

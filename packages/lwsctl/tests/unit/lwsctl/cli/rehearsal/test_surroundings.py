@@ -3,7 +3,7 @@
 from typing import Any
 
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.cli.local.autonodes import ApplicableDocuments, rehearsed
+from lwsctl.cli.local.autonodes import ApplicableDocuments, with_required_objects
 from lwsctl.cli.reading.manifests import Document
 
 POD: JSONObject = {
@@ -19,7 +19,7 @@ def of(kind: str, name: str, spec: JSONObject | None = None, **fields: Any) -> J
 
 def result(*objects: JSONObject) -> ApplicableDocuments:
     documents = [Document("a.yaml", 1, obj) for obj in objects]
-    return rehearsed(documents, provisioner="local", there=("standard",))
+    return with_required_objects(documents, provisioner="local", there=("standard",))
 
 
 def test_missing_classes_and_claims_are_created_and_reported() -> None:

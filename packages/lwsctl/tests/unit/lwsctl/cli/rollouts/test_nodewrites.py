@@ -22,7 +22,7 @@ from localkube.apiserver.storage.store import Store
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.commands.rollout import drain, move
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.rollouts.nodewrites import PATIENCE, TAINT, repelled
+from lwsctl.cli.rollouts.nodewrites import PATIENCE, TAINT, taint_nodes
 
 THEIRS = {"key": "dedicated", "value": "a", "effect": "NoSchedule"}
 
@@ -71,7 +71,7 @@ async def taints(session: Session) -> list[Any]:
 @pytest.mark.virtual_time
 async def test_taint_exists_for_the_duration_of_the_move() -> None:
     async with cluster(THEIRS) as (session, _):
-        async with repelled(session, {"node-0"}):
+        async with taint_nodes(session, {"node-0"}):
             assert await taints(session) == ["dedicated", TAINT["key"]]
         assert await taints(session) == ["dedicated"]
 
@@ -80,7 +80,7 @@ async def test_taint_exists_for_the_duration_of_the_move() -> None:
 async def test_taint_written_twice_is_recognized_as_own() -> None:
     async with cluster(sends_again=True) as (session, transport):
         transport.is_armed = True
-        async with repelled(session, {"node-0"}):
+        async with taint_nodes(session, {"node-0"}):
             assert await taints(session) == [TAINT["key"]]
         assert await taints(session) == []
 
@@ -90,7 +90,7 @@ async def test_taint_is_removed_when_its_response_was_lost() -> None:
     async with cluster() as (session, transport):
         transport.is_armed = True
         with pytest.raises(ConnectionResetError):
-            async with repelled(session, {"node-0"}):
+            async with taint_nodes(session, {"node-0"}):
                 raise AssertionError("not tainted")
         assert await taints(session) == []
 
@@ -100,7 +100,7 @@ async def test_second_move_is_rejected_and_keeps_the_taint() -> None:
     async with cluster() as (session, _):
 
         async def moved() -> list[Any]:
-            async with repelled(session, {"node-0"}):
+            async with taint_nodes(session, {"node-0"}):
                 await asyncio.sleep(1.0)
                 return await taints(session)
 

@@ -36,7 +36,7 @@ def test_cause_is_reported_once_and_again_after_it_returns() -> None:
         diagnosis("LWS-E099", verdict=Verdict.UNKNOWN),
         diagnosis("LWS-E021"),
     ]
-    assert [causes.say(one) for one in told] == [False, True, False, True, True, True, True]
+    assert [causes.print_cause(one) for one in told] == [False, True, False, True, True, True, True]
     assert notes == [
         "web is stuck (LWS-E020): it is so",
         "web is stuck (LWS-E020): it is so for 9 s",
@@ -49,7 +49,7 @@ def test_stuck_rollout_has_no_time_estimate() -> None:
     causes = Causes(Session(None, "ns", None), "web", lambda _: None)  # type: ignore[arg-type]  # nothing is read
     seen = []
     for one in (None, diagnosis("LWS-E036"), diagnosis("LWS-E092", verdict=Verdict.PROGRESSING)):
-        causes.say(one)
+        causes.print_cause(one)
         seen.append(causes.is_stuck)
     assert seen == [False, True, False]
 
@@ -77,7 +77,7 @@ def test_conclusion_refers_to_the_printed_cause(
 
     monkeypatch.setattr(diagnoses, "in_time", told)
     causes = Causes(Session(None, "ns", None), "web", lambda _: None)  # type: ignore[arg-type]  # nothing is read
-    causes.say(before)
+    causes.print_cause(before)
     said = asyncio.run(causes.conclude())
     assert said.startswith(f"\n{expected}" if expected else "")
     assert bool(said) is bool(expected)

@@ -9,7 +9,7 @@ from typing import Self
 import click
 import pytest
 from click.shell_completion import ShellComplete
-from testkit.fakes import ScriptedTransport, answer, failure
+from testkit.fakes import ScriptedTransport, failure, respond
 from testkit.virtualtime import run
 
 from kuberuntime.client.client import Client
@@ -35,17 +35,17 @@ def offered(transport: ScriptedTransport, incomplete: str) -> list[str]:
 
 
 def test_sets_of_both_kinds_are_completed() -> None:
-    transport = ScriptedTransport(answer(200, named("web", "other")), answer(200, named("west")))
+    transport = ScriptedTransport(respond(200, named("web", "other")), respond(200, named("west")))
     assert offered(transport, "we") == ["web", "west"]
-    without = ScriptedTransport(answer(200, named("web")), failure(404, "NotFound"))
+    without = ScriptedTransport(respond(200, named("web")), failure(404, "NotFound"))
     assert offered(without, "") == ["web"]
 
 
 def test_groups_and_ranks_are_completed_after_a_slash() -> None:
     own = [{labels.GROUP_INDEX: str(group), labels.WORKER_INDEX: str(rank)} for group in (0, 1, 10) for rank in (0, 1)]
     pods = {"items": [{"metadata": {"name": "x", "labels": one}} for one in own]}
-    assert offered(ScriptedTransport(answer(200, pods)), "web/1") == ["web/1", "web/10"]
-    assert offered(ScriptedTransport(answer(200, pods)), "web/1/") == ["web/1/0", "web/1/1"]
+    assert offered(ScriptedTransport(respond(200, pods)), "web/1") == ["web/1", "web/10"]
+    assert offered(ScriptedTransport(respond(200, pods)), "web/1/") == ["web/1/0", "web/1/1"]
 
 
 def test_unreachable_cluster_completes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_unreachable_cluster_completes_nothing(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("COMP_WORDS", "lws get --local=none we")
     assert completion.names(CONTEXT, PARAMETER, "we") == []
     monkeypatch.setenv("COMP_WORDS", "lws get 'we")
-    assert completion.typed() == []
+    assert completion.typed_words() == []
 
 
 @pytest.mark.parametrize(

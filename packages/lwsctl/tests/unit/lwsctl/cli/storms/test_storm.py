@@ -23,7 +23,7 @@ def test_fault_table_has_every_kind_with_targets_and_amounts() -> None:
             FaultTarget.NODE: (1, 1, False),
             FaultTarget.PART: (0, 0, True),
         }
-        assert (form.fewest, form.most, form.of_pods) == wanted[name.of]
+        assert (form.fewest, form.most, form.targets_pods) == wanted[name.of]
         assert form.has_path == name.has_path
         if form.amounts:
             assert form.amounts[0] <= storm.amount_of(name, name.usual) <= form.amounts[1]

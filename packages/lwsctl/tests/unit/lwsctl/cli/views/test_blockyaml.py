@@ -10,7 +10,7 @@ def test_script_is_a_yaml_block() -> None:
 
 
 def test_diff_shows_the_changed_line_of_a_script() -> None:
-    lines = diffs.unified({"args": [SCRIPT.format(1)]}, {"args": [SCRIPT.format(2)]}, ("old", "new"))
+    lines = diffs.unified_diff({"args": [SCRIPT.format(1)]}, {"args": [SCRIPT.format(2)]}, ("old", "new"))
     assert [line for line in lines[2:] if line[0] in "+-"] == ["-    --max-len 1 \\", "+    --max-len 2 \\"]
 
 

@@ -108,7 +108,7 @@ def test_event_is_a_line_with_its_time() -> None:
 
 
 def test_failed_containers_belong_to_unready_ranks() -> None:
-    assert [(failed.pod["metadata"]["name"], failed.previous) for failed in failures(VIEW)] == [
+    assert [(failed.pod["metadata"]["name"], failed.is_previous_run) for failed in failures(VIEW)] == [
         ("web-1", False),
         ("web-1-1", False),
     ]

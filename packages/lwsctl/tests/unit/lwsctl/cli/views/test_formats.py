@@ -5,7 +5,7 @@ import pytest
 
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.errors import CommandError
-from lwsctl.cli.views.formats import OutputFormat, filled
+from lwsctl.cli.views.formats import OutputFormat, render_objects
 
 WEB: JSONObject = {
     "kind": "LeaderWorkerSet",
@@ -46,13 +46,13 @@ WEB: JSONObject = {
     ],
 )  # fmt: skip
 def test_template_prints_the_same_as_kubectl(template: str, text: str) -> None:
-    assert filled(f"jsonpath={template}", [WEB], is_one=True) == text
+    assert render_objects(f"jsonpath={template}", [WEB], is_one=True) == text
 
 
 def test_several_objects_are_a_list_or_a_table() -> None:
     other = {"kind": "LeaderWorkerSet", "metadata": {"name": "b"}}
-    assert filled("jsonpath={.items[*].metadata.name} {.kind}", [WEB, other], is_one=False) == "web b List"
-    table = filled(
+    assert render_objects("jsonpath={.items[*].metadata.name} {.kind}", [WEB, other], is_one=False) == "web b List"
+    table = render_objects(
         "custom-columns=NAME:.metadata.name,PARTS:spec.parts[*],G:{.metadata.generation}", [WEB, other], is_one=False
     )
     assert table == "NAME   PARTS      G\nweb    f1,f2,f3   12\nb      <none>     <none>\n"
@@ -92,4 +92,4 @@ def test_invalid_template_is_a_usage_error(form: str, message: str) -> None:
 )
 def test_template_that_does_not_match_is_an_error_as_in_kubectl(template: str, message: str) -> None:
     with pytest.raises(CommandError, match=message):
-        filled(f"jsonpath={template}", [WEB], is_one=True)
+        render_objects(f"jsonpath={template}", [WEB], is_one=True)

@@ -83,7 +83,7 @@ def test_many_sets_have_a_row_each_and_unready_come_first() -> None:
         "w000   2       2         2            60s",
     ]
     assert len(lines) == 1 + 300
-    assert tables(fleet(300, 300), NOW, TableOptions(everywhere=True))[0] == (
+    assert tables(fleet(300, 300), NOW, TableOptions(shows_all_namespaces=True))[0] == (
         "NAMESPACE   NAME   READY   DESIRED   UP-TO-DATE   AGE"
     )
 
@@ -96,15 +96,15 @@ def test_rolling_set_shows_its_progress() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "form"), [(10, TableOptions()), (11, TableOptions(is_chosen=True)), (11, TableOptions(wide=True))]
+    ("count", "form"), [(10, TableOptions()), (11, TableOptions(is_chosen=True)), (11, TableOptions(is_wide=True))]
 )
 def test_few_or_named_sets_show_their_groups(count: int, form: TableOptions) -> None:
     assert "w009:" in tables(fleet(count, 3), NOW, form)
 
 
 def test_every_rank_is_shown_when_requested() -> None:
-    assert len(tables([MANY], NOW, TableOptions(every_rank=True))) == 400 + 4
-    assert len(tables([MANY], NOW, TableOptions(wide=True))) == 400 + 4
+    assert len(tables([MANY], NOW, TableOptions(shows_every_rank=True))) == 400 + 4
+    assert len(tables([MANY], NOW, TableOptions(is_wide=True))) == 400 + 4
 
 
 def test_list_of_many_problems_is_truncated() -> None:

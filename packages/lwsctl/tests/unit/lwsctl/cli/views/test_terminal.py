@@ -30,8 +30,8 @@ def is_harmless(text: str) -> bool:
 
 
 def test_control_characters_are_escaped_and_letters_kept() -> None:
-    assert terminal.escaped(ATTACK) == r"^[]0;owned\x07\x9b2J\r\u202eforged\n"
-    assert terminal.escaped("Größe 大小 ✓") == "Größe 大小 ✓"
+    assert terminal.escape(ATTACK) == r"^[]0;owned\x07\x9b2J\r\u202eforged\n"
+    assert terminal.escape("Größe 大小 ✓") == "Größe 大小 ✓"
 
 
 class Terminal(io.StringIO):
@@ -68,7 +68,7 @@ def test_states_have_no_color_when_disabled(variable: str, value: str, monkeypat
 
 
 def test_names_that_contain_a_state_are_not_colored() -> None:
-    assert terminal.painted("Running-late my-Error Errors") == "Running-late my-Error Errors"
+    assert terminal.colorize("Running-late my-Error Errors") == "Running-late my-Error Errors"
 
 
 def test_repeated_reason_is_folded() -> None:

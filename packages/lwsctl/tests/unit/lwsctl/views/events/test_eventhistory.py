@@ -45,12 +45,12 @@ def event(kind: str, name: str, second: int = 0, **fields: Any) -> JSONObject:
     ],
 )
 def test_events_are_arranged_by_their_objects(kind: str, name: str, place: object) -> None:
-    found = History(LWS).happening(event(kind, name))
+    found = History(LWS).parse(event(kind, name))
     assert (found.place if found else "not ours") == place
 
 
 def test_related_pod_is_the_place() -> None:
-    found = History(LWS).happening(event("LeaderWorkerSet", "web", related={"kind": "Pod", "name": "web-2-1"}))
+    found = History(LWS).parse(event("LeaderWorkerSet", "web", related={"kind": "Pod", "name": "web-2-1"}))
     assert found is not None
     assert found.place == (2, 1)
 
@@ -58,9 +58,9 @@ def test_related_pod_is_the_place() -> None:
 def test_longer_name_wins_unless_the_uid_differs() -> None:
     pods = [{"metadata": {"name": "web-0-1", "uid": "mine"}}]
     chooser = History(LWS, pods, ["web-0", "other"])
-    assert chooser.happening(event("Pod", "web-0-1")) is None
-    assert chooser.happening(event("Pod", "web-0-1", about_uid="mine")) is not None
-    assert chooser.happening(event("Pod", "web-1-1")) is not None
+    assert chooser.parse(event("Pod", "web-0-1")) is None
+    assert chooser.parse(event("Pod", "web-0-1", about_uid="mine")) is not None
+    assert chooser.parse(event("Pod", "web-1-1")) is not None
 
 
 def test_oldest_event_comes_first_and_groups_are_selected() -> None:

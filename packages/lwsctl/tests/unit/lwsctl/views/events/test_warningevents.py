@@ -8,7 +8,7 @@ from tests.explanations.builders import NOW, ago, lws, placed, pod
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.model import groups
 from lwsctl.model import leaderworkerset as sets
-from lwsctl.views.events.warningevents import Evidence, explained, wants_events
+from lwsctl.views.events.warningevents import Evidence, explain_views, wants_events
 
 INVALID = (
     'Create Pod web-0 in StatefulSet web failed error: Pod "web-0" is invalid: containerPort: Invalid value: 99999'
@@ -30,7 +30,7 @@ def warning(
 
 
 def whys(obj: JSONObject, pods: list[JSONObject], *events: JSONObject) -> dict[str, str]:
-    (view,) = explained([sets.view(obj, pods)], Evidence(events=events), NOW)
+    (view,) = explain_views([sets.view(obj, pods)], Evidence(events=events), NOW)
     return {rank.place: rank.why for group in view.groups for rank in group.ranks}
 
 

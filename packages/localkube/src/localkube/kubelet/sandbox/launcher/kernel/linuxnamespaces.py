@@ -25,7 +25,7 @@ class IdMaps(NamedTuple):
 
     users: str
     groups: str
-    single: bool
+    is_single: bool
 
 
 def identity_map(lines: str) -> str:
@@ -41,11 +41,11 @@ def identity_map(lines: str) -> str:
 def read_id_maps() -> list[IdMaps]:
     """Return the maps to try: all IDs for root, and then only the IDs of the caller."""
     user, group = os.geteuid(), os.getegid()
-    single = IdMaps(f"{user} {user} 1\n", f"{group} {group} 1\n", single=True)
+    single = IdMaps(f"{user} {user} 1\n", f"{group} {group} 1\n", is_single=True)
     if user != 0:
         return [single]
     with open("/proc/self/uid_map") as users, open("/proc/self/gid_map") as groups:
-        return [IdMaps(identity_map(users.read()), identity_map(groups.read()), single=False), single]
+        return [IdMaps(identity_map(users.read()), identity_map(groups.read()), is_single=False), single]
 
 
 def enter(parent: int, refuse: Callable[[str], None]) -> None:
@@ -106,7 +106,7 @@ def _write_maps(pid: int) -> int:
     error = 0
     for maps in read_id_maps():
         try:
-            if maps.single:
+            if maps.is_single:
                 _write(pid, "setgroups", "deny")
             _write(pid, "gid_map", maps.groups)
             _write(pid, "uid_map", maps.users)

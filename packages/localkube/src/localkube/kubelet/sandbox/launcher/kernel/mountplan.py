@@ -32,7 +32,7 @@ class OpenFile(NamedTuple):
     """A file or directory that is already open, because its path could refer to a different file later."""
 
     handle: int
-    directory: bool
+    is_directory: bool
 
 
 class Cover(NamedTuple):
@@ -46,7 +46,7 @@ class Place(NamedTuple):
     """Create an empty file or directory as a mount point, with its parents."""
 
     target: str
-    directory: bool
+    is_directory: bool
 
 
 class Bind(NamedTuple):
@@ -119,7 +119,7 @@ def on_host(root: str, path: str) -> str:
 
 
 def _is_directory(view: View, bind: Bind) -> bool:
-    return bind.opened.directory if bind.opened else view.is_directory(bind.source) is True
+    return bind.opened.is_directory if bind.opened else view.is_directory(bind.source) is True
 
 
 def _nearest_directory(view: View, root: str, target: str) -> str:

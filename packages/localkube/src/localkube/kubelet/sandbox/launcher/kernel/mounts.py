@@ -104,8 +104,8 @@ class _Tree:
 
     def make(self, place: Place) -> None:
         """Create a mount point if it does not exist."""
-        mode = 0o755 if place.directory else 0o644
-        wish = safeopen.OpenOptions(make_directories=True, make_file=not place.directory, mode=mode)
+        mode = 0o755 if place.is_directory else 0o644
+        wish = safeopen.OpenOptions(creates_directories=True, creates_file=not place.is_directory, mode=mode)
         with self._open(place.target, wish):
             return
 
@@ -125,7 +125,7 @@ class _Tree:
     def _open(self, target: str, wish: safeopen.OpenOptions = safeopen.OpenOptions()) -> Iterator[int]:  # noqa: B008 - immutable
         volume = max((other for other in self._mounted if is_below(target, other)), key=len, default=None)
         if volume is None:
-            with safeopen.opened(self._point, target, wish._replace(is_root=True)) as place:
+            with safeopen.open_in_root(self._point, target, wish._replace(is_root=True)) as place:
                 yield place
             return
         with self._open(volume) as inside:

@@ -83,7 +83,7 @@ def attribute(kind: int, payload: bytes) -> bytes:
     return _ATTRIBUTE.pack(length, kind) + payload + b"\0" * (-length % 4)
 
 
-def text(kind: int, value: str) -> bytes:
+def string_attribute(kind: int, value: str) -> bytes:
     """Build an attribute with a string."""
     return attribute(kind, value.encode() + b"\0")
 
@@ -104,8 +104,8 @@ def link_address(address: str) -> bytes:
 
 def build_bridge(name: str, index: int, address: bytes = b"") -> Request:
     """Create a bridge with this interface number. Without an Ethernet address, it uses a port's address."""
-    info = attribute(_IFLA_LINKINFO, text(_IFLA_INFO_KIND, "bridge"))
-    body = _link(index, up=True) + text(_IFLA_IFNAME, name) + info
+    info = attribute(_IFLA_LINKINFO, string_attribute(_IFLA_INFO_KIND, "bridge"))
+    body = _link(index, up=True) + string_attribute(_IFLA_IFNAME, name) + info
     if address:
         body += attribute(_IFLA_ADDRESS, address)
     return Request(_RTM_NEWLINK, NLM_F_CREATE | _NLM_F_EXCL, body, f"create bridge {name}")
@@ -126,13 +126,17 @@ def build_veth(near: tuple[str, int], bridge_index: int, peer: Peer) -> Request:
     The kernel accepts the far end's number only together with the near end's.
     """
     name, index = near
-    far = _link(peer.number, up=False) + text(_IFLA_IFNAME, peer.name) + _number(_IFLA_NET_NS_FD, peer.namespace_fd)
+    far = (
+        _link(peer.number, up=False)
+        + string_attribute(_IFLA_IFNAME, peer.name)
+        + _number(_IFLA_NET_NS_FD, peer.namespace_fd)
+    )
     if peer.address:
         far += attribute(_IFLA_ADDRESS, peer.address)
-    info = text(_IFLA_INFO_KIND, "veth") + attribute(_IFLA_INFO_DATA, attribute(_VETH_INFO_PEER, far))
+    info = string_attribute(_IFLA_INFO_KIND, "veth") + attribute(_IFLA_INFO_DATA, attribute(_VETH_INFO_PEER, far))
     body = (
         _link(index, up=True)
-        + text(_IFLA_IFNAME, name)
+        + string_attribute(_IFLA_IFNAME, name)
         + _number(_IFLA_MASTER, bridge_index)
         + attribute(_IFLA_LINKINFO, info)
     )
@@ -211,7 +215,7 @@ def build_forwarding(index: int) -> Request:
 def build_delay(index: int, seconds: float) -> Request:
     """Delay every packet that is sent through an interface (netem). This replaces an earlier delay."""
     ticks = min(round(seconds * 1e9 / _NANOSECONDS_PER_TICK), 0xFFFFFFFF)
-    body = _TCMSG.pack(socket.AF_UNSPEC, index, 0, _TC_ROOT, 0) + text(_TCA_KIND, "netem")
+    body = _TCMSG.pack(socket.AF_UNSPEC, index, 0, _TC_ROOT, 0) + string_attribute(_TCA_KIND, "netem")
     body += attribute(_TCA_OPTIONS, _NETEM.pack(ticks, _HELD_PACKETS, 0, 0, 0, 0))
     return Request(_RTM_NEWQDISC, NLM_F_CREATE | _NLM_F_REPLACE, body, "delay packets (netem, sch_netem)")
 

@@ -60,7 +60,7 @@ def _current() -> Iterator[int]:
 
 
 @contextmanager
-def _returning() -> Iterator[None]:
+def _restore_namespace() -> Iterator[None]:
     with _current() as home:
         try:
             yield
@@ -71,7 +71,7 @@ def _returning() -> Iterator[None]:
 @contextmanager
 def inside(fd: int) -> Iterator[None]:
     """Run the body in a different network namespace."""
-    with _returning():
+    with _restore_namespace():
         syscalls.setns(fd, syscalls.CLONE_NEWNET)
         yield
 
@@ -212,7 +212,7 @@ class BridgeNetwork:
 
 
 def _new_namespace() -> tuple[int, Netlink]:
-    with _returning():
+    with _restore_namespace():
         syscalls.unshare(syscalls.CLONE_NEWNET)
         _tune()
         return os.open(_CURRENT, os.O_RDONLY | os.O_CLOEXEC), Netlink()

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .netlink import HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST, NLMSG_ERROR, attribute, text
+from .netlink import HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST, NLMSG_ERROR, attribute, string_attribute
 
 _NETLINK_NETFILTER = 12
 _NLM_F_APPEND = 0x800
@@ -37,7 +37,7 @@ class ChainHook(NamedTuple):
     priority: int
 
 
-def nested(kind: int, *attributes: bytes) -> bytes:
+def nested_attribute(kind: int, *attributes: bytes) -> bytes:
     """Build an attribute with nested attributes."""
     return attribute(kind | _NESTED, b"".join(attributes))
 
@@ -54,28 +54,32 @@ def large_number(kind: int, value: int) -> bytes:
 
 def expression(name: str, *attributes: bytes) -> bytes:
     """Build one expression of a rule."""
-    return nested(1, text(1, name), nested(2, *attributes))
+    return nested_attribute(1, string_attribute(1, name), nested_attribute(2, *attributes))
 
 
 def new_table(table: str) -> Message:
     """Create a table if it does not exist."""
-    return Message(_NEWTABLE, _CHANGE | NLM_F_CREATE, text(1, table))
+    return Message(_NEWTABLE, _CHANGE | NLM_F_CREATE, string_attribute(1, table))
 
 
 def delete_table(table: str) -> Message:
     """Delete a table with its content."""
-    return Message(_DELTABLE, _CHANGE, text(1, table))
+    return Message(_DELTABLE, _CHANGE, string_attribute(1, table))
 
 
 def new_chain(table: str, chain: str, hook: ChainHook) -> Message:
     """Create a chain at a hook."""
-    place = nested(4, number(1, hook.number), number(2, hook.priority & 0xFFFFFFFF))
-    return Message(_NEWCHAIN, _CHANGE | NLM_F_CREATE, text(1, table) + text(3, chain) + place + text(7, hook.kind))
+    place = nested_attribute(4, number(1, hook.number), number(2, hook.priority & 0xFFFFFFFF))
+    return Message(
+        _NEWCHAIN,
+        _CHANGE | NLM_F_CREATE,
+        string_attribute(1, table) + string_attribute(3, chain) + place + string_attribute(7, hook.kind),
+    )
 
 
 def new_rule(table: str, chain: str, *expressions: bytes) -> Message:
     """Append a rule to a chain."""
-    body = text(1, table) + text(2, chain) + nested(4, *expressions)
+    body = string_attribute(1, table) + string_attribute(2, chain) + nested_attribute(4, *expressions)
     return Message(_NEWRULE, _CHANGE | NLM_F_CREATE | _NLM_F_APPEND, body)
 
 

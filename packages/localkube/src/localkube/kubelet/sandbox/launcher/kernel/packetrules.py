@@ -17,7 +17,7 @@ from .nftables import (
     delete_table,
     expression,
     large_number,
-    nested,
+    nested_attribute,
     new_chain,
     new_rule,
     new_table,
@@ -101,7 +101,7 @@ def _expressions(rule: PacketRule) -> list[bytes]:
                 number(5, _OVER),
             )
         )
-    verdict = nested(2, nested(2, number(1, _DROP)))
+    verdict = nested_attribute(2, nested_attribute(2, number(1, _DROP)))
     return [*messages, expression("immediate", number(1, _VERDICT), verdict)]
 
 
@@ -128,4 +128,4 @@ def _load(offset: int) -> bytes:
 
 
 def _compare(operation: int, value: bytes) -> bytes:
-    return expression("cmp", number(1, _REGISTER), number(2, operation), nested(3, attribute(1, value)))
+    return expression("cmp", number(1, _REGISTER), number(2, operation), nested_attribute(3, attribute(1, value)))

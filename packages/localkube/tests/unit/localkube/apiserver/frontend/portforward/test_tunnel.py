@@ -325,7 +325,7 @@ async def test_unpaired_stream_is_closed_after_30_seconds(kind: str, told: list[
     ],
     ids=["type", "no port", "large port", "name", "empty", "the same again", "another port"],
 )
-async def test_stream_without_a_pair_is_rejected_and_the_pair_continues(kind: str, port: str, request_id: str) -> None:
+async def test_stream_without_a_pair_is_rejected_and_pairs_continue(kind: str, port: str, request_id: str) -> None:
     async with serving(shout) as client:
         error = await client.open("error", "0")
         assert await client.heard(error) == syn_reply(error)

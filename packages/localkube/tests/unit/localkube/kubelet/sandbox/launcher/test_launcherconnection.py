@@ -102,7 +102,7 @@ def test_missing_descriptors_are_reported_and_later_ones_arrive(
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     while len(received) < 2:
         received += other.receive()
-    assert [(item.message, len(item.fds), item.lost) for item in received] == [
+    assert [(item.message, len(item.fds), item.has_lost_descriptors) for item in received] == [
         ({"n": 1}, 0, True),
         ({"n": 2}, 1, False),
     ]

@@ -20,14 +20,14 @@ def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def stopped(name: str, nodes: int = 1) -> None:
     place = clusterdirectories.place(name)
-    with place.held():
+    with place.hold_lock():
         savedoptions.save(place, ClusterOptions(nodes=nodes))
 
 
 def test_stopped_clusters_are_listed(state_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stopped("one", nodes=3)
     (state_home / "documents").mkdir()
-    with clusterdirectories.ephemeral().held():
+    with clusterdirectories.ephemeral().hold_lock():
         pass
     assert app.run(["clusters"]) == 0
     header, first, second = capsys.readouterr().out.splitlines()
@@ -37,7 +37,7 @@ def test_stopped_clusters_are_listed(state_home: Path, capsys: pytest.CaptureFix
 
 
 def test_unresponsive_cluster_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    with clusterdirectories.place("one").held():
+    with clusterdirectories.place("one").hold_lock():
         assert app.run(["clusters", "-o", "json"]) == 0
     (item,) = json.loads(capsys.readouterr().out)["items"]
     assert (item["name"], item["state"], item["nodes"], item["pods"]) == ("one", "not responding", None, None)
@@ -51,7 +51,7 @@ def test_empty_cluster_list_suggests_lws_up(capsys: pytest.CaptureFixture[str]) 
 def test_down_all_includes_stopped_clusters_only_with_delete() -> None:
     stopped("one")
     run = clusterdirectories.ephemeral()
-    with run.held(), clusterdirectories.place("two").held():
+    with run.hold_lock(), clusterdirectories.place("two").hold_lock():
         assert [place.name for place in down.clusters(deletes=False)] == ["two"]
         assert [place.name for place in down.clusters(deletes=True)] == ["one", "two"]
 

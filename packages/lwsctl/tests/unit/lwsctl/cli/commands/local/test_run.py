@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
-from testkit.fakes import ScriptedTransport, answer
+from testkit.fakes import ScriptedTransport, respond
 from testkit.virtualtime import run
 from tests.explanations.builders import observed, ready
 
@@ -21,7 +21,7 @@ from localkube import workloads
 from lwsctl.cli.commands.local.run import LAST_WORDS, RunInputs, lack, last_words
 from lwsctl.cli.views.live import display
 from lwsctl.model.failurehistory import Crashes
-from lwsctl.observation.conditionwatch import following
+from lwsctl.observation.conditionwatch import watch_conditions
 
 KEYS = tuple((LEADERWORKERSETS, ObjectKey("default", f"web-{index}")) for index in range(24))
 
@@ -30,7 +30,7 @@ class SlowTransport(ScriptedTransport):
     """Responds to each request after a delay."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(*(answer(200, {}) for _ in KEYS))
+        super().__init__(*(respond(200, {}) for _ in KEYS))
         self._seconds = seconds
 
     async def request(self, request: Request) -> Response:
@@ -44,7 +44,7 @@ def test_stop_deletes_all_sets_at_once_within_a_limit(seconds: float, taken: flo
     async def scenario() -> float:
         transport = SlowTransport(seconds)
         began = asyncio.get_running_loop().time()
-        async with following() as objects:
+        async with watch_conditions() as objects:
             await last_words(objects, RunInputs(Client(transport), KEYS, [], display([])))
         assert len(transport.requests) == len(KEYS)
         return asyncio.get_running_loop().time() - began

@@ -111,6 +111,6 @@ def test_diff_ignores_server_fields_and_key_order() -> None:
     live = {"metadata": {"name": "web", "uid": "1", "resourceVersion": "3"}, "spec": {"a": 1, "b": 2}, "status": {}}
     applied = {"metadata": {"resourceVersion": "4", "name": "web"}, "spec": {"b": 3, "a": 1}}
     names = ("live", "applied")
-    assert diffs.unified(diffs.comparable(live), diffs.comparable(applied), names)[-2:] == ["-  b: 2", "+  b: 3"]
-    assert diffs.unified(diffs.comparable(live), diffs.comparable(live), names) == []
-    assert diffs.unified(diffs.comparable(None), {"a": 1}, names)[2:] == ["@@ -0,0 +1 @@", "+a: 1"]
+    assert diffs.unified_diff(diffs.comparable(live), diffs.comparable(applied), names)[-2:] == ["-  b: 2", "+  b: 3"]
+    assert diffs.unified_diff(diffs.comparable(live), diffs.comparable(live), names) == []
+    assert diffs.unified_diff(diffs.comparable(None), {"a": 1}, names)[2:] == ["@@ -0,0 +1 @@", "+a: 1"]

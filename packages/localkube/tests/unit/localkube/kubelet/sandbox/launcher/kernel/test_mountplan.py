@@ -40,12 +40,12 @@ def test_existing_path_is_mounted_without_a_cover() -> None:
 
 def test_missing_path_is_created_in_a_cover() -> None:
     assert plan(HOST, "/", [Bind("/volume", "/etc/a/b", read_only=True)]) == Plan(
-        [Cover("/etc", "/etc")], [Place("/etc/a/b", directory=True)], [Bind("/volume", "/etc/a/b", read_only=True)]
+        [Cover("/etc", "/etc")], [Place("/etc/a/b", is_directory=True)], [Bind("/volume", "/etc/a/b", read_only=True)]
     )
 
 
 def test_missing_path_of_a_file_is_a_file() -> None:
-    assert plan(HOST, "/", [Bind("/settings", "/etc/settings")]).places == [Place("/etc/settings", directory=False)]
+    assert plan(HOST, "/", [Bind("/settings", "/etc/settings")]).places == [Place("/etc/settings", is_directory=False)]
 
 
 def test_missing_paths_share_a_cover_in_order() -> None:
@@ -60,7 +60,7 @@ def test_private_directory_is_covered_if_it_exists() -> None:
 def test_path_inside_a_volume_is_created_after_its_mount() -> None:
     wanted = [Bind("/volume", "/mnt/cache"), Bind("/volume", "/mnt")]
     assert plan(HOST, "/", wanted) == Plan(
-        [], [], [Bind("/volume", "/mnt"), Place("/mnt/cache", directory=True), Bind("/volume", "/mnt/cache")]
+        [], [], [Bind("/volume", "/mnt"), Place("/mnt/cache", is_directory=True), Bind("/volume", "/mnt/cache")]
     )
 
 
