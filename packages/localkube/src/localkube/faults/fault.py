@@ -101,9 +101,8 @@ def parse(body: bytes) -> Fault:
     if not 0 <= fault.seconds <= LONGEST:
         raise FaultError(f"{fault.kind}: seconds: {fault.seconds}: must be between 0 and {LONGEST:.0f}")
     if not form.fewest <= len(fault.targets) <= form.most:
-        raise FaultError(
-            f"{fault.kind}: targets: {len(fault.targets)} specified, but {form.fewest} to {form.most} are required"
-        )
+        limits = str(form.most) if form.fewest == form.most else f"{form.fewest} to {form.most}"
+        raise FaultError(f"{fault.kind}: targets: must have {limits} elements, but has {len(fault.targets)}")
     if form.targets_pods and any(not key.namespace or not key.name for key in fault.pods):
         raise FaultError(f"{fault.kind}: targets: {', '.join(fault.targets)}: must be pods in the form NAMESPACE/NAME")
     least, most = form.amounts or (0.0, 0.0)

@@ -42,13 +42,16 @@ def missing_fields(version: JSONObject | None, other: JSONObject | None) -> list
 
 
 def lease_state(lease: JSONObject, now: datetime) -> str:
-    """Return the reason why a Lease has no leader, or an empty string if it is held."""
+    """Return the reason why a Lease has no leader, or an empty string if it is held.
+
+    A Lease expires after its duration. Twice the duration is permitted, because the clock of this machine can be ahead.
+    """
     spec, holder = meta.spec(lease), holder_of(lease)
     if not holder:
         return f"Lease {meta.key(lease)} has no holder"
     renewed = timestamps.read(str(spec.get("renewTime") or "1970-01-01T00:00:00Z"))
     limit = timedelta(seconds=float(spec.get("leaseDurationSeconds") or USUAL_DURATION))
-    if renewed is None or now - renewed <= limit:
+    if renewed is None or now - renewed <= 2 * limit:
         return ""
     return f"Lease {meta.key(lease)} of {holder} has not been renewed for {duration(now - renewed)}"
 

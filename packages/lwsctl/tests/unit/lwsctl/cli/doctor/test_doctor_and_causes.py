@@ -25,7 +25,7 @@ def checked(situation: Observed, code: str, **facts: object) -> list[CheckResult
 
 @pytest.mark.parametrize(
     ("holder", "seconds", "is_led"),
-    [("a", 3, True), ("a", 14, True), ("a", 16, False), ("a", 29, False), ("a", 90, False), ("", 3, False)],
+    [("a", 3, True), ("a", 16, True), ("a", 29, True), ("a", 31, False), ("a", 90, False), ("", 3, False)],
 )
 def test_both_report_the_same_lease_without_a_leader(holder: str, seconds: float, is_led: bool) -> None:
     spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": ago(seconds)}
