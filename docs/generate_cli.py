@@ -134,7 +134,7 @@ def paragraphs(text: str) -> str:
 def table(context: click.Context) -> str:
     """Return the option table of a command, without --help, which all commands have."""
     rows = [f"| `{names}` | {escape(text)} |" for names, text in records(context)]
-    return "\n".join(["| option | does |", "|---|---|", *rows]) if rows else "No options."
+    return "\n".join(["| Option | Description |", "|---|---|", *rows]) if rows else "No options."
 
 
 def records(context: click.Context) -> Iterator[tuple[str, str]]:

@@ -28,7 +28,7 @@ order.
 
 ## Differences
 
-Each row is a pattern in `packages/localkube/tests/conformance/refused.py` or `refusedwords.py`. Any other difference fails the tests.
+Each row corresponds to a pattern in `packages/localkube/tests/conformance/refused.py` or `refusedwords.py`. The tests fail on any other difference.
 
 | embedded cluster | reason |
 |---|---|

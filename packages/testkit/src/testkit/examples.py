@@ -25,6 +25,6 @@ def examples(usual: int) -> int:
 
 
 def load_profile() -> None:
-    """Use `USUAL` examples for properties without a number, and no deadline, because the machine may be busy."""
+    """Run property tests with `USUAL` examples unless they specify a number, and without a deadline."""
     hypothesis.settings.register_profile("tests", deadline=None, max_examples=examples(USUAL))
     hypothesis.settings.load_profile("tests")

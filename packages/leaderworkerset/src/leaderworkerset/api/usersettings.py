@@ -44,8 +44,8 @@ SETTINGS: Final = (
     Setting(
         labels.RESTART_BACKOFF, "whether recreations of repeatedly failing groups are delayed", "how-to/restarts.md"
     ),
-    Setting(labels.RESTART_FIRST_DELAY, "initial delay of a recreation", "how-to/restarts.md"),
-    Setting(labels.RESTART_LONGEST_DELAY, "maximum delay of a recreation", "how-to/restarts.md"),
+    Setting(labels.RESTART_FIRST_DELAY, "initial delay before a failed group is recreated", "how-to/restarts.md"),
+    Setting(labels.RESTART_LONGEST_DELAY, "maximum delay before a failed group is recreated", "how-to/restarts.md"),
     Setting(labels.RESTART_RESET_AFTER, "time without a failure that resets the delay", "how-to/restarts.md"),
     Setting(labels.MAX_GROUP_RESTARTS, "maximum number of recreations of a group", "how-to/restarts.md"),
     Setting(labels.RESUME_GROUP_RESTARTS, "a change resumes delayed and exhausted groups", "how-to/restarts.md"),

@@ -92,7 +92,7 @@ FLAGS: Final = (
     Flag(
         "zap-log-level",
         level,
-        "Log level. One of: debug, info, error, panic, or a verbosity: 1 to 3 is info, above is debug.",
+        "Log level. One of: debug, info, error, panic, or a verbosity: 1 to 3 is info, higher values are debug.",
     ),
     Flag(
         "zap-stacktrace-level", level, "Level at and above which stack traces are captured. One of: info, error, panic."

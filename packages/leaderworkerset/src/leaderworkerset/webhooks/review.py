@@ -35,7 +35,7 @@ HEAD: Final = 1024
 
 
 class BadReviewError(ValueError):
-    """The body is not an AdmissionReview request. `uid` is available if the body is only nested too deeply."""
+    """The body is not an AdmissionReview request. `uid` is set if the only problem is that the body is nested too deeply."""
 
     uid = ""
 

@@ -19,7 +19,7 @@ def age(value: str) -> int:
     >>> age("1m30s"), age("500ms")
     (90, 1)
     """
-    return math.ceil(_validate_range(value, _parse_duration(value, "use 30s, 5m or 1h30m")))
+    return math.ceil(_validate_range(value, _parse_duration(value, "use a duration such as 30s, 5m or 1h30m")))
 
 
 def limit(value: str) -> float:
@@ -99,5 +99,5 @@ def node_patience_option(command: Command) -> Command:
 
     return click.option(
         "--node-patience", type=limit, metavar="DURATION", callback=put, expose_value=False,
-        help="Maximum time to wait for an autoscaler to add a node. Defaults to 15m.",
+        help="Time after which a pod that fits on no node counts as stuck, so that an autoscaler can add a node. Defaults to 15m.",
     )(command)  # fmt: skip

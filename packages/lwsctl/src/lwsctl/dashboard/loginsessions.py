@@ -46,7 +46,7 @@ class Host(Protocol):
 
 
 class LoginSession(Struct):
-    """A logged-in user. `action` is the secret that pages use for actions."""
+    """A logged-in user. `action` is the CSRF token that pages send with each action."""
 
     user: str
     token: str

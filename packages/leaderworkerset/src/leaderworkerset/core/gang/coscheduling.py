@@ -49,7 +49,7 @@ def has_pod_group(pod: JSONObject) -> bool:
 
 
 def link(pod: JSONObject, group: str) -> JSONObject:
-    """Return the pod with the name of the group's PodGroup."""
+    """Return a copy of the pod that refers to the PodGroup of the group."""
     return with_labels(pod, {POD_GROUP: group})
 
 

@@ -76,7 +76,7 @@ def is_taken(pod: JSONObject) -> bool:
 
 
 def link(pod: JSONObject, group: str) -> JSONObject:
-    """Return the pod with the name of the group's PodGroup."""
+    """Return a copy of the pod that refers to the PodGroup of the group."""
     return with_spec(pod, {FIELD: {"podGroupName": group}})
 
 

@@ -28,7 +28,7 @@ def suits(pod: JSONObject) -> bool:
 
 
 def link(pod: JSONObject, group: str) -> JSONObject:
-    """Return the pod with the name of the group's PodGroup."""
+    """Return a copy of the pod that refers to the PodGroup of the group."""
     return with_annotations(pod, {GROUP_NAME: group})
 
 

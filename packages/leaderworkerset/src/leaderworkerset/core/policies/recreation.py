@@ -143,7 +143,7 @@ def next_recreation(
 
 
 def longest_wait(recreation: Recreation, settings: RestartSettings) -> timedelta:
-    """Return the maximum delay of a recreation. Longer delays result from an incorrect clock."""
+    """Return the maximum delay before a failed group is recreated. Longer delays result from an incorrect clock."""
     is_program = recreation.failure.origin is Origin.PROGRAM
     return settings.delay(recreation.count) if is_program else DELETIONS_WITHIN
 

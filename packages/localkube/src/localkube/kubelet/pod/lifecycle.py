@@ -123,7 +123,7 @@ Step: TypeAlias = (
 
 
 class Decision(Struct, frozen=True):
-    """The steps in order, and the time of the next decision if there is no change before."""
+    """The steps in order, and the time of the next decision if nothing changes before then."""
 
     steps: tuple[Step, ...] = ()
     wake_at: datetime | None = None

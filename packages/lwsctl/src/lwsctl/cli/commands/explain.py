@@ -56,11 +56,11 @@ EXIT_CODES: Final = {
 def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
     """Explain why a LeaderWorkerSet, a group or a rank is not ready: the root cause, its evidence, and the next step.
 
-    For a DisaggregatedSet without a separate problem, the cause of its least healthy LeaderWorkerSet is shown.
+    If a DisaggregatedSet has no problem of its own, the cause of its least healthy LeaderWorkerSet is shown.
     Without a name, all objects in the namespace are explained, ordered by urgency. Healthy objects are summarized in
     one line.
 
-    Exit codes: 0 healthy or complete, 3 progressing or starting, 4 stuck or crashing until a user acts, 5 not ready
+    Exit codes: 0 healthy or complete, 3 progressing or starting, 4 stuck or crashing (a user must act), 5 not ready
     without a known cause. The least healthy object determines the code. For cause codes, see
     docs/reference/causes.md.
     """

@@ -41,7 +41,9 @@ MOST_REPLICAS: Final = 2**31 - 1
     "--role", metavar="NAME", help="Role of a DisaggregatedSet to scale. N is the number of groups per slice."
 )
 @click.option(
-    "--prefer-broken", is_flag=True, help="Show the groups to delete, and the remaining groups that are not ready."
+    "--prefer-broken",
+    is_flag=True,
+    help="Show which groups are deleted, and which of the remaining groups are not ready. The order of deletion is unchanged.",
 )
 @click.option(
     "--recreate-broken",

@@ -14,7 +14,7 @@ from lwsctl.cli.process import garbagecollection
 from lwsctl.cli.shell import hostplatform
 from lwsctl.cli.shell.kubectlparser import cluster_options
 
-CHANGES: Final = "change the manifest and `lws apply` it, or use kubectl"
+CHANGES: Final = "change the manifest and run `lws apply`, or use kubectl"
 INSTEAD: Final = {
     "annotate": CHANGES,
     "attach": "use `lws logs -f` to follow logs, or `lws exec -it` to start a shell",

@@ -80,7 +80,7 @@ def short_of(resource: str) -> Find:
                     else ()
                 ),
                 *simulation_command(observed, rank, name),
-                f"add nodes with {name}, free some, or reduce the requests in {observed.template}",
+                f"add nodes with {name}, delete pods that use it, or reduce the requests in {observed.template}",
                 f"{observed.commands.lws} nodes",
             ),
         )
@@ -292,7 +292,7 @@ ACCELERATORS: Final = Cause(
     code="LWS-E035",
     title="insufficient accelerators",
     meaning="No node has enough free GPUs, TPUs or other extended resources for a pod.",
-    remedy="Add nodes with this resource, free some of it, or request less. If nodes should have the resource, check the device plugin.",
+    remedy="Add nodes with this resource, delete pods that use it, or request less. If nodes should have the resource, check the device plugin.",
     find=with_autoscaler_note(short_of("extended")),
 )
 MEMORY: Final = Cause(

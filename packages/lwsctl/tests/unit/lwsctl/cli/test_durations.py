@@ -27,7 +27,7 @@ def test_excessive_time_limit_is_rejected(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["90", "1h30", "1d", "soon", ""])
 def test_age_without_a_unit_is_rejected(text: str) -> None:
-    with pytest.raises(click.BadParameter, match=r"^'.*': use 30s, 5m or 1h30m$"):
+    with pytest.raises(click.BadParameter, match=r"^'.*': use a duration such as 30s, 5m or 1h30m$"):
         age(text)
 
 

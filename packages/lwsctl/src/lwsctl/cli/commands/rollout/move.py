@@ -181,7 +181,7 @@ def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
     "node",
     default="",
     metavar="NODE",
-    help="Move the group only if one of its pods runs on this node, and only from this node.",
+    help="Move the group off this node only. It must have a pod on the node.",
 )
 @click.option("--force", "is_forced", is_flag=True, help="Move the group even if it does not fit on other nodes.")
 @dry_run_option("Show the current and the new nodes of the group without persisting changes.")
