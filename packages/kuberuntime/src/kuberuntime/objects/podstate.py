@@ -181,14 +181,14 @@ def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
 
     Times are whole seconds. In the second of the request, only the exit code is conclusive.
     """
-    requested, finished = deletion_requested(pod), timestamps.read(str(ended.get("finishedAt") or ""))
+    requested, finished = deletion_request_time(pod), timestamps.read(str(ended.get("finishedAt") or ""))
     if requested is None or finished is None:
         return False
     is_signal = ended.get("exitCode") in STOPPED
     return finished > requested or (is_signal and finished == requested.replace(microsecond=0))
 
 
-def deletion_requested(pod: JSONObject) -> datetime | None:
+def deletion_request_time(pod: JSONObject) -> datetime | None:
     """Return the time at which the deletion of a pod was requested, or None if it is not terminating."""
     due = timestamps.read(str(meta.metadata(pod).get("deletionTimestamp") or ""))
     return due and due - timedelta(seconds=int(meta.metadata(pod).get("deletionGracePeriodSeconds") or 0))

@@ -85,7 +85,7 @@ def is_over(leader: JSONObject) -> bool:
     return is_exhausted(leader) or end_of(leader) is not None
 
 
-def host(leader: JSONObject) -> str:
+def hostname(leader: JSONObject) -> str:
     """Return a leader's host name, which is part of the names of its worker StatefulSet, workers and Service."""
     return str(meta.spec(leader).get("hostname") or meta.name(leader))
 
@@ -155,7 +155,7 @@ def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSON
     not returned. A StatefulSet without a controller must select the pods of the group, for example if it was orphaned
     when the leader was deleted.
     """
-    name, own = host(leader), group_labels(leader)
+    name, own = hostname(leader), group_labels(leader)
     candidates = (obj for obj in statefulsets if meta.name(obj) == name or meta.is_controlled(obj, leader))
     return next((obj for obj in candidates if not is_foreign(obj, leader, own)), None)
 

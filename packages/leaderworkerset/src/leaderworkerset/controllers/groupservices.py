@@ -32,12 +32,12 @@ async def unreachable(client: Client, obj: JSONObject, leaders: Iterable[JSONObj
         return NONE
     listing = await client.list(SERVICES, namespace=meta.namespace(obj))
     existing = {meta.name(service): service for service in listing.items}
-    pairs = ((leader, existing.get(groupname.host(leader))) for leader in unsettled)
+    pairs = ((leader, existing.get(groupname.hostname(leader))) for leader in unsettled)
     return frozenset(
         meta.name(leader) for leader, service in pairs if service and not services.is_usable(service, obj, leader)
     )
 
 
 def _has_own(leader: JSONObject, cached: Store) -> bool:
-    service = cached.get(ObjectKey(meta.namespace(leader), groupname.host(leader)))
+    service = cached.get(ObjectKey(meta.namespace(leader), groupname.hostname(leader)))
     return service is not None and meta.is_controlled(service, leader)

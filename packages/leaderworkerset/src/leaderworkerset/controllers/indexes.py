@@ -94,7 +94,7 @@ def group_values(obj: JSONObject) -> Iterable[str]:
 
 def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
     """Return the worker StatefulSet of a leader. Other versions use a different name for random keys."""
-    candidate = statefulsets.get(ObjectKey(meta.namespace(leader), groupname.host(leader)))
+    candidate = statefulsets.get(ObjectKey(meta.namespace(leader), groupname.hostname(leader)))
     own = groupname.find_workers(leader, () if candidate is None else (candidate,))
     if own is not None or not groupname.is_hash(leader):
         return own

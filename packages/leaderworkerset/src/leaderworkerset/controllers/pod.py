@@ -168,7 +168,7 @@ class PodDriver(Driver):
         lws = groupname.lws_key(leader)
         group_index = groupname.label(leader)
         group = indexes.group_value(lws, group_index)
-        service = informers.services.store.get(ObjectKey(key.namespace, groupname.host(leader)))
+        service = informers.services.store.get(ObjectKey(key.namespace, groupname.hostname(leader)))
         return LiveGroup(
             leader=leader,
             obj=informers.leaderworkersets.store.get(lws) or {},

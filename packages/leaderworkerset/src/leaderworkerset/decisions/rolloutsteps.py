@@ -4,7 +4,7 @@ from leaderworkerset.capabilities.inplace.inplace import InPlace
 from leaderworkerset.capabilities.inplace.inplace import obstacle as in_place_obstacle
 from leaderworkerset.capabilities.inplace.inplace import obstacle_between as in_place_obstacle_between
 from leaderworkerset.capabilities.inplace.inplace import read as read_in_place
-from leaderworkerset.capabilities.inplace.inplacegroups import is_refused as is_resize_refused
+from leaderworkerset.capabilities.inplace.inplacegroups import is_rejected as is_resize_refused
 from leaderworkerset.capabilities.inplace.inplaceresources import PENDING as RESIZE_PENDING
 from leaderworkerset.capabilities.inplace.inplaceresources import is_settled as is_resize_settled
 from leaderworkerset.core.leaderworkerset.budget import Budget

@@ -31,7 +31,7 @@ PAUSE: Final = 0.5
 """The interval between two probes in seconds."""
 
 
-async def refusal(client: Client, namespace: str) -> APIError | None:
+async def rejection(client: Client, namespace: str) -> APIError | None:
     """Return the reason why the API server rejects a LeaderWorkerSet in a dry run, or None if it accepts it."""
     probe = PROBE | {"metadata": {**PROBE["metadata"], "namespace": namespace}}
     try:
@@ -44,7 +44,7 @@ async def refusal(client: Client, namespace: str) -> APIError | None:
 async def obstacle(client: Client, namespace: str) -> str:
     """Return the reason why webhooks cannot be reached, or an empty string if no reason is known."""
     try:
-        refused = await refusal(client, namespace)
+        refused = await rejection(client, namespace)
     except ConnectionFailedError as error:
         return str(error)
     is_late = isinstance(refused, NotFoundError) or NOT_CALLED in str(refused)

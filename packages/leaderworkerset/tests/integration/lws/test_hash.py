@@ -105,7 +105,7 @@ async def test_group_of_one_pod_rolls_and_is_replaced(space: LiveScenario) -> No
     await settled(space, 2, 1)
 
 
-async def test_failed_worker_or_deleted_leader_replaces_the_group(space: LiveScenario) -> None:
+async def test_worker_failure_or_leader_deletion_replaces_the_group(space: LiveScenario) -> None:
     """A new group replaces the failed group, and is scheduled after its deletion (N-HASH-6, R-POD-5)."""
     await space.create(lws(replicas=3, size=2, **HASH))
     before = await settled(space, 3, 2)

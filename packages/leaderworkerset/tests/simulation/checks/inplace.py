@@ -56,7 +56,7 @@ class InPlaceInvariants(Invariants):
         group = self.facts.group_of(leader)
         if group is None or self._is_tolerant or group.is_hurt or group.has_failed or group.index in self._excused:
             return
-        if inplacegroups.is_refused(leader):
+        if inplacegroups.is_rejected(leader):
             return
         wanted = self._replicas()
         if group.index in self._settled() and isinstance(group.index, int) and group.index < wanted:

@@ -350,7 +350,7 @@ class Invariants:
         if group is None:
             self._violate(f"{actor} deletes {target}, which leads no group")
             return
-        if self.facts.is_outdated(leader) or inplacegroups.is_refused(leader):
+        if self.facts.is_outdated(leader) or inplacegroups.is_rejected(leader):
             return
         if not group.has_failed:
             self._violate(f"{actor} recreates group {group.index}, none of whose pods failed: {target}")

@@ -332,7 +332,9 @@ BUGS: Final = {
     "resizes-nothing": Bug(
         replaced(inplaceresources, "missing_quantities", lambda pod, amounts: {}), "resize in place.0"
     ),
-    "waits-for-what-no-node-has": Bug(replaced(inplaceresources, "refusal", lambda pod: ""), "grow beyond the nodes.0"),
+    "waits-for-what-no-node-has": Bug(
+        replaced(inplaceresources, "rejection", lambda pod: ""), "grow beyond the nodes.0"
+    ),
     "takes-a-name-for-its-object": Bug(plantedrevisions.takes_a_name_for_its_object, "roll refused.0"),
     "tolerates-nothing": Bug(replaced(allcontainers, "time_to_ready", lambda annotations: None), "restart in place.0"),
     "waits-for-ever": Bug(plantedrestarts.waits_for_ever, "restart in vain.0"),

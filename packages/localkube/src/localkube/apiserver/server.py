@@ -120,14 +120,14 @@ class ApiServer:
         try:
             return await self._respond(request, user)
         except apierrors.StatusError as refused:
-            return representation.respond_refusal(refused)
+            return representation.respond_rejection(refused)
         except StoreError as error:
             return representation.respond_store_error(error)
         except TooLargeError as error:
-            return representation.respond_refusal(apierrors.not_stored(str(error)))
+            return representation.respond_rejection(apierrors.not_stored(str(error)))
         except Exception as error:  # a failed request must not stop the server
             log.exception("failed to process a request", method=request.method, path=request.path)
-            return representation.respond_refusal(apierrors.internal_error(f"{type(error).__name__}: {error}"))
+            return representation.respond_rejection(apierrors.internal_error(f"{type(error).__name__}: {error}"))
 
     def call(self, request: Request, user: str) -> Call:
         """Parse a request. Raise an error if the path is outside the API."""

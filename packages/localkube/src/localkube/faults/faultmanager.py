@@ -121,7 +121,7 @@ class FaultManager:
                 case _:
                     raise apierrors.method_not_allowed()
         except (FaultError, StartError, KubeError) as error:
-            return representation.respond_refusal(apierrors.bad_request(str(error)))
+            return representation.respond_rejection(apierrors.bad_request(str(error)))
 
     async def _rest(self) -> None:
         until = min((active.until for active in self._active.values()), default=None)

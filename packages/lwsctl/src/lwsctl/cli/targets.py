@@ -217,7 +217,7 @@ def _is_set(name: str, parts: Sequence[JSONObject]) -> UsageError:
     return UsageError(f"{name} is a DisaggregatedSet; specify one of its LeaderWorkerSets ({names})")
 
 
-def refuse_missing(whole: View, selection: Selection) -> None:
+def reject_missing(whole: View, selection: Selection) -> None:
     """Reject a group or rank that is not part of the LeaderWorkerSet, regardless of its pod."""
     if selection.group is None or any(group.ranks for group in narrow(whole, selection).groups):
         return

@@ -57,10 +57,10 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     managers.manager_is_silent,
     # Objects of a DisaggregatedSet are rejected.
     sets.scaler_is_taken,
-    sets.part_is_refused,
+    sets.part_is_rejected,
     # Objects other than pods are rejected.
     nameconflicts.name_is_taken,
-    nameconflicts.object_is_refused,
+    nameconflicts.object_is_rejected,
     contention.field_is_contested,
     # Groups cannot be gang scheduled, because objects are missing or a feature gate is disabled.
     featuregates.lacks_prerequisite,
@@ -120,7 +120,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     closednodes.find_cordoned_nodes,
     scheduling.UNSCHEDULABLE,
     # Pods cannot be started.
-    kubeletrefusals.is_refused,
+    kubeletrefusals.is_rejected,
     evictedpods.was_evicted,
     containerrefusals.NO_DEVICE,
     containerrefusals.INSECURE,
@@ -186,7 +186,7 @@ OF_SETS: Final[tuple[Cause, ...]] = (
     managers.nobody_leads,
     managers.manager_is_silent,
     sets.scaler_is_taken,
-    sets.part_is_refused,
+    sets.part_is_rejected,
     contention.field_is_contested,
     rollouts.is_deleting,
     sets.set_goes_on,

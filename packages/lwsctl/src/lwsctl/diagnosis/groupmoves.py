@@ -72,7 +72,7 @@ def obstacle(lws: JSONObject) -> str:
     return HELD if limits.partition else ""
 
 
-def refusal(lws: JSONObject) -> str:
+def rejection(lws: JSONObject) -> str:
     """Return the field that keeps groups on closed nodes, or an empty string if no such field is set."""
     if meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_OFF:
         return f"its annotation {labels.MOVE_OFF_CLOSED_NODES} is {MOVES_OFF}"

@@ -114,7 +114,7 @@ def waiting_containers(rank: Rank) -> Iterator[tuple[str, str, str]]:
             yield str(status.get("name")), str(state["reason"]), mask_message(str(state.get("message") or ""))
 
 
-def refused_starts(rank: Rank) -> Iterator[tuple[str, str, str]]:
+def rejected_starts(rank: Rank) -> Iterator[tuple[str, str, str]]:
     """Yield the container, reason and message of runs that failed before the process started.
 
     Recorded runs are included.

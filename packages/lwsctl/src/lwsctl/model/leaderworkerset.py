@@ -300,6 +300,6 @@ def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool
 
 
 def _missing_rank(lws: JSONObject, members: _Members, rank: int, *, is_held: bool) -> Rank:
-    host = groupname.host(members.leader) if members.leader else f"{meta.name(lws)}-{members.name}"
+    host = groupname.hostname(members.leader) if members.leader else f"{meta.name(lws)}-{members.name}"
     why = AWAITS_LEADER if is_held and rank else NOT_CREATED
     return Rank(group=members.name, index=rank, pod=f"{host}-{rank}" if rank else host, state=MISSING, why=why)

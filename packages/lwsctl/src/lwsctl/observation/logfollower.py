@@ -32,7 +32,7 @@ Lost: TypeAlias = Callable[[JSONObject, LostLogError], None]
 """A function that is called with a pod and an error if the log of the pod is no longer available."""
 
 
-def refuse(_: JSONObject, error: LostLogError) -> None:
+def reject(_: JSONObject, error: LostLogError) -> None:
     """Raise the error."""
     raise error
 
@@ -46,7 +46,7 @@ class Streams(Struct):
 
     most: int | None = None
     report_full: Callable[[], None] = lambda: None
-    lost: Lost = refuse
+    lost: Lost = reject
     _open: set[asyncio.Task[None]] = field(default_factory=set)
     _was_full: bool = False
 

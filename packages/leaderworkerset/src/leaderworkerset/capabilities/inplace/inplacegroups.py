@@ -19,7 +19,7 @@ def extend(facts: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject
     updating = updating_to(leader, worker_statefulset)
     if not updating:
         return facts
-    return replace(facts, is_leader_ready=False, updating=updating, is_refused=is_refused(leader))
+    return replace(facts, is_leader_ready=False, updating=updating, is_refused=is_rejected(leader))
 
 
 def excuses(_lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
@@ -43,7 +43,7 @@ def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> st
     return "" if is_done else mark
 
 
-def is_refused(leader: JSONObject) -> bool:
+def is_rejected(leader: JSONObject) -> bool:
     """Return whether the nodes cannot resize the pods of a marked group to its revision."""
     own = meta.annotations(leader)
     return labels.IN_PLACE_REFUSED in own and own[labels.IN_PLACE_REFUSED] == own.get(labels.IN_PLACE_REVISION)

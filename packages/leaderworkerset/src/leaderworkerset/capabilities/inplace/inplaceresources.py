@@ -69,7 +69,7 @@ def is_settled(pod: JSONObject) -> bool:
     return not amounts or not (_missing_amounts(reported, amounts) or missing_quantities(pod, amounts))
 
 
-def refusal(pod: JSONObject) -> str:
+def rejection(pod: JSONObject) -> str:
     """Return the reason why the kubelet does not resize a pod, or an empty string if no condition reports it.
 
     A deferred resize may succeed later.

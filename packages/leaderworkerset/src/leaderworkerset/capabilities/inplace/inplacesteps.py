@@ -116,7 +116,7 @@ class MarkedGroup(Struct, frozen=True, dict=True):
     @cached_property
     def refusals(self) -> Sequence[tuple[JSONObject, str]]:
         """Return the pods that cannot be resized, with the reasons."""
-        return [(pod, why) for pod in self.pods if (why := inplaceresources.refusal(pod))]
+        return [(pod, why) for pod in self.pods if (why := inplaceresources.rejection(pod))]
 
     @property
     def made_of(self) -> str:
@@ -193,27 +193,27 @@ def _resize(now: MarkedGroup, pod: JSONObject, amounts: Mapping[ResourceField, s
     waits.
     """
     due = inplaceresources.missing_quantities(pod, amounts)
-    if not due or (inplacegroups.is_refused(now.group.leader) and not now.is_only):
+    if not due or (inplacegroups.is_rejected(now.group.leader) and not now.is_only):
         return ()
     change = {"spec": _containers({}, inplaceresources.containers(due))}
     failed = decisionevents.failed_update(now.group.obj, f"Cannot resize pod {meta.name(pod)}: {{error}}", pod)
     patch = identified_patch(PODS, pod, change, subresource="resize", kind="strategic", on_failure=(failed,))
-    return (Finally(actions=(patch,), on_refusal=(_mark_refused(now),)),)
+    return (Finally(actions=(patch,), on_refusal=(_mark_rejected(now),)),)
 
 
 def _resize_all(now: MarkedGroup) -> tuple[Action, ...]:
     return (Concurrently(sequences=tuple(_resize(now, pod, inplaceresources.read(pod)) for pod in now.pods)),)
 
 
-def _refuse(now: MarkedGroup) -> tuple[Action, ...]:
+def _reject(now: MarkedGroup) -> tuple[Action, ...]:
     """Mark the leader once for each revision."""
     pod, why = now.refusals[0]
     what = "its group is unchanged" if now.is_only else "its group is recreated"
     event = inplace.HELD(now.group.obj, f"Cannot resize pod {meta.name(pod)}, so {what}: {why}", pod)
-    return (replace(_mark_refused(now), on_success=(event,)),)
+    return (replace(_mark_rejected(now), on_success=(event,)),)
 
 
-def _mark_refused(now: MarkedGroup) -> Patch:
+def _mark_rejected(now: MarkedGroup) -> Patch:
     return identified_patch(PODS, now.group.leader, {"metadata": {"annotations": {labels.IN_PLACE_REFUSED: now.key}}})
 
 
@@ -296,8 +296,8 @@ STEPS: Final = (
     ),
     StepRule(
         InPlaceStep.REFUSE,
-        lambda now: bool(now.refusals) and not inplacegroups.is_refused(now.group.leader),
-        _refuse,
+        lambda now: bool(now.refusals) and not inplacegroups.is_rejected(now.group.leader),
+        _reject,
     ),
     StepRule(
         InPlaceStep.RESIZE,

@@ -228,7 +228,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
             else {labels.GANG_SCHEDULER: provider.name}
         )
         if not provider.is_named_by_revision:
-            record[labels.GANG_GROUP] = _incarnation(groupname.host(pod), request)
+            record[labels.GANG_GROUP] = _incarnation(groupname.hostname(pod), request)
         marked = with_annotations(pod, record) if record else pod
         return provider.link(marked, self._group_name(marked, provider))
 

@@ -22,7 +22,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.gang import fit
 from leaderworkerset.core.gang.fit import Amounts
-from leaderworkerset.core.gang.provider import Provider, refuse_awaiting
+from leaderworkerset.core.gang.provider import Provider, reject_awaiting
 from leaderworkerset.core.policies.podedits import with_spec
 
 GATE: Final[JSONObject] = {"name": labels.GANG_GATE}
@@ -112,7 +112,7 @@ ALONE: Final = "1"
 
 def _errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
     """Return the errors for groups whose workers are not created until their leader is running."""
-    return refuse_awaiting(lws, BUILT_IN_NAME)
+    return reject_awaiting(lws, BUILT_IN_NAME)
 
 
 def _link(pod: JSONObject, _group: str) -> JSONObject:

@@ -26,7 +26,7 @@ from leaderworkerset.core.gang.provider import (
     DEFAULT_SCHEDULER,
     Provider,
     group_metadata,
-    refuse_awaiting,
+    reject_awaiting,
     scheduler_name,
     templates,
 )
@@ -56,7 +56,7 @@ def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
     system = f"PodGroups must not have a system priority. Use a different class, {ADVICE}"
     return [
         *alike(lws, ("schedulerName", PRIORITY), NAME),
-        *refuse_awaiting(lws, NAME),
+        *reject_awaiting(lws, NAME),
         *(
             invalid(f"{path}.{PRIORITY}", spec[PRIORITY], system)
             for path, spec in templates(lws)

@@ -188,5 +188,5 @@ def _delete_unused_pod_groups(whole: GangSet, needed: str) -> tuple[Action, ...]
 def _with_rejection_report(whole: GangSet, action: Create | Patch | Delete, reason: str) -> Action:
     """Return the write, with the event and condition that report a rejection (N-K8S-10)."""
     event = decisionevents.scheduling_failed(whole.obj, reason, "{error}")
-    refusal = schedulingcondition.report_refusal(whole.obj, whole.lws, reason, whole.now)
+    refusal = schedulingcondition.report_rejection(whole.obj, whole.lws, reason, whole.now)
     return Finally(actions=(replace(action, on_failure=(event,)),), after=(), on_failure=refusal)

@@ -62,7 +62,7 @@ def report(obj: JSONObject, lws: LeaderWorkerSet, failure: SchedulingFailure, no
     )
 
 
-def report_refusal(obj: JSONObject, lws: LeaderWorkerSet, reason: str, now: datetime) -> tuple[Patch, ...]:
+def report_rejection(obj: JSONObject, lws: LeaderWorkerSet, reason: str, now: datetime) -> tuple[Patch, ...]:
     """Return the status write for an API server error, unless this reason is already reported."""
     known = find(lws.status)
     if known is not None and (known.status, known.reason) == ("False", reason):

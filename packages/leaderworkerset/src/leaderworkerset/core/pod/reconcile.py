@@ -195,7 +195,7 @@ def _shares_service(group: LiveGroup) -> bool:
     changed the policy.
     """
     if groupname.is_hash(group.leader):
-        return groupname.subdomain(group.leader) != groupname.host(group.leader)
+        return groupname.subdomain(group.leader) != groupname.hostname(group.leader)
     return group.lws.spec.network_config.subdomain_policy.is_shared
 
 
@@ -221,7 +221,7 @@ def _has_earlier_workers(group: LiveGroup) -> bool:
     The StatefulSet controller would fail to create the new pods, and retry with increasing delays. The deletion of the
     last pod enqueues this group.
     """
-    workload = (STATEFULSETS.kind, groupname.host(group.leader))
+    workload = (STATEFULSETS.kind, groupname.hostname(group.leader))
     owners = (meta.controller_of(pod) for pod in group.objects.pods)
     return any(owner is not None and (owner["kind"], owner["name"]) == workload for owner in owners)
 

@@ -33,7 +33,7 @@ def build(
     group = groupname.group_labels(leader)
     own = group | _copied_annotations(leader, labels.TEMPLATE_REVISION_HASH)
     metadata = {
-        "name": groupname.host(leader),
+        "name": groupname.hostname(leader),
         "namespace": meta.namespace(leader),
         "labels": live.labels | own | {labels.ROLE: labels.WORKER},
         "annotations": live.annotations | _ends(live),
@@ -64,7 +64,7 @@ def _ends(live: LeaderWorkerSet) -> dict[str, str]:
 def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
     """Return the subdomain of the leader or of the revision. A group must not change its Service."""
     is_shared = revised.spec.network_config.subdomain_policy.is_shared
-    return meta.spec(leader).get("subdomain") or (revised.name if is_shared else groupname.host(leader))
+    return meta.spec(leader).get("subdomain") or (revised.name if is_shared else groupname.hostname(leader))
 
 
 def _build_template(
@@ -77,7 +77,7 @@ def _build_template(
     template = revised.spec.leader_worker_template
     annotations = statefulsets.group_annotations(template, live.annotations) | {
         labels.LEADER_NAME: meta.name(leader),
-        labels.LEADER_ADDRESS: f"{groupname.host(leader)}.{_service_name(revised, leader)}.{meta.namespace(leader)}",
+        labels.LEADER_ADDRESS: f"{groupname.hostname(leader)}.{_service_name(revised, leader)}.{meta.namespace(leader)}",
     }
     annotations |= gang.inherited_annotations(leader) | non_empty(meta.annotations(leader), labels.GROUP_IDENTITY)
     annotations |= further

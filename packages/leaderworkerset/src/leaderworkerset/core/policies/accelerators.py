@@ -141,7 +141,7 @@ def _leader_computes(pod: JSONObject) -> bool:
 def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
     """Return the leader's host name, and the pod's index in the group. The host name can differ from the pod name."""
     name = meta.name(pod)
-    identity = ordinals.Ordinal(groupname.host(pod), 0) if is_leader else ordinals.split(name)
+    identity = ordinals.Ordinal(groupname.hostname(pod), 0) if is_leader else ordinals.split(name)
     if identity is None:
         raise DeniedError(f"parsing parent name from pod {name}")
     return identity

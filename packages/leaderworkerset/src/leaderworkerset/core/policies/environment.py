@@ -37,7 +37,7 @@ def build_variables(pod: JSONObject) -> dict[str, str]:
     size = _present(pod, annotations, labels.SIZE, "size annotation")
     worker_index = _present(pod, own, labels.WORKER_INDEX, "worker index label")
     host = (
-        groupname.host(pod)
+        groupname.hostname(pod)
         if groupname.is_hash(pod) and worker_index == labels.LEADER_WORKER_INDEX
         else f"{name}-{group_index}"
     )

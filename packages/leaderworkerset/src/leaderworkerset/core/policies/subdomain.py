@@ -22,7 +22,7 @@ from leaderworkerset.core.policies.policy import Member, Policy
 def admit(pod: JSONObject, member: Member) -> JSONObject:
     """Set the subdomain of the leader to its host name. The StatefulSet sets the subdomain of workers."""
     is_unique = meta.annotations(pod).get(labels.SUBDOMAIN_POLICY) in WITH_OWN_SERVICES
-    return with_spec(pod, {"subdomain": groupname.host(pod)}) if member.is_leader and is_unique else pod
+    return with_spec(pod, {"subdomain": groupname.hostname(pod)}) if member.is_leader and is_unique else pod
 
 
 _OWN: Final = f"{LEADER} && {annotation(labels.SUBDOMAIN_POLICY)} in {list_literal(WITH_OWN_SERVICES)}"

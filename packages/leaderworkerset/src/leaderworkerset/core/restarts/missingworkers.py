@@ -91,7 +91,7 @@ def moments(
 
 def _ended_later(leader: JSONObject, moment: WholeTime) -> bool:
     """Return whether the group of a failed or terminating leader may have been complete at a time."""
-    requested = podstate.deletion_requested(leader)
+    requested = podstate.deletion_request_time(leader)
     return requested is None or timestamps.render(requested) >= moment.at
 
 

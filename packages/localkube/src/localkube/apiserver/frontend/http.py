@@ -105,17 +105,17 @@ class HttpServer:
     async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
         error = self._guard.check(request.headers)
         if error is not None:
-            return _refuse(error)
+            return _reject(error)
         try:
             with self._acceptor.receiving(request.transport, BODY_SECONDS + TO_REFUSE):
                 async with timeouts.within(BODY_SECONDS):
                     body = await request.read()
         except TimeoutError:
-            return _refuse(
+            return _reject(
                 apierrors.StatusError(408, "Timeout", f"the request body was not received within {BODY_SECONDS:.0f} s")
             )
         except web.HTTPRequestEntityTooLarge:
-            return _refuse(apierrors.too_large(BODY_LIMIT))
+            return _reject(apierrors.too_large(BODY_LIMIT))
         api_request = _request(request, body)
         if sockets.is_upgrade(request):
             return await self._upgrade(request, api_request)
@@ -130,7 +130,7 @@ class HttpServer:
             routes.require_served(call)
             return await podstreams.SERVED[call.subresource](self._api.backend, call, request)
         except StatusError as refused:
-            return _refuse(refused)
+            return _reject(refused)
         except StoreError as error:
             return _plain(representation.respond_store_error(error))
         except ConnectionResetError:
@@ -153,9 +153,9 @@ def _request(request: web.BaseRequest, body: bytes) -> Request:
     return Request(request.method, path, pairs, request.headers, body)
 
 
-def _refuse(error: StatusError) -> web.Response:
+def _reject(error: StatusError) -> web.Response:
     """Respond with an error and close the connection, because its body might be unread."""
-    response = _plain(representation.respond_refusal(error))
+    response = _plain(representation.respond_rejection(error))
     response.force_close()
     return response
 

@@ -76,12 +76,12 @@ def _settle_conflicts(
     conflicts = [Entry(other.writer, fieldset.intersection(other.fields, disputed)) for other in others]
     conflicts = [conflict for conflict in conflicts if conflict.fields]
     if conflicts and not force:
-        raise conflict_refusal(conflicts)
+        raise conflict_rejection(conflicts)
     lost = fieldset.union(changed, difference.removed)
     return [replace(other, fields=fieldset.difference(other.fields, lost)) for other in others]
 
 
-def conflict_refusal(conflicts: Sequence[Entry]) -> apierrors.StatusError:
+def conflict_rejection(conflicts: Sequence[Entry]) -> apierrors.StatusError:
     """Build the 409 error that lists every conflicting field and its owner."""
     ordered = sorted(conflicts, key=lambda conflict: conflict.writer.manager)
     pairs = [(conflict.writer, path) for conflict in ordered for path in fieldset.paths(conflict.fields)]

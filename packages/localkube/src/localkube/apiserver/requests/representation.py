@@ -64,7 +64,7 @@ def respond(code: int, obj: JSONObject, media: str = JSON_TYPE, warnings: Sequen
     return respond_bytes(code, encode(obj), media, warnings)
 
 
-def respond_refusal(error: StatusError) -> Response:
+def respond_rejection(error: StatusError) -> Response:
     """Build the response for an error."""
     return respond(error.code, error.status())
 
@@ -72,7 +72,7 @@ def respond_refusal(error: StatusError) -> Response:
 def respond_store_error(error: StoreError) -> Response:
     """Build the response for a request that failed because the store is unusable."""
     text = str(error)
-    return respond_refusal(apierrors.unavailable(text) if error.transient else apierrors.internal_error(text))
+    return respond_rejection(apierrors.unavailable(text) if error.transient else apierrors.internal_error(text))
 
 
 def respond_bytes(code: int, encoded: bytes, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:

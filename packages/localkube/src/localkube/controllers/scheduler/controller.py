@@ -158,7 +158,7 @@ class Scheduler:
     def _pod_changed(self, change: Change) -> None:
         if change.new is None or podstate.has_ended(change.new):
             self._forget(meta.uid(change.object))
-        elif not _is_same(change.old, change.new):
+        elif not _has_same_scheduling_fields(change.old, change.new):
             self._take(change.new)
 
     def _take(self, pod: JSONObject) -> None:
@@ -204,7 +204,7 @@ class Scheduler:
             self._retry(queue.POD_RELABELED)
 
 
-def _is_same(old: JSONObject | None, new: JSONObject) -> bool:
+def _has_same_scheduling_fields(old: JSONObject | None, new: JSONObject) -> bool:
     """Return whether the fields for scheduling are unchanged. Most changes affect only the status."""
     if old is None:
         return False

@@ -397,7 +397,7 @@ def stored(found: JSONObject) -> Store:
     return store
 
 
-async def test_pod_with_times_beyond_all_dates_runs(tmp_path: Path) -> None:
+async def test_pod_with_very_long_durations_runs(tmp_path: Path) -> None:
     made = pod(terminationGracePeriodSeconds=2**62, activeDeadlineSeconds=2**62)
 
     async with cluster(Machine(directory=tmp_path, store=stored(made))) as it:

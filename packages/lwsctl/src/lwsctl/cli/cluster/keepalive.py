@@ -53,7 +53,7 @@ def stopped_cluster_error(place: ClusterDirectory) -> CommandError:
     return CommandError(f"cluster {place.name} has stopped; use `{up(place)}` to start it")
 
 
-def refuse_stopped(place: ClusterDirectory) -> None:
+def reject_stopped(place: ClusterDirectory) -> None:
     """Raise an error if the cluster process is suspended, for example by Ctrl-Z, and cannot respond."""
     pid = place.pid()
     try:

@@ -147,7 +147,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         place = self._local_place() if self.local else None
         path = str(place.kubeconfig) if place else self.kubeconfig
         if own := place or clusterdirectories.of_kubeconfig(Path(path or os.environ.get("KUBECONFIG", ""))):
-            keepalive.refuse_stopped(own)
+            keepalive.reject_stopped(own)
         load = partial(kubeconfig.load, os.environ, kubeconfig=path or "", context=self.context_name or "")
         connect = partial(HTTPTransport, user_agent=f"lws/{lwsctl.__version__}")
         try:

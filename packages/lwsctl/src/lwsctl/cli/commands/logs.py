@@ -313,8 +313,8 @@ async def follow(target: Target, request: LogsRequest) -> None:
         for selection in request.selections:
             resource, obj = await targets.find_either(session, selection.name)
             pods = [*filter(request.pod_filter(selection).covers, await members(session, resource, selection))]
-            refuse_too_many(len(pods), request, selection)
-            refuse_unknown_container(pods, request.options.container)
+            reject_too_many(len(pods), request, selection)
+            reject_unknown_container(pods, request.options.container)
             print_selected_container(pods, request.options.container)
             is_past &= is_over(obj) and not any(runs(container_status(pod, request.options.container)) for pod in pods)
             followed.append(
@@ -352,7 +352,7 @@ async def note_waiting(
     await objects.until(look)
 
 
-def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) -> None:
+def reject_unknown_container(pods: Sequence[JSONObject], container: str | None) -> None:
     """Raise an error if no pod has the container."""
     names = dict.fromkeys(name for pod in pods for name in containers(pod))
     if container and names and container not in names:
@@ -361,7 +361,7 @@ def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) 
         )
 
 
-def refuse_too_many(count: int, request: LogsRequest, selection: Selection) -> None:
+def reject_too_many(count: int, request: LogsRequest, selection: Selection) -> None:
     """Raise an error if the number of logs to follow exceeds the maximum number of streams."""
     if count > request.most:
         raise UsageError(

@@ -47,7 +47,7 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
     async def act(session: Session) -> None:
         async with until_stopped() as stopped, AsyncExitStack() as servers:
             pod = await targets.one_pod(session, selection)
-            refuse_unplaced(pod)
+            reject_unplaced(pod)
             for local, remote in pairs:
                 server = await servers.enter_async_context(listen(session, pod, (address, local), remote))
                 bound = server.sockets[0].getsockname()
@@ -57,7 +57,7 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
     target.run(act)
 
 
-def refuse_unplaced(pod: JSONObject) -> None:
+def reject_unplaced(pod: JSONObject) -> None:
     """Raise an error if a pod is not scheduled or is already terminated."""
     if not meta.spec(pod).get("nodeName") or podstate.has_ended(pod):
         raise CommandError(f"pod {meta.name(pod)} is not running: {podstate.state(pod)}")

@@ -123,9 +123,9 @@ async def scale(session: Session, name: str, request: ScaleRequest) -> ScaleResu
     if resource == DISAGGREGATED_SETS:
         names = ", ".join(str(role.get("name")) for role in meta.spec(obj).get("roles") or [])
         raise UsageError(f"{name} is a DisaggregatedSet; specify a role with --role NAME ({names})")
-    refuse_part(session, obj)
+    reject_part(session, obj)
     now = int(meta.spec(obj).get("replicas", 1))
-    refuse_other(name, now, request.current_replicas)
+    reject_other(name, now, request.current_replicas)
     key = ObjectKey(session.namespace, name)
     return ScaleResult(now, await _rescale(session.client, LEADERWORKERSETS, key, request))
 
@@ -155,7 +155,7 @@ async def scale_broken_first(session: Session, name: str, request: ScaleRequest)
         print_text(await preferbroken.recreate(session, name, scale_down, request.timeout))
 
 
-def refuse_part(session: Session, lws: JSONObject) -> None:
+def reject_part(session: Session, lws: JSONObject) -> None:
     """Raise an error if a DisaggregatedSet controls the number of groups of this LeaderWorkerSet."""
     owner, role = meta.labels(lws).get(SET_NAME), meta.labels(lws).get(ROLE)
     if owner and role and meta.controller_of(lws):
@@ -164,7 +164,7 @@ def refuse_part(session: Session, lws: JSONObject) -> None:
         )
 
 
-def refuse_other(name: str, now: int, current: int | None) -> None:
+def reject_other(name: str, now: int, current: int | None) -> None:
     """Raise an error if the number of groups differs from the expected number."""
     if current is not None and now != current:
         raise CommandError(f"{name} has {format_count(now, 'group')}, not {current}; no changes were made")
@@ -179,10 +179,10 @@ async def scale_role(session: Session, name: str, role: str, request: ScaleReque
     if has_scaler(role_object):
         key = ObjectKey(session.namespace, scaler_name(name, role))
         now = int(meta.spec(await session.client.get(ROLE_SCALERS, key)).get("replicas", 1))
-        refuse_other(f"{name} {role}", now, request.current_replicas)
+        reject_other(f"{name} {role}", now, request.current_replicas)
         return ScaleResult(now, await _rescale(session.client, ROLE_SCALERS, key, request))
     now = int((role_object.get("spec") or {}).get("replicas", 1))
-    refuse_other(f"{name} {role}", now, request.current_replicas)
+    reject_other(f"{name} {role}", now, request.current_replicas)
     change: JSON = [
         {"op": "test", "path": f"/spec/roles/{index}/name", "value": role},
         {"op": "add", "path": f"/spec/roles/{index}/spec/replicas", "value": request.replicas},

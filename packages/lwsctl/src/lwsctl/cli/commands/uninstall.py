@@ -257,12 +257,12 @@ def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
         await installer.check_place()
         remover = Remover(session.client, namespace, options["timeout"], say, is_trial=is_trial)
         if not (deletes or keeps):
-            refuse_loss(await remover.sets())
+            reject_loss(await remover.sets())
         if keeps:
-            refuse_stranding(await remover.evidence(), session.lws)
+            reject_stranding(await remover.evidence(), session.lws)
         await remove(remover, keeps=keeps)
         if keeps:  # the manager was active until it was deleted
-            refuse_stranding(await remover.evidence(), session.lws)
+            reject_stranding(await remover.evidence(), session.lws)
 
     target.run(act)
     if not lines:
@@ -284,7 +284,7 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
     await remover.remove_namespace()
 
 
-def refuse_loss(sets: Sequence[JSONObject]) -> None:
+def reject_loss(sets: Sequence[JSONObject]) -> None:
     """Raise an error if custom resources would be deleted."""
     if not sets:
         return
@@ -294,7 +294,7 @@ def refuse_loss(sets: Sequence[JSONObject]) -> None:
     )
 
 
-def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
+def reject_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
     """Raise an error if finalizers would prevent the deletion of pods. `lws` is the executable name."""
     if not evidence:
         return

@@ -86,7 +86,7 @@ async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[I
             if not ending.done():
                 writing.result()
                 await streams.close_stream(channels.STDIN)
-            refuse_failure(rank, await ending)
+            reject_failure(rank, await ending)
         finally:
             sending.stop()
             ending.cancel()
@@ -123,7 +123,7 @@ async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[
         await put(b"")
         await asyncio.wait({reading})
         unread = reading.exception()  # if tar did not start, report that error instead
-    refuse_failure(rank, end)
+    reject_failure(rank, end)
     if unread is not None:
         raise unread
     return reading.result()
@@ -178,7 +178,7 @@ async def relay(rank: RankContainer, streams: Channels, take: Callable[[bytes], 
     raise CommandError(f"{rank}: the connection was closed before the command exited")
 
 
-def refuse_failure(rank: RankContainer, end: CommandEnd) -> None:
+def reject_failure(rank: RankContainer, end: CommandEnd) -> None:
     """Raise an error if tar failed or is not installed."""
     if end.code in NOT_THERE:
         raise CommandError(

@@ -52,7 +52,7 @@ def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
             others[f"{obj.get('kind')} {meta.name(obj)}"] = None
             continue
         checked += 1
-        errors = refusals(obj, versions)
+        errors = rejections(obj, versions)
         results += [CheckResult(CODE, Level.ERROR, SUBJECT, document.message(text), FIX) for text in errors]
         warnings = () if errors else _warnings(obj)
         results += [CheckResult(CODE, Level.WARNING, SUBJECT, document.message(text), FIX_WARNED) for text in warnings]
@@ -68,7 +68,7 @@ def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D013", Level.NOTE, SUBJECT, text, FIX_UNCHECKED)
 
 
-def refusals(obj: JSONObject, versions: list[JSONObject]) -> list[str]:
+def rejections(obj: JSONObject, versions: list[JSONObject]) -> list[str]:
     """Return the reasons why an API server would reject an object.
 
     Admission is checked only if the schema is valid.

@@ -89,7 +89,7 @@ async def local_cluster(
     settings = settings_of(place, options, nodes or nodes_of(options), keep=keep, hold_completed=hold_completed)
     clock = SystemClock()
     tlsbuffers.shrink()
-    with _refusals(place):
+    with _rejections(place):
         progress("starting the API server")
         async with localkube.serve(settings) as server:
             access = kubeconfig.load({}, kubeconfig=str(server.kubeconfig))
@@ -139,7 +139,7 @@ def sandbox_note(missing: Sequence[str], path: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def _refusals(place: ClusterDirectory) -> Iterator[None]:
+def _rejections(place: ClusterDirectory) -> Iterator[None]:
     """Convert a start error to a command error. The error gives advice about damaged objects."""
     try:
         yield

@@ -72,7 +72,7 @@ async def explain(session: Session, selection: Selection, read: ReadEpisodes | N
     read = read or recordings.of_sets(session)
     if resource == LEADERWORKERSETS:
         whole = await targets.view_of(session, obj)
-        targets.refuse_missing(whole, selection)
+        targets.reject_missing(whole, selection)
         lists, commands = Lists(session.client), commands_of(session)
         diagnosis = await diagnosisinput.diagnose_one(lists, whole, selection, commands)
         return [await with_evidence(session.client, diagnosis, read)]

@@ -68,7 +68,7 @@ async def read(session: Session, request: GetRequest) -> Cluster:
     views = await targets.views_of(session, objects.leaderworkersets)
     for selection in request.selections:
         for view in (view for view in views if view.name == selection.name):
-            targets.refuse_missing(view, selection)
+            targets.reject_missing(view, selection)
     return cluster_of(views, objects.sets, request.namespace(session))
 
 

@@ -79,7 +79,7 @@ def missing_workers(observed: Observed) -> MissedAction | None:
             continue
         if groupname.find_workers(leader.object or {}, observed.get(resources.STATEFULSETS)) is None:
             sentence = f"the workers of group {group.name} have not been created for {duration(age)}"
-            name = groupname.host(leader.object or {})
+            name = groupname.hostname(leader.object or {})
             return MissedAction(sentence, f"leader {leader.pod} has a node, but StatefulSet {name} does not exist")
     return None
 

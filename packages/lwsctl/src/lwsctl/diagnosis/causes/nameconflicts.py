@@ -61,7 +61,7 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
     view = observed.view
     owner = ranks.pod(view, warning.related)
     if what == "headless service":
-        service = observed.by_name(SERVICES, groupname.host(owner) if owner else view.name)
+        service = observed.by_name(SERVICES, groupname.hostname(owner) if owner else view.name)
         return service is not None and meta.is_controlled(service, owner or view.object)
     if what == "worker statefulset":
         return owner is None or groupname.find_workers(owner, observed.get(STATEFULSETS)) is not None
@@ -123,7 +123,7 @@ def _pod_name_is_taken(observed: Observed) -> Finding | None:
     ),
     remedy="Remove the cause, such as a ResourceQuota, an admission policy or a webhook. If no event reports a cause, read the log of the manager.",
 )
-def object_is_refused(observed: Observed) -> Finding | None:
+def object_is_rejected(observed: Observed) -> Finding | None:
     """Find a Service or revision that the API server rejects, or a different reconciliation failure."""
     for warning, match in _warnings(observed, OTHER):
         name = match["name"]
@@ -137,7 +137,7 @@ def object_is_refused(observed: Observed) -> Finding | None:
             evidence=(f"event {warning.reason} of LeaderWorkerSet {observed.view.name}",),
             steps=(observed.lws(f"events {observed.view.name} --warnings"), observed.kubectl("describe resourcequota")),
         )
-    return _refused_revision(observed) or _failed_reconcile(observed)
+    return _rejected_revision(observed) or _failed_reconcile(observed)
 
 
 def _failed_reconcile(observed: Observed) -> Finding | None:
@@ -167,7 +167,7 @@ def without_revision(observed: Observed) -> list[str]:
     ]
 
 
-def _refused_revision(observed: Observed) -> Finding | None:
+def _rejected_revision(observed: Observed) -> Finding | None:
     """Find an exhausted quota because of which the StatefulSet controller cannot create ControllerRevisions."""
     names = without_revision(observed)
     for quota in observed.get(RESOURCE_QUOTAS) if names else ():

@@ -40,7 +40,7 @@ def scaled_groups(view: View, statefulsets: Sequence[JSONObject] = ()) -> Iterat
         workers = groupname.find_workers(leader, statefulsets)
         replicas = own - 1 + len(surplus) if workers is None else int(meta.spec(workers).get("replicas", 1))
         if replicas != own - 1 and not (workers is not None and meta.is_deleting(workers)):
-            yield ScaledGroup(group, meta.name(leader), groupname.host(leader), replicas, own - 1)
+            yield ScaledGroup(group, meta.name(leader), groupname.hostname(leader), replicas, own - 1)
 
 
 @cause(

@@ -62,7 +62,7 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
     meaning="An object of the DisaggregatedSet was rejected, or its name belongs to a different owner. The message quotes the API server.",
     remedy="Remove the cause, such as a quota, a webhook, an invalid value, or an object of a different owner.",
 )
-def part_is_refused(observed: Observed) -> Finding | None:
+def part_is_rejected(observed: Observed) -> Finding | None:
     """Find a failed write of an object of the set, or a different error of the reconciliation."""
     set_view = observed.of_set
     if set_view is None or meta.is_deleting(set_view.object):

@@ -80,7 +80,7 @@ def test_pod_is_settled_when_the_kubelet_reports_the_amounts(
 ) -> None:
     assert inplaceresources.missing_quantities(found, inplaceresources.read(found)) == due
     assert inplacepods.is_settled(found) is inplaceresources.is_settled(found) is settled
-    assert inplaceresources.refusal(found) == refusal
+    assert inplaceresources.rejection(found) == refusal
 
 
 def of(template_of_workers: JSONObject, **leader: JSONObject) -> JSONObject:

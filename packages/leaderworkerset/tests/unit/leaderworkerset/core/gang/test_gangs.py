@@ -185,7 +185,7 @@ def test_scheduler_choice_is_immutable() -> None:
     assert Gangs(default=AUTO).errors(old, old) == []
 
 
-def test_stored_scheduler_choice_blocks_no_update() -> None:
+def test_stored_scheduler_name_does_not_block_updates() -> None:
     gang = Gangs(default="native")
     stored, edited, worse = (
         leaderworkerset.decode(builders.leaderworkerset_object(replicas=replicas, spec={"startupPolicy": policy}))

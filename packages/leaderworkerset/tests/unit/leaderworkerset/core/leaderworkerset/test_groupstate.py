@@ -57,7 +57,7 @@ def test_differs_from_upstream_workers_of_old_leader_are_ignored() -> None:
 def test_workers_belong_to_the_group_by_owner_or_selector(leader: JSONObject) -> None:
     """After an orphaning deletion, the StatefulSet has no controller, but its selector matches the group."""
     own = builders.worker_statefulset(leader)
-    named = own | {"metadata": own["metadata"] | {"name": groupname.host(leader)}}
+    named = own | {"metadata": own["metadata"] | {"name": groupname.hostname(leader)}}
     alone = named | {"metadata": named["metadata"] | {"ownerReferences": []}}
     thing = {"kind": "Thing", "name": "other", "uid": "u", "controller": True}
     candidates = {

@@ -168,7 +168,7 @@ def change_running(start: Start, typed: Collection[str]) -> None:
     place = start.place
     pid = f"process {place.pid()}"
     current = savedoptions.load(place) or ClusterOptions()
-    if words := refusals(start, typed, current):
+    if words := rejections(start, typed, current):
         raise CommandError(
             f"cluster {place.name} is running ({pid}) without {shlex.join(words)}; run `lws down {place.name}`, and then rerun this command"
         )
@@ -181,7 +181,7 @@ def change_running(start: Start, typed: Collection[str]) -> None:
     click.echo("\n".join(invitation(place)[1:]))
 
 
-def refusals(start: Start, typed: Collection[str], current: ClusterOptions) -> list[str]:
+def rejections(start: Start, typed: Collection[str], current: ClusterOptions) -> list[str]:
     """Return the options that cannot be changed while the cluster is running."""
     desired = savedoptions.combine(start.typed, typed, current)
     return savedoptions.difference(replace(desired, images=current.images), current)

@@ -61,7 +61,7 @@ class Drain(Struct):
             (view, [group for group in view.groups if group.name in by_set[view.key]])
             for view in await self._views(by_set)
         ]
-        sets = [drainforecast.forecast_moves(view, groups, _refusal(view.object)) for view, groups in groups_by_view]
+        sets = [drainforecast.forecast_moves(view, groups, _rejection(view.object)) for view, groups in groups_by_view]
         cluster = await clustercapacity.read(self.session, [group for _, groups in groups_by_view for group in groups])
         moving = {(leaving.place, group) for leaving in sets if not leaving.why_not for group in leaving.groups}
         others = [pod for pod in pods if (str(lws_key(pod)), _group_of(pod)) not in moving]
@@ -187,21 +187,21 @@ def _groups_by_set(pods: Iterable[JSONObject]) -> GroupsBySet:
 
 def _is_moving(lws: JSONObject | None) -> bool:
     """Return whether the manager reports that it moves groups, and whether the rollout budget permits it."""
-    return lws is not None and meta.is_condition_true(lws, MOVE_IN_PROGRESS.type) and not groupmoves.refusal(lws)
+    return lws is not None and meta.is_condition_true(lws, MOVE_IN_PROGRESS.type) and not groupmoves.rejection(lws)
 
 
 def _words_of(by_set: GroupsBySet) -> str:
     return ", ".join(f"{format_groups(sorted(groups, key=str))} of {key}" for key, groups in sorted(by_set.items()))
 
 
-def _refusal(lws: JSONObject) -> str:
+def _rejection(lws: JSONObject) -> str:
     setting = meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES)
     unless = (
         ""
         if setting == MOVES_ON
         else f"unless the manager moves groups by default, set annotation {labels.MOVE_OFF_CLOSED_NODES} to {MOVES_ON}"
     )
-    return groupmoves.refusal(lws) or unless
+    return groupmoves.rejection(lws) or unless
 
 
 def _blocking_reason(view: View, by_set: GroupsBySet) -> str:
@@ -209,7 +209,7 @@ def _blocking_reason(view: View, by_set: GroupsBySet) -> str:
     over = [group.name for group in view.groups if group.is_over and group.name in by_set[view.key]]
     if over:
         return f"{format_groups(over)} exhausted or complete; recover or delete to continue"
-    if why := groupmoves.refusal(view.object):
+    if why := groupmoves.rejection(view.object):
         return why
     if meta.annotations(view.object).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_ON:
         return "the manager does not move groups; check that it is running with `maintenance: {enable: true}`"

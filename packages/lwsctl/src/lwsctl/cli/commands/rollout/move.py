@@ -60,7 +60,7 @@ class GroupMove(Struct):
         Unless the move is forced, also reject a group that does not fit on other nodes.
         """
         view = await targets.view_of(session, await rollouttargets.read(session, selection.name))
-        targets.refuse_missing(view, selection)
+        targets.reject_missing(view, selection)
         group = next(group for group in view.groups if group.name == selection.group)
         leader = group.ranks[0]
         if leader.object is None or leader.index or group.is_over:

@@ -157,12 +157,12 @@ def with_autoscaler_note(find: Find) -> Find:
         refused = next((request for _, request in known if request.is_refused), None)
         if finding is None or not known:
             return finding
-        return _with_refusal(observed, finding, refused) if refused else _with_delay(observed, finding, known[0][1])
+        return _with_rejection(observed, finding, refused) if refused else _with_delay(observed, finding, known[0][1])
 
     return with_reason
 
 
-def _with_refusal(observed: Observed, finding: Finding, request: NodeRequest) -> Finding:
+def _with_rejection(observed: Observed, finding: Finding, request: NodeRequest) -> Finding:
     reason = ranks.quote(request.what)
     return replace(
         finding,

@@ -161,7 +161,7 @@ def _rejection_messages(observed: Observed, rank: Rank) -> Iterator[tuple[str, s
         if events is None:
             events = ranks.messages(observed, rank, "Failed")
         yield from ((container, text) for text in events)
-    yield from ((container, text) for container, _, text in ranks.refused_starts(rank))
+    yield from ((container, text) for container, _, text in ranks.rejected_starts(rank))
     if not rank.is_ready:
         yield from (("", text) for text in ranks.messages(observed, rank, OF_SANDBOXES))
 

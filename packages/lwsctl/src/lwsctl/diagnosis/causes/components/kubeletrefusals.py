@@ -85,10 +85,10 @@ OTHERWISE: Final = RefusalMessage(r"", "{message}", "{lws} nodes {node}")
     person=Person.ADMINISTRATOR,
     remedy="Fix the problem that the kubelet reports. After three consecutive rejections, the group is reported as stuck.",
 )
-def is_refused(observed: Observed) -> Finding | None:
+def is_rejected(observed: Observed) -> Finding | None:
     """Find a rank whose current or latest pods were rejected by a kubelet."""
     for _, rank in observed.unready:
-        refusals = _refusals(observed, rank)
+        refusals = _rejections(observed, rank)
         if not refusals:
             continue
         newest = max(refusals, key=lambda refusal: refusal.last)
@@ -110,7 +110,7 @@ def is_refused(observed: Observed) -> Finding | None:
     return None
 
 
-def _refusals(observed: Observed, rank: Rank) -> Sequence[WarningEvent]:
+def _rejections(observed: Observed, rank: Rank) -> Sequence[WarningEvent]:
     """Return the rejections of pods with this name. If there are no events, use the pod status."""
     events = [
         event

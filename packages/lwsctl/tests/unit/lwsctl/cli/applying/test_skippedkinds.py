@@ -53,7 +53,7 @@ def test_kind_whose_definition_is_applied_is_kept() -> None:
 
 
 @pytest.mark.parametrize("command", ["apply", "plan", "diff"])
-def test_the_commands_whose_errors_name_the_option_have_it(command: str) -> None:
+def test_commands_that_suggest_skip_unserved_accept_it(command: str) -> None:
     scaled = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "web"}}
     script = ScriptedTransport(ABSENT, respond(200, {"groups": []}), respond(200, {"resources": []}))
     with pytest.raises(UnknownKindError, match=r"install its CRD, or use --skip-unserved to skip it$"):

@@ -15,7 +15,7 @@ from testkit.examples import examples
 
 from lwsctl.cli.commands.inspect.cp import Download, RankPath, Upload, direction, parse, place
 from lwsctl.cli.copying import archive
-from lwsctl.cli.copying.transfer import CommandEnd, refuse_failure
+from lwsctl.cli.copying.transfer import CommandEnd, reject_failure
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.views.selection import Selection
 
@@ -211,8 +211,8 @@ def test_copies_have_the_same_place_as_with_cp(tmp_path: Path) -> None:
 )
 def test_missing_or_failing_tar_is_an_error(end: CommandEnd, words: str) -> None:
     with pytest.raises(CommandError, match=words.replace(" .* ", ".*")):
-        refuse_failure(RANK, end)  # type: ignore[arg-type]  # only its name is used
-    refuse_failure(RANK, CommandEnd(0, "tar: a note"))  # type: ignore[arg-type]  # likewise
+        reject_failure(RANK, end)  # type: ignore[arg-type]  # only its name is used
+    reject_failure(RANK, CommandEnd(0, "tar: a note"))  # type: ignore[arg-type]  # likewise
 
 
 def raw_header(kind: bytes, size: int) -> bytes:
