@@ -128,7 +128,7 @@ def test_progress_bar_and_remaining_time_are_shown(cluster: LocalCluster) -> Non
     assert view["groups"][0]["progress"]["rate"] > 0
     shown = cluster.lws("get", "bar")
     assert "group 0: [--------------------] step 4 of 100 (4 %), loss 0.500, " in shown
-    assert shown.rstrip().endswith("left")
+    assert shown.rstrip().endswith("remaining")
 
 
 def test_progress_file_is_followed_by_a_sidecar(cluster: LocalCluster) -> None:

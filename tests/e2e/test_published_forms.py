@@ -78,7 +78,7 @@ FILES: Final = {
     "places-and-volumes": PLACES,
     "trainers-and-servers": TRAINERS_AND_SERVERS,
 }
-REFUSED: Final = {"a gang scheduler": ("refused-scheduler.yaml", "schedulerName gang")}
+REFUSED: Final = {"a gang scheduler": ("refused-scheduler.yaml", "scheduler gang")}
 
 
 def test_there_are_thirty_forms() -> None:

@@ -84,7 +84,7 @@ Where a partition is set, a group of the surge comes at once, and may still be t
 REFUSED = {
     "refused-field.yaml": [".spec.groupPlacementPolicy: field not declared in schema"],
     "refused-kinds.yaml": ["computedomain/domain: the API server does not serve kind ComputeDomain"],
-    "refused-scheduler.yaml": ["schedulerName gang is not available in the cluster of lws run"],
+    "refused-scheduler.yaml": ["scheduler gang is not available in the cluster of lws run"],
 }
 """The error of each run, which occurs before an object is applied."""
 
