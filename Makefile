@@ -110,7 +110,7 @@ test: setup $(TESTS) ## the fast proof: every rule once, on the embedded cluster
 	$(PYTEST) --tier fast $(ARGS) || $(call AGAIN,--tier fast)
 
 # What a policy of kube-apiserver does in place of the webhook: names, variables and places of pods, also of replaced ones.
-OF_PODS := $(addprefix packages/leaderworkerset/tests/integration/lws/test_,accelerators.py creation.py failure.py placement.py restart_in_place.py)
+OF_PODS := $(addprefix packages/leaderworkerset/tests/integration/lws/test_,creation.py failure.py placement.py restart_in_place.py)
 
 test-kubernetes: setup $(TESTS) controlplane ## the same integration suite on a real control plane, conformance, kubectl, installers, upgrades
 	$(PYTEST) --tier kubernetes $(RECORD) $(ARGS) || $(call AGAIN,--tier kubernetes)

@@ -110,7 +110,7 @@ def programs(directory: Path) -> list[Failing]:
         _known("config"),
         Failing(lws("unmapped", unmapped), "can't open file", "map the image with --image image.example/app:1=DIR"),
         _known("raises", "KeyError: 'rank'"),
-        Failing(lws("mode", {"command": [str(script)]}), f"{script} may not be executed", "describe mode/0/0"),
+        Failing(lws("mode", {"command": [str(script)]}), f"{script} is not executable", "describe mode/0/0"),
         _known("ends", "exit code 0"),
         Failing(lws("startup", slow), "startup probe", "startup/0/0"),
         _known("gpus"),
