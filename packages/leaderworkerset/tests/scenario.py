@@ -102,10 +102,8 @@ class Scenario:
 
     async def evict(self, pod: str) -> bool:
         """Evict a pod. Return whether the eviction was granted or the pod no longer exists."""
-        metadata = {"name": pod, "namespace": self.namespace}
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
         try:
-            await self.client.create(PODS, eviction, subresource="eviction")
+            await self.request_eviction(pod)
         except NotFoundError:
             return True
         except APIError as error:
@@ -113,6 +111,12 @@ class Scenario:
                 raise
             return False
         return True
+
+    async def request_eviction(self, pod: str) -> None:
+        """Evict a pod. Raise the error of the API server if the eviction is rejected."""
+        metadata = {"name": pod, "namespace": self.namespace}
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+        await self.client.create(PODS, eviction, subresource="eviction")
 
     async def pods_on(self, node: str) -> list[JSONObject]:
         """Read the pods of the namespace that are bound to a node."""

@@ -64,10 +64,8 @@ def are_unmarked(state: State) -> None:
 
 async def refusal(space: LiveScenario, pod: str) -> str:
     """Try to evict a pod. Return the reason for a rejection, or an empty string if it is evicted."""
-    metadata = {"name": pod, "namespace": space.namespace}
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
     try:
-        await space.client.create(PODS, eviction, subresource="eviction")
+        await space.request_eviction(pod)
     except APIError as error:
         if error.code != TOO_MANY:
             raise
