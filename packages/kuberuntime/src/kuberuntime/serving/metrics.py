@@ -53,14 +53,13 @@ class Metrics:
             ("verb", "resource"),
             self._registry,
         )
-        throttled = DurationHistogram(
+        self._throttled = DurationHistogram(
             "rest_client_rate_limiter_duration_seconds",
             "Delay of requests by the client-side rate limit.",
             (),
             self._registry,
             bounds=RECONCILE_SECONDS,
-        )
-        self._throttled = throttled.series()
+        ).series()
         self._webhook_requests = Counter(
             "controller_runtime_webhook_requests_total",
             "Total number of admission requests, by HTTP status code.",

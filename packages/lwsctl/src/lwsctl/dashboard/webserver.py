@@ -206,23 +206,14 @@ class Dashboard(msgspec.Struct):
             page_address = address.parse(path, request.query)
         except address.NoSuchPageError:
             return responses.nowhere(self.gate.base)
-        match page_address.form:
-            case PageForm.TEXT:
-                return web.Response(
-                    text=pageexport.text(
-                        self.model.snapshot, page_address, await self.subscriptions.facts(page_address)
-                    )
-                )
-            case PageForm.FILE:
-                saved = responses.html(
-                    pageexport.render_document(
-                        self.model.snapshot, page_address, await self.subscriptions.facts(page_address)
-                    )
-                )
-                saved.headers["Content-Disposition"] = "attachment"
-                return saved
-            case PageForm.PAGE | PageForm.TABLE:
-                return await self._respond_with_page(request, page_address)
+        if page_address.form in (PageForm.PAGE, PageForm.TABLE):
+            return await self._respond_with_page(request, page_address)
+        exported = (self.model.snapshot, page_address, await self.subscriptions.facts(page_address))
+        if page_address.form is PageForm.TEXT:
+            return web.Response(text=pageexport.text(*exported))
+        saved = responses.html(pageexport.render_document(*exported))
+        saved.headers["Content-Disposition"] = "attachment"
+        return saved
 
     async def _respond_with_page(self, request: web.Request, page_address: address.Address) -> web.StreamResponse:
         channel = await self.subscriptions.channel(page_address)
