@@ -35,6 +35,8 @@ COLLECT_AT = "300"
 """The heap growth in percent that triggers Go garbage collection. Higher values save CPU time and use memory."""
 
 PORTS = range(12_000, 30_000)
+RESERVED: list[socket.socket] = []
+"""The sockets that keep the ports of `free_ports` bound."""
 START_SECONDS = 180.0
 STOP_SECONDS = 10.0
 KWOK_STAGES = Path(__file__).parent / "stages.yaml"
@@ -296,18 +298,20 @@ def write_service_account_key(directory: Path) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return unused ports below the range for outgoing connections, so that no connection uses them."""
-    sockets: list[socket.socket] = []
-    try:
-        while len(sockets) < count:
-            one = socket.socket()
-            try:
-                one.bind((LOOPBACK, secrets.choice(PORTS)))
-            except OSError:
-                one.close()
-            else:
-                sockets.append(one)
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+    """Return unused ports below the range for outgoing connections, so that no connection uses them.
+
+    Each port remains bound until this process exits, because other processes search for ports at the same time. The
+    socket permits a listener that sets SO_REUSEADDR, as Go and asyncio do, and rejects the bind without it below.
+    """
+    ports: list[int] = []
+    while len(ports) < count:
+        reserved = socket.socket()
+        try:
+            reserved.bind((LOOPBACK, port := secrets.choice(PORTS)))
+        except OSError:
+            reserved.close()
+        else:
+            reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            RESERVED.append(reserved)
+            ports.append(port)
+    return ports
