@@ -289,8 +289,10 @@ def release() -> str:
 
 
 def cache() -> Path:
-    """Return the image directory."""
-    return build.cache().parent / "images"
+    """Return the image directory. Create it if it does not exist."""
+    directory = build.cache().parent / "images"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
 
 
 if __name__ == "__main__":

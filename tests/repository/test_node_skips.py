@@ -1,12 +1,14 @@
 """Tests that a machine without support for real nodes skips their tests with exit code 0 and one line."""
 
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.controlplane.build import BuildError
 from tests.node import __main__ as node
-from tests.node import prerequisites
+from tests.node import images, prerequisites
 
 
 def test_tests_of_nodes_are_skipped_without_root(
@@ -38,3 +40,24 @@ def test_skipped_tests_do_not_count_as_run(tmp_path: Path) -> None:
 def test_a_reason_of_several_lines_is_reported_in_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert node.skip("apt-get update failed:\nErr:1 a mirror\nE: Could not resolve it\n") == 0
     assert capsys.readouterr().err == "skipped: apt-get update failed: E: Could not resolve it\n"
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs dpkg-deb")
+def test_first_package_of_an_empty_cache_is_unpacked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def download(*_words: str, directory: Path) -> None:
+        files = directory / "busybox" / "bin"
+        files.mkdir(parents=True)
+        (files / "busybox").touch()
+        control = files.parent / "DEBIAN" / "control"
+        control.parent.mkdir()
+        control.write_text(
+            "Package: busybox-static\nVersion: 1\nArchitecture: all\nMaintainer: tests\nDescription: tests\n"
+        )
+        subprocess.run(
+            ["dpkg-deb", "--build", "busybox", "busybox.deb"], cwd=directory, check=True, capture_output=True
+        )
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "absent"))
+    monkeypatch.setattr(prerequisites, "apt", download)
+    unpacked = prerequisites.unpacked("busybox-static", images.cache())
+    assert (unpacked / "bin" / "busybox").is_file()
