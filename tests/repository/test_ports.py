@@ -4,7 +4,6 @@ import asyncio
 import socket
 
 import pytest
-
 from tests.controlplane.process import LOOPBACK, free_ports
 
 
