@@ -299,7 +299,7 @@ def session(kubeconfig: Path) -> aiohttp.ClientSession:
 
 async def run(kubeconfig: Path, certificates: Path, port: int) -> None:
     """Run until the process exits. Any error stops the manager."""
-    tlsbuffers.shrink()
+    tlsbuffers.reduce_buffer_size()
     app = web.Application(client_max_size=LINE_BYTES)
     app.router.add_post("/{path:.*}", allow)
     serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

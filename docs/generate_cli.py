@@ -14,7 +14,7 @@ import click
 from docs import generatedpage, manpages
 
 from lwsctl.cli import app
-from lwsctl.cli.commandtable import COMMANDS, by_name
+from lwsctl.cli.commandtable import COMMANDS, index_by_name
 from lwsctl.cli.gocommand import GoCommand
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
@@ -115,7 +115,7 @@ def options(command: click.Command, context: click.Context) -> str:
 def examples(name: str) -> str:
     """Return the examples of a command as a block, which a test parses but does not run."""
     command, _, verb = name.partition(" ")
-    entry = by_name(COMMANDS[command].verbs)[verb] if verb else COMMANDS[command]
+    entry = index_by_name(COMMANDS[command].verbs)[verb] if verb else COMMANDS[command]
     lines = entry.examples
     return "\n".join(["", "```text", *lines, "```", ""]) if lines else ""
 

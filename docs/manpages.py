@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from lwsctl.cli import app
-from lwsctl.cli.commandtable import COMMANDS, Command, by_name
+from lwsctl.cli.commandtable import COMMANDS, Command, index_by_name
 
 FOLDER: Final = Path(__file__).parents[1] / "packages/lwsctl/man"
 
@@ -80,7 +80,7 @@ def _page(command: click.Command, root: click.Context, entry: Command) -> Iterat
     yield from _options(context)
     if isinstance(command, click.Group):
         yield ".SH COMMANDS"
-        verbs = by_name(entry.verbs)
+        verbs = index_by_name(entry.verbs)
         for verb in command.list_commands(context):
             yield from _verb(_command(command, context, verb), context, f"{name} {verb}", verbs[verb].examples)
     if entry.examples:

@@ -20,7 +20,7 @@ from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, STATEFULSETS
 from leaderworkerset.api import labels
-from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
+from leaderworkerset.api.episode import Episode, Outcome, RecordedContainer, RecordedRank, RunTermination
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.dashboard.pages.header import ClusterIdentity
 from lwsctl.dashboard.pages.timeline import READING
@@ -146,13 +146,13 @@ def records(key: ObjectKey, now: datetime) -> Iterator[Episode]:
     """Yield three recorded failures of a group, of which two are equal."""
     failures = (("3", 2, 31, LOG[-1]), ("3", 1, 34, LOG[-1]), ("2", 1, 1440, "KeyError: 'MASTER_ADDR'"))
     for group, number, minutes, failure in failures:
-        own = ContainerEnd(
-            name="main", restarts=1, ends=(RunEnd(exit_code=137, reason="Error"),), logs=((*LOG[:-1], failure),)
+        own = RecordedContainer(
+            name="main", restarts=1, ends=(RunTermination(exit_code=137, reason="Error"),), logs=((*LOG[:-1], failure),)
         )
-        peer = ContainerEnd(name="main", ends=(RunEnd(exit_code=143),), logs=(("step 411 loss 2.13",),))
+        peer = RecordedContainer(name="main", ends=(RunTermination(exit_code=143),), logs=(("step 411 loss 2.13",),))
         pods = [f"{key.name}-{group}", *(f"{key.name}-{group}-{rank}" for rank in range(1, 4))]
         ranks = tuple(
-            RankEnd(rank=at, pod=pod, node=f"gpu-0{at}", containers=(own if at == 3 else peer,))
+            RecordedRank(rank=at, pod=pod, node=f"gpu-0{at}", containers=(own if at == 3 else peer,))
             for at, pod in enumerate(pods)
         )
         yield Episode(

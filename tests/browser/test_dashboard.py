@@ -18,7 +18,7 @@ from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.api.episode import Episode
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from lwsctl.dashboard.staticfiles import folder
+from lwsctl.dashboard.staticfiles import directory
 
 pytestmark = pytest.mark.slow
 
@@ -308,7 +308,7 @@ def test_hostile_page_in_the_same_browser_reads_and_does_nothing(visiting: Visit
             page = await visit.context.new_page()
             await page.goto(f"http://127.0.0.1:{other.port}/")
             assert [
-                text for text in await page.evaluate(attack, [visit.house.base, f"{folder()}/main.js"]) if text
+                text for text in await page.evaluate(attack, [visit.house.base, f"{directory()}/main.js"]) if text
             ] == []
             assert visit.house.runner is not None
             assert visit.house.runner.calls == []

@@ -12,7 +12,7 @@ from tests.e2e.harness import ROOT
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import only
+from kuberuntime.client.requests import select_one
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, NAMESPACES
@@ -39,7 +39,7 @@ async def running(program: str, kubeconfig: Path) -> AsyncIterator[None]:
 
 async def seen(client: Client, key: ObjectKey, is_awaited: Callable[[JSONObject], bool]) -> JSONObject:
     """Watch a ConfigMap until the condition is true. Return the ConfigMap."""
-    informer = Informer(client, only(CONFIG_MAPS, key))
+    informer = Informer(client, select_one(CONFIG_MAPS, key))
     found: asyncio.Future[JSONObject] = asyncio.get_running_loop().create_future()
 
     def note(change: Change) -> None:

@@ -16,7 +16,7 @@ ASSEMBLY: Final = frozenset(
         "kuberuntime.serving.leaderelection.LeaderElection",
         "leaderworkerset.manager.controllers.Controllers",
         "leaderworkerset.manager.gangdetection.GangDetection",
-        "leaderworkerset.manager.leadership.Leading",
+        "leaderworkerset.manager.leadership.LeaderRunner",
         "leaderworkerset.manager.lwsmanager.controllers",
         "leaderworkerset.manager.lwsmanager.webhooks",
         "leaderworkerset.manager.managerprocess.ManagerProcess",

@@ -20,13 +20,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 KEEP: Final[dict[str, Keep]] = {
-    "ControllerRevision": cachedfields.always(cachedfields.REVISION),
-    "Deployment": cachedfields.always(cachedfields.DEPLOYMENT),
-    "Pod": cachedfields.always(cachedfields.POD),
-    "PodGroup": cachedfields.always(cachedfields.GANG_OBJECT),
-    "Service": cachedfields.always(cachedfields.SERVICE),
-    "StatefulSet": cachedfields.statefulset,
-    "Workload": cachedfields.always(cachedfields.GANG_OBJECT),
+    "ControllerRevision": cachedfields.same_fields(cachedfields.REVISION),
+    "Deployment": cachedfields.same_fields(cachedfields.DEPLOYMENT),
+    "Pod": cachedfields.same_fields(cachedfields.POD),
+    "PodGroup": cachedfields.same_fields(cachedfields.GANG_OBJECT),
+    "Service": cachedfields.same_fields(cachedfields.SERVICE),
+    "StatefulSet": cachedfields.statefulset_fields,
+    "Workload": cachedfields.same_fields(cachedfields.GANG_OBJECT),
 }
 
 DECIDING: Final = ContextVar("deciding", default=False)

@@ -42,7 +42,7 @@ def leader(obj: JSONObject, index: int = 0, request: str = "r1", **fields: Any) 
     assert decoded.spec.scheduling is not None
     annotations = {
         labels.SIZE: str(decoded.size),
-        labels.WORKLOAD_AWARE_SCHEDULING: levels.level_of(decoded.spec.scheduling).value,
+        labels.WORKLOAD_AWARE_SCHEDULING: levels.active_level(decoded.spec.scheduling).value,
         labels.WORKLOAD_NAME: workloadnames.workload_name(decoded),
     }
     made = builders.leader_pod(obj, index, ready=False, annotations=annotations, **fields)

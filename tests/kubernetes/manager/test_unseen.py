@@ -94,7 +94,7 @@ async def until_times_differ(space: CheckedNamespace) -> None:
 
     async def are_later() -> bool:
         listing = await space.client.list(LEADERWORKERSETS, namespace=space.namespace)
-        times = [datetime.fromisoformat(missingworkers.whole_since(lws)) for lws in listing.items]
+        times = [datetime.fromisoformat(missingworkers.complete_since(lws)) for lws in listing.items]
         return datetime.now(UTC) - max(times) > missingworkers.DRIFT + timedelta(seconds=1)
 
     await until(are_later)

@@ -23,7 +23,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.episode import Episode, Outcome
-from leaderworkerset.api.progressannotations import of_annotation
+from leaderworkerset.api.progressannotations import parse_annotation
 from lwsctl.cli.cluster import recordings
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ async def until(space: LiveScenario, check: Callable[[list[Episode]], Any]) -> l
     """Wait until the episodes satisfy the condition. Return the episodes, the oldest first."""
     async with asyncio.timeout(LIMIT):
         while True:
-            found = [one for _, one in await recordings.of_cluster(space.client, space.namespace) if one is not None]
+            found = [one for _, one in await recordings.read_cluster(space.client, space.namespace) if one is not None]
             found.sort(key=lambda one: one.number)
             if check(found):
                 return found
@@ -59,7 +59,7 @@ async def until(space: LiveScenario, check: Callable[[list[Episode]], Any]) -> l
 
 def says_its_progress(state: State) -> None:
     """Return whether the manager has recorded the progress in the leader log."""
-    found = of_annotation(meta.annotations(state.pods["web-0"]).get(labels.PROGRESS, ""))
+    found = parse_annotation(meta.annotations(state.pods["web-0"]).get(labels.PROGRESS, ""))
     assert found is not None
     assert (found.step, found.total) == (3, 9)
 

@@ -170,8 +170,8 @@ def from_response(code: int, body: bytes) -> APIError:
     return from_status({"code": code} | status)
 
 
-def leaves(error: Exception) -> list[Exception]:
+def flatten(error: Exception) -> list[Exception]:
     """Return the errors in an exception group, including nested groups."""
     if isinstance(error, ExceptionGroup):
-        return [leaf for exception in error.exceptions for leaf in leaves(exception)]
+        return [leaf for exception in error.exceptions for leaf in flatten(exception)]
     return [error]

@@ -238,15 +238,15 @@ class Plan(Struct, frozen=True):
         return replace(self, requeue_after=soon)
 
 
-def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
+def flatten(actions: Actions) -> Iterator[WriteAction | Emit]:
     """Yield all actions. Composite actions are replaced with their parts."""
     for action in actions:
         match action:
             case Concurrently(sequences=sequences):
                 for sequence in sequences:
-                    yield from flat(sequence)
+                    yield from flatten(sequence)
             case Finally(actions=first, after=after):
-                yield from flat((*first, *after))
+                yield from flatten((*first, *after))
             case _:
                 yield action
 
@@ -286,7 +286,7 @@ def identified_patch(resource: Resource, obj: JSONObject, change: JSONObject, **
     return Patch(resource=resource, key=meta.key(obj), patch=patch, **fields)
 
 
-def together(actions: Iterable[Action]) -> Actions:
+def concurrently(actions: Iterable[Action]) -> Actions:
     """Return an action that performs the actions concurrently and independently, or nothing if there are none."""
     sequences = tuple((action,) for action in actions)
     return (Concurrently(sequences=sequences),) if sequences else ()
@@ -307,7 +307,7 @@ def guarded_delete(resource: Resource, obj: JSONObject, *, on_success: tuple[Eve
     )
 
 
-def naming_events(events: Iterable[Event], error: str) -> Iterator[Event]:
+def events_with_error(events: Iterable[Event], error: str) -> Iterator[Event]:
     """Yield the events with `{error}` replaced in their notes."""
     return (replace(event, note=event.note.replace("{error}", error)) for event in events)
 

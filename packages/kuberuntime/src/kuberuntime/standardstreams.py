@@ -22,7 +22,7 @@ class ClosedOutputError(Exception):
 
 
 @contextmanager
-def read_by_somebody() -> Iterator[None]:
+def require_reader() -> Iterator[None]:
     """Run code that prints. Raise `ClosedOutputError` if the reader has closed the output."""
     try:
         yield
@@ -30,7 +30,7 @@ def read_by_somebody() -> Iterator[None]:
         raise ClosedOutputError from error
 
 
-def prepare() -> None:
+def open_missing_streams() -> None:
     """Open closed standard streams, so that a different file cannot use their descriptors and receive the output.
 
     Output to a closed standard output is an error, as in kubectl. Messages to a closed standard error are dropped.
@@ -55,7 +55,7 @@ def drop_output() -> OSError | None:
     return OSError(error.errno, error.strerror, "standard output")
 
 
-def is_unread() -> bool:
+def has_no_reader() -> bool:
     """Return whether standard output is a pipe or socket without a reader, according to the operating system.
 
     Text that could not be written stays in the buffer of the stream and fails again in `drop_output`. With PYTHONUNBUFFERED
@@ -86,7 +86,7 @@ def _flush(stream: TextIO) -> OSError | None:
     return None
 
 
-def leave(code: int) -> NoReturn:
+def exit_now(code: int) -> NoReturn:
     """Call the exit handlers, flush the streams, and exit with the code.
 
     Freeing all modules would take a tenth of the CPU time of a short command, and the kernel frees the memory anyway.

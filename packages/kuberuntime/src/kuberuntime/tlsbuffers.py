@@ -12,7 +12,7 @@ SIZE: Final = 17 * 1024
 """The read size in bytes. It fits a complete TLS record with its header, because records are decrypted one by one."""
 
 
-def shrink() -> None:
+def reduce_buffer_size() -> None:
     """Use buffers of `SIZE` for all new connections of this process.
 
     asyncio has no option for this. If a later Python version reads the size from a different attribute, this has no

@@ -58,7 +58,7 @@ def _subject(random: Random, path: str) -> tuple[JSONObject, Schema | None]:
     return {
         **pod,
         "metadata": {**pod["metadata"], "namespace": "default", "labels": marks, "annotations": notes},
-    }, schemas.of_struct("Pod")
+    }, schemas.struct_schema("Pod")
 
 
-LEADERWORKERSET: Final = schemas.of_struct("LeaderWorkerSet", TYPES)
+LEADERWORKERSET: Final = schemas.struct_schema("LeaderWorkerSet", TYPES)

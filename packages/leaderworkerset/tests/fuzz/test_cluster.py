@@ -40,7 +40,7 @@ def written(random: Random, resource: Resource) -> JSONObject:
     obj: JSONObject = {"apiVersion": resource.api_version, "kind": resource.kind, **specimen}
     if random.random() < 0.7:
         bent = junk.bent(
-            random, obj, schemas.of_struct(resource.kind, TYPES if resource is LEADERWORKERSETS else SERVED)
+            random, obj, schemas.struct_schema(resource.kind, TYPES if resource is LEADERWORKERSETS else SERVED)
         )
         obj = bent if isinstance(bent, dict) else obj
     metadata = obj.get("metadata")

@@ -188,7 +188,7 @@ def test_capabilities_change_no_plan_without_a_sign() -> None:
     group = builders.live_group(leader=leader, obj=obj, pods=(leader,), revisions=(builders.revision(obj),))
 
     assert deciding.reconcile_group(group) == reconcile(group, extensions=UPSTREAM)
-    assert deciding.nodes_of(group) == set()
+    assert deciding.required_nodes(group) == set()
     for observed in (cases.at_rest(), rolling(cases.ready_groups(cases.LWS, 4, key="older"))):
         assert decisions.decide(observed, builders.NOW) == decisions.decide(observed, builders.NOW, extensions=UPSTREAM)
 

@@ -13,9 +13,9 @@ from tests.property.test_capabilities import sets
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
 
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
-from kuberuntime.plan import Action, Apply, Create, Delete, Patch, Plan, flat
+from kuberuntime.plan import Action, Apply, Create, Delete, Patch, Plan, flatten
 from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS
-from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import NO_RESULTS, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.outdatedleaders import position
 from leaderworkerset.core.leaderworkerset.outline import Read, outline
 from leaderworkerset.core.policies.gang import NO_GANG
@@ -44,12 +44,12 @@ def reads_of(observed: ObservedLeaderWorkerSet, action: Action) -> Iterator[Read
 def test_reads_precede_each_write_that_needs_them(data: st.DataObject) -> None:
     observed = data.draw(sets(ENABLED))
     if data.draw(st.booleans()):
-        observed = cases.replace(observed, known=NOTHING_KNOWN)
+        observed = cases.replace(observed, known=NO_RESULTS)
     outlined = outline(observed, builders.NOW, NO_GANG, EXTENSIONS)
     if isinstance(outlined, Plan):
         return
 
     plan = decide(observed, builders.NOW).plan
 
-    needed = {read for action in flat(plan.actions) for read in reads_of(observed, action)}
+    needed = {read for action in flatten(plan.actions) for read in reads_of(observed, action)}
     assert needed <= outlined.reads

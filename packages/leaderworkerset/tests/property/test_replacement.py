@@ -67,7 +67,7 @@ def test_replacement_keeps_the_bound_in_any_state(
 ) -> None:
     """If leaders are deleted, at least `replicas - maxUnavailable` groups remain available (R-ROLL-1)."""
     folded = index_groups(groups, "web")
-    indexes = outdatedleaders.choose(
+    indexes = outdatedleaders.leaders_to_delete(
         outdatedleaders.RolloutLeaders.of(statefulset(replicas, partition), folded, limits, size=size, key="new")
     )
     chosen = [next(one for one in groups if one.index == index) for index in indexes]
@@ -96,7 +96,7 @@ def test_rollout_takes_the_fewest_possible_waves(is_new: list[bool], unavailable
     fleet = [ready(index, "new" if new else "old") for index, new in enumerate(is_new)]
     waves = 0
     live = statefulset(len(fleet), 0)
-    while chosen := outdatedleaders.choose(
+    while chosen := outdatedleaders.leaders_to_delete(
         outdatedleaders.RolloutLeaders.of(live, index_groups(fleet, "web"), limits, size=2, key="new")
     ):
         fleet = [ready(index, "new") if index in chosen else one for index, one in enumerate(fleet)]

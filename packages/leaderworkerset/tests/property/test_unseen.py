@@ -71,7 +71,7 @@ def found(
     groups: list[missingworkers.ObservedGroup], last: missingworkers.LastStatus, ending: Iterable[JSONObject] = ()
 ) -> list[str]:
     """Return the names of workers whose deletion was not observed."""
-    moments = missingworkers.moments(last, groups, ending)
+    moments = missingworkers.completion_times(last, groups, ending)
     return [
         meta.name(worker)
         for group in groups

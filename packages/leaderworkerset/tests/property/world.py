@@ -15,7 +15,7 @@ from tests import builders, decisions, kept
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
-from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, flat
+from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, flatten
 from leaderworkerset.api import labels, recreationrecord
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import deciding
@@ -109,7 +109,7 @@ class ModeledCluster:
             statefulsets=self.all(STATEFULSETS, name=name, group_index=index),
             revisions=self.all(CONTROLLER_REVISIONS, name=name),
             service=HeadlessService(is_settled=self.get(SERVICES, meta.name(leader)) is not None),
-            record=self.get(CONTROLLER_REVISIONS, recreationrecord.name_of(leader)),
+            record=self.get(CONTROLLER_REVISIONS, recreationrecord.record_name(leader)),
         )
         return kept.checked(deciding.reconcile_group)(observed)
 
@@ -117,7 +117,7 @@ class ModeledCluster:
 
     def perform(self, plan: Plan) -> None:
         assert plan.error is None, plan.error
-        for action in flat(plan.actions):
+        for action in flatten(plan.actions):
             if self.writes_left == 0:
                 raise Crashed
             self.writes_left = None if self.writes_left is None else self.writes_left - 1

@@ -40,7 +40,7 @@ class Ends:
         name, uid = meta.name(pod), meta.uid(pod)
         if not groupname.is_leader(pod):
             return
-        if change.type != "DELETED" and groupname.end_of(pod) is not None:
+        if change.type != "DELETED" and groupname.group_result(pod) is not None:
             self.complete[name] = uid
         if name in self.complete and (change.type == "DELETED" or self.complete[name] != uid):
             self.broken.append(f"{name} was complete, and {change.type} {uid} follows")

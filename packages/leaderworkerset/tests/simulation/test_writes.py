@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import EVENTS, PODS, STATEFULSETS
 from leaderworkerset.api.conditions import AVAILABLE
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers.leaderworkerset import QUIET
+from leaderworkerset.controllers.leaderworkerset import STATUS_DELAY
 from localkube.apiserver.storage.store import Change
 
 GROUPS: Final = 20
@@ -46,7 +46,7 @@ async def test_many_groups_need_few_statuses_and_events(world: SimulatedCluster)
     await world.edit(replicas=1)
     status = meta.status(await world.ready())
     assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (1, 1, 1)
-    assert moved["status"] <= moved["pods"] + QUIET + TRAVEL
+    assert moved["status"] <= moved["pods"] + STATUS_DELAY + TRAVEL
     assert len([one for one in world.trace.of("manager-0") if one.object.endswith("/status")]) <= len(created) + 4
 
 

@@ -21,7 +21,7 @@ from localkube.apiserver.server import ApiServer, ServerOptions
 from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.clusteridentity import Identity
 from localkube.clustersettings import Settings
-from localkube.faults.componentfaults import Part
+from localkube.faults.componentfaults import Component
 from localkube.faults.fault import FaultKind
 from localkube.statedirectory import DATABASE, make_private
 
@@ -40,7 +40,7 @@ class Cluster(msgspec.Struct, frozen=True):
     nodes: "NodeSettings"
     api: ApiServer
     clock: Clock
-    parts: dict[FaultKind, Part] = msgspec.field(default_factory=dict)
+    parts: dict[FaultKind, Component] = msgspec.field(default_factory=dict)
     kubelets: list["Kubelet"] = msgspec.field(default_factory=list)
     """The kubelet, if it is running."""
 
@@ -73,7 +73,7 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
         try:
             server = f"https://{LOOPBACK}:{port}"
             write_kubeconfig(settings.kubeconfig, Access(settings.name, server, own.token, own.certificate.encode()))
-            parts: dict[FaultKind, Part] = {FaultKind.APISERVER: api, FaultKind.WEBHOOKS: api.backend.admission}
+            parts: dict[FaultKind, Component] = {FaultKind.APISERVER: api, FaultKind.WEBHOOKS: api.backend.admission}
             yield Cluster(settings, nodes, api, clock, parts)
         finally:
             await http.stop()

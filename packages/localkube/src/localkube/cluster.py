@@ -76,7 +76,7 @@ class RunningCluster:
         pods, former = (self._settings.directory / name / uid for name in ("pods", "former"))
         for directory in (pods / "logs", former, former):  # the logs can be moved concurrently if the pod is deleted
             with suppress(FileNotFoundError):
-                if ends := logreader.ends_of_runs(directory / container, lines, size):
+                if ends := logreader.last_lines_of_runs(directory / container, lines, size):
                     return ends
         return []
 
@@ -111,10 +111,10 @@ class RunningCluster:
 
         Each call of `manager` returns a new run, for example after a fault.
         """
-        from localkube.faults.componentfaults import RemovablePart
+        from localkube.faults.componentfaults import RestartableComponent
         from localkube.faults.fault import FaultKind
 
-        part = self._cluster.parts[FaultKind.MANAGER] = RemovablePart(manager)
+        part = self._cluster.parts[FaultKind.MANAGER] = RestartableComponent(manager)
         async with part.running():
             yield
 
@@ -125,10 +125,10 @@ def host_gpus(words: str, nodes: int, visible: str | None) -> Devices:
     `visible` is CUDA_VISIBLE_DEVICES of this process. Raise a `SettingsError` or a `LocalkubeError` that explains the
     fix.
     """
-    from localkube.kubelet.accelerators.devicediscovery import offer
+    from localkube.kubelet.accelerators.devicediscovery import discover_devices
 
     try:
-        return offer(words, nodes, visible)
+        return discover_devices(words, nodes, visible)
     except ValueError as error:
         raise SettingsError("gpus", str(error)) from error
 
@@ -146,7 +146,7 @@ async def serve(settings: Settings) -> AsyncIterator[RunningCluster]:
     from kuberuntime.clock import SystemClock
     from localkube import assembly
 
-    with _damage_named():
+    with _convert_damage_errors():
         async with assembly.serving(settings, SystemClock()) as cluster:
             yield RunningCluster(settings, cluster)
 
@@ -161,7 +161,7 @@ async def start(
 
 
 @contextmanager
-def _damage_named() -> Iterator[None]:
+def _convert_damage_errors() -> Iterator[None]:
     from localkube.apiserver.storage.storeerrors import DamagedError
 
     try:

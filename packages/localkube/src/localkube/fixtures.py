@@ -15,12 +15,12 @@ from localkube import testing
 @pytest.fixture(scope="session")
 def kubernetes_api() -> Iterator[Path]:
     """Run only an API server with CRDs, admission webhooks and all verbs, but without controllers and nodes."""
-    with testing.in_thread(testing.temporary) as kubeconfig:
+    with testing.run_in_thread(testing.temporary) as kubeconfig:
         yield kubeconfig
 
 
 @pytest.fixture(scope="session")
 def kubernetes() -> Iterator[Path]:
     """Run a cluster with controllers and one node, whose simulated pods become ready without processes."""
-    with testing.in_thread(partial(testing.temporary, "modelled pods")) as kubeconfig:
+    with testing.run_in_thread(partial(testing.temporary, "modelled pods")) as kubeconfig:
         yield kubeconfig

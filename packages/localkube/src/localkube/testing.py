@@ -42,7 +42,7 @@ async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIte
 
 
 @contextmanager
-def in_thread(cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]) -> Iterator[Path]:
+def run_in_thread(cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]) -> Iterator[Path]:
     """Run a cluster in a separate thread, and yield its kubeconfig, which any client can use.
 
     An error of a cluster that does not start, or ends early, is raised here.

@@ -68,9 +68,9 @@ async def _claim_devices(settings: Settings) -> AsyncIterator[None]:
         yield
         return
     from localkube.kubelet.accelerators import hostclaims
-    from localkube.kubelet.accelerators.accelerator import uuid_of
+    from localkube.kubelet.accelerators.accelerator import device_uuid
 
-    with hostclaims.claim(map(uuid_of, devices)):
+    with hostclaims.claim_devices(map(device_uuid, devices)):
         yield
 
 
@@ -124,7 +124,7 @@ async def _run_kubelet(
     cluster.api.attach_node(kubelet)
     cluster.kubelets.append(kubelet)
     faults = cluster.client(FAULTS)
-    await nodefaults.restore(faults)
+    await nodefaults.restore_nodes(faults)
     async with TaskGroup() as tasks:
         pods = LocalPods(faults, runner, kubelet.running)
         keeper = faultmanager.build_manager(pods, cluster.clock, cluster.parts, tasks)

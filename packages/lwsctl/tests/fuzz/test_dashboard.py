@@ -12,7 +12,7 @@ from tests.dashboardhouse import ServedDashboard, open_house, until
 from tests.fuzz.seeds import seeds
 
 from lwsctl.dashboard.requestchecks import ACTION_HEADER, COOKIE
-from lwsctl.dashboard.staticfiles import folder
+from lwsctl.dashboard.staticfiles import directory
 
 MARK = "findme"
 """The name of the LeaderWorkerSet that only the browser may read."""
@@ -41,7 +41,7 @@ PATHS = (
     f"pane/default/{MARK}/0/0",
     f"stream?key=1&of=logs/sets/default/{MARK}?rank=0/0",
     "act",
-    f"{folder()}/main.js",
+    f"{directory()}/main.js",
     "%2e%2e/",
     "x" * 5000,
     "\udcff",

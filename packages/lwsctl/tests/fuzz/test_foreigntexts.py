@@ -28,7 +28,7 @@ from tests.fuzz.test_dashboard import ask
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.clock import SystemClock
-from kuberuntime.errors import KubeError, leaves
+from kuberuntime.errors import KubeError, flatten
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, NODES, PODS
 from leaderworkerset.api import labels
@@ -285,7 +285,7 @@ def command_fault(target: Target, words: Sequence[str]) -> str:
     error = result.exception
     if error is not None and not isinstance(error, SystemExit):
         expected = (errors.CommandError, KubeError, OSError, click.ClickException, click.exceptions.Exit)
-        raised = leaves(error) if isinstance(error, Exception) else [error]
+        raised = flatten(error) if isinstance(error, Exception) else [error]
         if isinstance(error, click.UsageError):
             return f"does not exist: {error.message}"
         if not all(isinstance(leaf, expected) for leaf in raised):
@@ -384,7 +384,7 @@ def test_every_failure_with_hostile_texts_is_recorded(tmp_path: Path) -> None:
             place = next(place for place in filestore.places(directory) if place.group == "0")
             episode = filestore.read(place)
             assert episode is not None
-            shown = "\n".join(episodetable.lines(episode, SystemClock().now()))
+            shown = "\n".join(episodetable.episode_lines(episode, SystemClock().now()))
             assert "cannot be shown" not in shown
             assert "web-0" in shown
 

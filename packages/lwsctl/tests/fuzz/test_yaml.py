@@ -17,7 +17,7 @@ import pytest
 from testkit.repository import ROOT
 
 from kuberuntime.manifests import nesting, yamltext
-from lwsctl.cli.applying.applier import brings_kind, brings_namespace
+from lwsctl.cli.applying.applier import creates_namespace, defines_kind
 from lwsctl.cli.reading import manifests
 
 SEEDS = int(os.environ.get("SEEDS", "250"))
@@ -138,8 +138,8 @@ def read(text: str) -> None:
         assert nesting.decode(sent) == document.object
         assert document.title
         assert document.place
-        brings_kind(documents, document)
-        brings_namespace(documents, "default")
+        defines_kind(documents, document)
+        creates_namespace(documents, "default")
 
 
 def test_every_manifest_yields_documents_or_one_error() -> None:

@@ -78,7 +78,7 @@ def deep(text: str) -> str:
     value: Any = {"a": text}
     for _ in range(len(text) // 16):
         value = {"a": value}
-    return jsonpath.fill(jsonpath.parse("{..b}"), value)
+    return jsonpath.evaluate(jsonpath.parse("{..b}"), value)
 
 
 READERS: dict[str, Callable[[str], object]] = {
@@ -86,19 +86,19 @@ READERS: dict[str, Callable[[str], object]] = {
     "mask": lambda text: Mask().text(text),
     "mask with known values": lambda text: Mask(["jwtid=jwtid", "secret"]).text(text),
     "masked message": mask_message.__wrapped__,
-    "quote": ranks.quote,
+    "quote": ranks.quote_message,
     "error line": lambda text: errorlines.first_error(text.split("\n")),
     "rank": lambda text: rank_of(pod(text)),
     "death": lambda text: podstate.describe_termination({"exitCode": 1, "message": text}),
     "failure": lambda text: failure.describe(pod(text)),
     "event": lambda text: convert({"message": text, "reason": text, "involvedObject": {"kind": text, "name": text}}),
-    "progress line": lambda text: progressannotations.of_line(f"{progressannotations.MARK}{text}"),
-    "progress annotation": progressannotations.of_annotation,
-    "hang": progressannotations.hang_of,
-    "lines of a log": lambda text: errorlines.excerpt([text[at : at + 200] for at in range(0, len(text), 200)], 5),
-    "hang with further fields": lambda text: progressannotations.hang_of(f'{{"x":{text[: progressannotations.LONGEST_HANG - 10]}'),
+    "progress line": lambda text: progressannotations.parse_log_line(f"{progressannotations.MARK}{text}"),
+    "progress annotation": progressannotations.parse_annotation,
+    "hang": progressannotations.parse_hang,
+    "lines of a log": lambda text: errorlines.error_excerpt([text[at : at + 200] for at in range(0, len(text), 200)], 5),
+    "hang with further fields": lambda text: progressannotations.parse_hang(f'{{"x":{text[: progressannotations.LONGEST_HANG - 10]}'),
     "fields of a message": lambda text: fieldlocations.with_line_numbers(f"spec[0].{text}", {"spec": [{}]}, lambda _: 1),
-    "template actions of an object": lambda text: templateplaceholders.in_object({"a": text, "b": f"{{{{{text}"}),
+    "template actions of an object": lambda text: templateplaceholders.find_in_object({"a": text, "b": f"{{{{{text}"}),
     "record": RECORDED.fullmatch,
     "JSONPath": jsonpath.parse,
     "JSONPath on a deep value": deep,

@@ -23,7 +23,7 @@ from leaderworkerset.recording.logsource import ApiLogs
 from leaderworkerset.recording.recorder import Recorder
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
 from localkube.kubelet.processes.simulatedrunner import Program, Script
-from lwsctl.dashboard.livemodel import LiveModel, live
+from lwsctl.dashboard.livemodel import LiveModel, run_model
 from lwsctl.diagnosis.logerrors import NO_LINES
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.diagnosis import Diagnosis
@@ -58,7 +58,7 @@ def prints(program: FailingLog) -> Script:
 @asynccontextmanager
 async def recorder(world: SimulatedCluster) -> AsyncIterator[None]:
     """Record failures in ConfigMaps, in the same way as the manager on a cluster."""
-    store = ConfigMapStore(world.client, of_a_set=MEBIBYTE, in_all=MEBIBYTE, keeps=timedelta(hours=1))
+    store = ConfigMapStore(world.client, max_per_set=MEBIBYTE, max_total=MEBIBYTE, retention=timedelta(hours=1))
     await store.open()
     pods = Informer(world.client, Selection(PODS, label_selector=labels.NAME))
     own = f"{labels.NAME},!{labels.TEMPLATE_REVISION_HASH}"
@@ -151,7 +151,7 @@ def test_cards_and_surveys_name_the_error_of_the_record(name: str) -> None:
             await world.create(groups(replicas=1, size=2))
             await first_failure(world)
             model = LiveModel(world.client, NAMESPACE, Commands(), world.clock)
-            async with live(model), model.update_diagnoses():
+            async with run_model(model), model.update_diagnoses():
                 for _ in range(SECONDS):
                     await asyncio.sleep(1)
                     (item,) = model.snapshot.ordered

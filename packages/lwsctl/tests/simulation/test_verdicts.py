@@ -19,7 +19,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
 from localkube.kubelet.processes.simulatedrunner import Program, Script
-from lwsctl.dashboard.livemodel import LiveModel, live
+from lwsctl.dashboard.livemodel import LiveModel, run_model
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.health import Verdict
@@ -100,7 +100,7 @@ def test_dashboard_is_calm_while_programs_fail() -> None:
             await world.create(named(groups(replicas=2, size=2), name))
         await first_failure(world)
         model = LiveModel(world.client, NAMESPACE, Commands(), world.clock)
-        async with live(model), model.update_diagnoses():
+        async with run_model(model), model.update_diagnoses():
             end = world.clock.monotonic() + 240
             while world.clock.monotonic() < end:
                 items = model.snapshot.ordered

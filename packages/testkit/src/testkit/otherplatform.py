@@ -99,11 +99,11 @@ def simulate(platform: str) -> None:
     builtins.open = io.open = open_without_proc
     if platform == "win32":
 
-        def refuse(*_words: object) -> NoReturn:
+        def raise_missing(*_words: object) -> NoReturn:
             raise NotImplementedError
 
         for name in ("add_reader", "add_signal_handler", "remove_signal_handler", "connect_read_pipe"):
-            setattr(asyncio.SelectorEventLoop, name, refuse)
+            setattr(asyncio.SelectorEventLoop, name, raise_missing)
 
 
 def main() -> None:

@@ -61,7 +61,7 @@ class CredentialSource(Protocol):
     async def get(self) -> Credentials:
         """Return the credentials for the next request. Raise `ConfigError` if no credentials are available."""
 
-    async def renew(self, refused: Credentials) -> bool:
+    async def renew(self, rejected: Credentials) -> bool:
         """Renew credentials that the server rejected. Return whether `get` now returns different credentials."""
 
 
@@ -109,10 +109,10 @@ class StoredCredentials:
                 self._current, self._read_at = self._read(), now
         return self._current
 
-    async def renew(self, refused: Credentials) -> bool:
+    async def renew(self, rejected: Credentials) -> bool:
         """Reread the files."""
         self._read_at = None
-        return await self.get() != refused
+        return await self.get() != rejected
 
     def _read(self) -> Credentials:
         token = self._token.read().decode(errors="replace").strip()

@@ -77,11 +77,11 @@ class ExecCredentials:
                 self._current = await self._run()
             return self._current
 
-    async def renew(self, refused: Credentials) -> bool:
+    async def renew(self, rejected: Credentials) -> bool:
         """Rerun the plugin, unless a different task has already rerun it."""
-        if self._current == refused:
+        if self._current == rejected:
             self._current = None
-        return await self.get() != refused
+        return await self.get() != rejected
 
     async def _run(self) -> Credentials:
         interactive = self._is_interactive()

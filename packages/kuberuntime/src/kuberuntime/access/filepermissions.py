@@ -34,7 +34,7 @@ def require_own(path: Path) -> None:
 def require_private(directory: Path) -> None:
     """Raise an error unless this user owns the directory and all its entries, and no other user may write to it."""
     require_own(directory)
-    _require_closed(directory, directory.stat(), allows_sticky=False)
+    _require_not_writable(directory, directory.stat(), allows_sticky=False)
     for entry in directory.iterdir():
         _require_owner(entry, entry.lstat())
 
@@ -50,7 +50,7 @@ def _walk(path: Path) -> Path:
         status = (place / part).lstat()
         if stat.S_ISLNK(status.st_mode):
             links += 1
-            _require_above(place / part, status)
+            _require_safe_parent(place / part, status)
             if links > LINKS_LIMIT:
                 raise OwnershipError(
                     f"{path}: contains too many symbolic links. Specify the real path of the directory"
@@ -61,12 +61,12 @@ def _walk(path: Path) -> Path:
             continue
         place /= part
         if pending:
-            _require_above(place, status)
-            _require_closed(place, status, allows_sticky=True)
+            _require_safe_parent(place, status)
+            _require_not_writable(place, status, allows_sticky=True)
     return place
 
 
-def _require_above(place: Path, status: os.stat_result) -> None:
+def _require_safe_parent(place: Path, status: os.stat_result) -> None:
     """Raise an error if a different user owns a parent directory or a symbolic link.
 
     Root accepts other owners, for example in a container whose home directory is mounted.
@@ -85,7 +85,7 @@ def _require_owner(path: Path, status: os.stat_result) -> None:
         )
 
 
-def _require_closed(place: Path, status: os.stat_result, *, allows_sticky: bool) -> None:
+def _require_not_writable(place: Path, status: os.stat_result, *, allows_sticky: bool) -> None:
     """Raise an error if other users may write to a directory.
 
     In a sticky directory, users cannot replace files of other users.

@@ -233,7 +233,7 @@ def resolve(config: KubeConfig, context: str = "") -> Access:
     name = context or config.current_context
     if not name:
         raise _no_context(config)
-    entry = _lookup(config.contexts, name, "context", _places(config))
+    entry = _lookup(config.contexts, name, "context", _file_list(config))
     cluster = _lookup(config.clusters, entry.value.cluster, "cluster", entry.field("cluster"))
     user = _lookup(config.users, entry.value.user, "user", entry.field("user")) if entry.value.user else None
     _check_server(cluster, user)
@@ -270,10 +270,10 @@ def _no_context(config: KubeConfig) -> ConfigError:
             "kubeconfig not found. Set KUBECONFIG, create ~/.kube/config, or specify --kubeconfig"
         )
     names = ", ".join(sorted(config.contexts)) or "none"
-    return ConfigError(f"{_places(config)}: current-context is not set. Specify --context with one of: {names}")
+    return ConfigError(f"{_file_list(config)}: current-context is not set. Specify --context with one of: {names}")
 
 
-def _places(config: KubeConfig) -> str:
+def _file_list(config: KubeConfig) -> str:
     return ", ".join(map(str, config.files)) or "no kubeconfig"
 
 
@@ -295,7 +295,7 @@ def _tls(cluster: Entry[Cluster]) -> TLS:
             f"{cluster.field('insecure-skip-tls-verify')}: Invalid value: true: specifying a root certificates file "
             "with the insecure flag is not allowed. Remove one of them"
         )
-    authority = _material(
+    authority = _pem_entry(
         cluster, "certificate-authority", value.certificate_authority, value.certificate_authority_data
     )
     return TLS(authority.read(), value.tls_server_name, value.insecure_skip_tls_verify, authority.entry, authority.file)
@@ -307,16 +307,16 @@ def _anonymous() -> CredentialSource:
 
 
 def _credentials(user: Entry[User], cluster: JSONObject) -> CredentialSource:
-    for applies, field, refusal in REFUSED:
+    for applies, field, reason in UNSUPPORTED:
         if applies(user.value):
-            raise ConfigError(f"{user.field(field)}: {refusal}")
+            raise ConfigError(f"{user.field(field)}: {reason}")
     value = user.value
     if value.exec is not None:
         from kuberuntime.access.execcredentials import ExecCredentials  # it imports asyncio
 
         return ExecCredentials(value.exec, entry=user.field("exec"), directory=user.file.parent, cluster=cluster)
-    certificate = _material(user, "client-certificate", value.client_certificate, value.client_certificate_data)
-    key = _material(user, "client-key", value.client_key, value.client_key_data)
+    certificate = _pem_entry(user, "client-certificate", value.client_certificate, value.client_certificate_data)
+    key = _pem_entry(user, "client-key", value.client_key, value.client_key_data)
     source = StoredCredentials(token=_token(user), certificate=certificate, key=key)
     if bool(certificate.read()) != bool(key.read()):
         lacking = key if certificate.read() else certificate
@@ -328,7 +328,7 @@ def _credentials(user: Entry[User], cluster: JSONObject) -> CredentialSource:
 
 NO_IMPERSONATION: Final = "impersonation is not supported. Use the credentials of the intended user"
 
-REFUSED: Final[tuple[tuple[Callable[[User], bool], str, str], ...]] = (
+UNSUPPORTED: Final[tuple[tuple[Callable[[User], bool], str, str], ...]] = (
     (
         lambda user: bool(user.username or user.password),
         "username",
@@ -356,7 +356,7 @@ def _token(user: Entry[User]) -> SecretEntry:
     return SecretEntry(user.field("token"), user.value.token.encode())
 
 
-def _material(entry: Entry[T], field: str, path: str, data: str) -> SecretEntry:
+def _pem_entry(entry: Entry[T], field: str, path: str, data: str) -> SecretEntry:
     """Return a PEM secret, specified inline or as a file."""
     if not data:
         return SecretEntry(entry.field(field), file=entry.resolve(path) if path else None)

@@ -19,7 +19,7 @@ def build_context(tls: TLS, credentials: Credentials) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if credentials.certificate:
-        _show(context, credentials)
+        _load_client_certificate(context, credentials)
     return context
 
 
@@ -32,7 +32,7 @@ def _build_ssl_context(tls: TLS) -> ssl.SSLContext:
         raise ConfigError(f"{tls.entry}: invalid PEM certificate: {_reason(error)}") from error
 
 
-def _show(context: ssl.SSLContext, credentials: Credentials) -> None:
+def _load_client_certificate(context: ssl.SSLContext, credentials: Credentials) -> None:
     """Load the certificate and key from a temporary file (mode 0600), because Python's ssl reads only files."""
     descriptor, path = tempfile.mkstemp(suffix=".pem")
     try:

@@ -64,14 +64,14 @@ SCHEMES = ("http", "https")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def choose(server: str, configured: str, environment: Mapping[str, str]) -> str:
+def choose_proxy(server: str, configured: str, environment: Mapping[str, str]) -> str:
     """Return the proxy URL, or an empty string if there is none.
 
     Proxies from the environment do not apply to this machine.
 
-    >>> choose("https://10.0.0.1:6443", "", {"HTTPS_PROXY": "http://proxy:3128"})
+    >>> choose_proxy("https://10.0.0.1:6443", "", {"HTTPS_PROXY": "http://proxy:3128"})
     'http://proxy:3128'
-    >>> choose("https://127.0.0.1:6443", "", {"HTTPS_PROXY": "http://proxy:3128"})
+    >>> choose_proxy("https://127.0.0.1:6443", "", {"HTTPS_PROXY": "http://proxy:3128"})
     ''
     """
     proxy = configured or _from_environment(server, environment)

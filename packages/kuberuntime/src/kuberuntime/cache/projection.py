@@ -199,7 +199,7 @@ class Projection:
 
     @cached_property
     def _decoder(self) -> "msgspec.json.Decoder[msgspec.Struct]":
-        return msgspec.json.Decoder(_shape(self._tree))
+        return msgspec.json.Decoder(_build_type(self._tree))
 
     def __or__(self, other: "Projection") -> "Projection":
         """Return a projection with the fields of both projections."""
@@ -239,7 +239,7 @@ def build_decoder(keep: Keep) -> Decode:
     return decode_declared
 
 
-def either(first: Keep | None, second: Keep | None) -> Keep | None:
+def merge_keeps(first: Keep | None, second: Keep | None) -> Keep | None:
     """Return a `Keep` with the fields that at least one of two readers requires. None selects whole objects."""
     if first is second or first is None or second is None:
         return first if first is second else None
@@ -275,14 +275,14 @@ def _tree(paths: Iterable[Path]) -> _Tree:
     return tree
 
 
-def _shape(tree: _Tree | None) -> Any:
+def _build_type(tree: _Tree | None) -> Any:
     """Return a type that contains only the declared fields, so that msgspec skips all other fields."""
     if tree is None:
         return Any
     if ITEMS in tree:
-        return list[_shape(tree[ITEMS])]  # type: ignore[misc]
+        return list[_build_type(tree[ITEMS])]  # type: ignore[misc]
     names = {f"field_{index}": name for index, name in enumerate(tree)}
-    fields = [(field, _shape(tree[name]) | msgspec.UnsetType, msgspec.UNSET) for field, name in names.items()]
+    fields = [(field, _build_type(tree[name]) | msgspec.UnsetType, msgspec.UNSET) for field, name in names.items()]
     return msgspec.defstruct("Kept", fields, rename=names, gc=False)
 
 

@@ -191,13 +191,13 @@ def step(state: State, happened: Input) -> Transition:
         state = replace(state, is_stalled=False)
     match happened:
         case Relist() | StreamSilent() | StreamEnded():
-            return _over(state, happened), ()
+            return _handle_stream_end(state, happened), ()
         case Page():
-            return _page(state, happened)
+            return _handle_page(state, happened)
         case StreamOpened():
             return _handle_open_stream(state)
         case StreamEvent():
-            return _event(state, happened)
+            return _handle_event(state, happened)
         case RequestFailed():
             return _handle_error(state, happened.error)
 
@@ -208,7 +208,7 @@ def are_silent(states: Iterable[State]) -> bool:
     return bool(speaking) and all(state.is_stalled for state in speaking)
 
 
-def _over(state: State, happened: Relist | StreamSilent | StreamEnded) -> State:
+def _handle_stream_end(state: State, happened: Relist | StreamSilent | StreamEnded) -> State:
     match happened:
         case Relist():
             return _restart(state, failures=state.failures)
@@ -241,7 +241,7 @@ def _handle_missing_event(state: State) -> State:
     return replace(_restart(state, failures=state.failures), is_stalled=True)
 
 
-def _page(state: State, page: Page) -> Transition:
+def _handle_page(state: State, page: Page) -> Transition:
     first: tuple[Output, ...] = (ListStarted(),) if state.phase is Phase.EMPTY else ()
     # One failure is retained until events arrive, so that versions that expire immediately do not cause a hot loop.
     listing = replace(state, token=page.token, failures=min(state.failures, 1), is_absent=False)
@@ -257,15 +257,15 @@ def _handle_open_stream(state: State) -> Transition:
     return replace(state, phase=Phase.WATCHING, has_received_event=False), ()
 
 
-def _event(state: State, event: StreamEvent) -> Transition:
+def _handle_event(state: State, event: StreamEvent) -> Transition:
     if event.type == "ERROR":
         return _handle_error(state, from_status(event.object))
     if state.phase is Phase.INITIAL:
-        return _initial_event(state, event)
-    return _change(state, event)
+        return _handle_initial_event(state, event)
+    return _handle_change(state, event)
 
 
-def _initial_event(state: State, event: StreamEvent) -> Transition:
+def _handle_initial_event(state: State, event: StreamEvent) -> Transition:
     match event.type:
         case "ADDED" | "MODIFIED":
             return state, (ListPage((event.object,)),)
@@ -278,7 +278,7 @@ def _initial_event(state: State, event: StreamEvent) -> Transition:
             return state, ()
 
 
-def _change(state: State, event: StreamEvent) -> Transition:
+def _handle_change(state: State, event: StreamEvent) -> Transition:
     version = meta.resource_version(event.object)
     next_state = replace(state, version=version, failures=0, empty=0, has_received_event=True, sends_events=True)
     match event.type:
@@ -310,10 +310,10 @@ def _handle_error(state: State, error: KubeError) -> Transition:
     if state.is_optional and isinstance(error, NotFoundError):
         failures = min(state.failures + 1, ABSENT_FAILURES)
         return replace(_restart(state, failures=failures), is_absent=True), (ListStarted(), ListCompleted(NO_VERSION))
-    return _after_refusal(state, error), ()
+    return _handle_rejection(state, error), ()
 
 
-def _after_refusal(state: State, error: KubeError) -> State:
+def _handle_rejection(state: State, error: KubeError) -> State:
     failures = state.failures + 1
     match error, state.phase:
         case ((BadRequestError() | InvalidError()), Phase.EMPTY) if state.is_streaming:

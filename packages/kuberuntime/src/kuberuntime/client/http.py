@@ -99,7 +99,7 @@ class HTTPTransport:
         self._connections = connections
         self._seconds = seconds
         self._base = URL(access.server)
-        self._proxy = urls.choose(access.server, access.proxy, os.environ) or None
+        self._proxy = urls.choose_proxy(access.server, access.proxy, os.environ) or None
         self._is_encrypted = "https" in {self._base.scheme, URL(self._proxy or "").scheme}
         self._headers = {"accept": "application/json", "user-agent": user_agent}
         self._identity: tuple[bytes, bytes] | None = None
@@ -113,14 +113,14 @@ class HTTPTransport:
         """Send one request and return its complete response."""
         async with self._answer(self._request_session(request), request) as answer:
             with self._named_errors():
-                return Response(answer.status, _lower(answer), await answer.read())
+                return Response(answer.status, _lowercase_headers(answer), await answer.read())
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         """Send one request and yield its response as a stream. The connection is closed when the context exits."""
         async with self._answer(self._stream_session(), request) as answer, aclosing(self._chunks(answer)) as chunks:
             try:
-                yield StreamResponse(answer.status, _lower(answer), chunks)
+                yield StreamResponse(answer.status, _lowercase_headers(answer), chunks)
             finally:
                 answer.close()
 
@@ -280,10 +280,12 @@ class HTTPTransport:
         except TimeoutError as error:
             raise ConnectionFailedError(f"{self._access.server} did not respond in time") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ConnectionFailedError(f"cannot reach {self._access.server}: {explain(error)}") from error
+            raise ConnectionFailedError(
+                f"cannot reach {self._access.server}: {describe_connection_error(error)}"
+            ) from error
 
 
-def explain(error: Exception) -> str:
+def describe_connection_error(error: Exception) -> str:
     """Return the reason for a failed connection as a message for users."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
@@ -318,7 +320,7 @@ def _make_socket(address: aiohttp.AddrInfoType, fence: Fence | None) -> socket.s
     return sock
 
 
-def _lower(answer: aiohttp.ClientResponse) -> dict[str, str]:
+def _lowercase_headers(answer: aiohttp.ClientResponse) -> dict[str, str]:
     """Return the headers by lowercase name.
 
     Repeated headers are joined, because API servers send one header per warning.

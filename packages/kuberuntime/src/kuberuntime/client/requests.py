@@ -45,7 +45,7 @@ class Selection(msgspec.Struct, frozen=True):
     @property
     def path(self) -> str:
         """Return the URL path of the collection."""
-        return self.resource.path(_segment(self.resource, "namespace", self.namespace) if self.namespace else "")
+        return self.resource.path(_path_segment(self.resource, "namespace", self.namespace) if self.namespace else "")
 
     @property
     def name(self) -> str:
@@ -56,10 +56,10 @@ class Selection(msgspec.Struct, frozen=True):
     @property
     def query(self) -> Query:
         """Return the selectors as query pairs."""
-        return _present(labelSelector=self.label_selector, fieldSelector=self.field_selector)
+        return _present_pairs(labelSelector=self.label_selector, fieldSelector=self.field_selector)
 
 
-def only(resource: Resource, key: ObjectKey) -> Selection:
+def select_one(resource: Resource, key: ObjectKey) -> Selection:
     """Return the selection of a single object by name."""
     return Selection(resource, key.namespace, field_selector=f"{NAME_FIELD}={key.name}")
 
@@ -80,7 +80,7 @@ def get(resource: Resource, key: ObjectKey, subresource: str = "") -> Request:
 
 def list_page(selection: Selection, *, limit: int = 0, token: str = "") -> Request:
     """Build a list request for at most `limit` objects (0 for all). `token` is the continue token."""
-    paging = _present(limit=str(limit) if limit else "", **{"continue": token})
+    paging = _present_pairs(limit=str(limit) if limit else "", **{"continue": token})
     return Request("GET", selection.path, selection.query + paging)
 
 
@@ -91,7 +91,9 @@ def watch(selection: Selection, *, version: str, timeout: int, initial: bool = F
     """
     streaming: Query = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")) if initial else ()
     always: Query = (("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", str(timeout)))
-    return Request("GET", selection.path, selection.query + always + _present(resourceVersion=version) + streaming)
+    return Request(
+        "GET", selection.path, selection.query + always + _present_pairs(resourceVersion=version) + streaming
+    )
 
 
 def create(
@@ -136,7 +138,11 @@ def patch(
     """Build a merge, JSON or strategic merge patch of one object. `manager` owns the changed fields."""
     path = object_path(resource, key, subresource)
     return Request(
-        "PATCH", path, _present(fieldManager=manager), {"content-type": PATCH_TYPES[kind]}, msgspec.json.encode(content)
+        "PATCH",
+        path,
+        _present_pairs(fieldManager=manager),
+        {"content-type": PATCH_TYPES[kind]},
+        msgspec.json.encode(content),
     )
 
 
@@ -172,15 +178,15 @@ def object_path(resource: Resource, key: ObjectKey, subresource: str = "") -> st
     >>> object_path(PODS, ObjectKey("default", "web-0"), "status")
     '/api/v1/namespaces/default/pods/web-0/status'
     """
-    namespace = _segment(resource, "namespace", key.namespace) if resource.namespaced else ""
-    return resource.path(namespace, _segment(resource, "name", key.name), subresource)
+    namespace = _path_segment(resource, "namespace", key.namespace) if resource.namespaced else ""
+    return resource.path(namespace, _path_segment(resource, "name", key.name), subresource)
 
 
 def _collection_path(resource: Resource, namespace: str) -> str:
-    return resource.path(_segment(resource, "namespace", namespace) if resource.namespaced else "")
+    return resource.path(_path_segment(resource, "namespace", namespace) if resource.namespaced else "")
 
 
-def _segment(resource: Resource, what: str, value: str) -> str:
+def _path_segment(resource: Resource, what: str, value: str) -> str:
     """Return `value` if it is a valid path segment, as API servers require for names."""
     if not value:
         raise UnusableNameError(f"{resource.kind}: {what}: Required value: specify the {what} of the object")
@@ -191,5 +197,5 @@ def _segment(resource: Resource, what: str, value: str) -> str:
     return value
 
 
-def _present(**pairs: str) -> Query:
+def _present_pairs(**pairs: str) -> Query:
     return tuple((name, value) for name, value in pairs.items() if value)

@@ -21,7 +21,7 @@ LIMIT: Final = 10
 """The number of identical writes within `WINDOW` after which writes are delayed."""
 
 WINDOW: Final = 60.0
-PACE: Final = 30.0
+DELAY: Final = 30.0
 """The interval in seconds between identical writes that are reverted."""
 
 MOST: Final = 4096
@@ -75,7 +75,7 @@ class Contention:
             return 0.0
         if len(writes.times) == LIMIT and now - writes.times[0] < WINDOW:
             writes.is_slow = True
-        return max(writes.times[-1] + PACE - now, 0.0) if writes.is_slow else 0.0
+        return max(writes.times[-1] + DELAY - now, 0.0) if writes.is_slow else 0.0
 
     def reports(self, target: Target) -> bool:
         """Return whether the delay of the next write must be reported. Each delay is reported once."""
@@ -100,11 +100,11 @@ class Contention:
 
     def _forget(self, now: float) -> None:
         """Remove the records of fields that were not written for longer than the delay."""
-        while self._writes and now - next(iter(self._writes.values())).times[-1] > WINDOW + PACE:
+        while self._writes and now - next(iter(self._writes.values())).times[-1] > WINDOW + DELAY:
             self._writes.popitem(last=False)
 
 
-def written(action: Contestable) -> JSONObject:
+def written_fields(action: Contestable) -> JSONObject:
     """Return the written fields, except for the identity and the unwritten status of the object."""
     body = action.patch if isinstance(action, Patch) else action.object
     metadata = {name: value for name, value in meta.metadata(body).items() if name not in GUARDS}
@@ -112,7 +112,7 @@ def written(action: Contestable) -> JSONObject:
     return kept | {"metadata": metadata}
 
 
-def target_of(action: Contestable) -> Target:
+def write_target(action: Contestable) -> Target:
     """Return the fields that an action writes. An apply or a replacement writes all its fields."""
     match action:
         case Apply():
@@ -121,16 +121,18 @@ def target_of(action: Contestable) -> Target:
             return Target(action.resource, meta.key(action.object), (action.subresource,))
         case Patch():
             return Target(
-                action.resource, action.key, tuple(_format_path(path) for path, _ in _leaves(written(action)))
+                action.resource,
+                action.key,
+                tuple(_format_path(path) for path, _ in _field_values(written_fields(action))),
             )
 
 
-def content_of(action: Contestable) -> int:
+def content_hash(action: Contestable) -> int:
     """Return a hash of the written values. It is valid only in this process."""
-    return hash(msgspec.json.encode(written(action)))
+    return hash(msgspec.json.encode(written_fields(action)))
 
 
-def _leaves(value: JSON, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JSON]]:
+def _field_values(value: JSON, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JSON]]:
     """Yield the paths and values of all fields.
 
     List items with names are fields. Other lists are omitted, because the API server completes and reorders them.
@@ -138,7 +140,7 @@ def _leaves(value: JSON, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
     for name, inner in _members(value):
         path = (*above, name)
         if isinstance(inner, dict | list):
-            yield from _leaves(inner, path)
+            yield from _field_values(inner, path)
         elif inner is not None:
             yield path, inner
 
@@ -152,7 +154,7 @@ def _members(value: JSON) -> Iterable[tuple[str, JSON]]:
     return [(f"[name={item['name']}]", item) for item in value]
 
 
-def _at(value: JSON, path: Iterable[str]) -> JSON:
+def _value_at(value: JSON, path: Iterable[str]) -> JSON:
     for name in path:
         value = dict(_members(value)).get(name)
     return value
@@ -173,7 +175,7 @@ def describe_conflicts(action: Contestable, stored: JSONObject) -> str:
     """
     manager = action.manager if isinstance(action, Apply) else ""
     entries = meta.metadata(stored).get("managedFields") or []
-    paths = [path for path, value in _leaves(written(action)) if _at(stored, path) != value]
+    paths = [path for path, value in _field_values(written_fields(action)) if _value_at(stored, path) != value]
     return "; ".join(
         f"{_format_path(path)} is written by {manager or 'this process'} and by {_writers(entries, path, manager)}"
         for path in paths[:SHOWN]
@@ -182,14 +184,14 @@ def describe_conflicts(action: Contestable, stored: JSONObject) -> str:
 
 def _writers(entries: Sequence[JSONObject], path: tuple[str, ...], manager: str) -> str:
     """Return the writers of a field, without the entry of `manager`. Other writers can have the same name."""
-    owners = [(entry.get("manager"), entry.get("operation")) for entry in entries if _owns(entry, path)]
+    owners = [(entry.get("manager"), entry.get("operation")) for entry in entries if _is_owner(entry, path)]
     others = [f"{name} ({operation})" for name, operation in owners if (name, operation) != (manager, "Apply")]
     return ", ".join(others) or (
         f"a different process with the field manager {manager}" if owners else "a writer that removes it"
     )
 
 
-def _owns(entry: JSONObject, path: tuple[str, ...]) -> bool:
+def _is_owner(entry: JSONObject, path: tuple[str, ...]) -> bool:
     fields: JSON = entry.get("fieldsV1")
     for name in path:
         key = f'k:{{"name":"{name[6:-1]}"}}' if name.startswith("[name=") else f"f:{name}"

@@ -33,11 +33,11 @@ Planner: TypeAlias = Callable[[ObjectKey], Awaitable[Plan]]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-def note_nothing(_key: ObjectKey, _writes: Sequence[Write]) -> None:
+def ignore_writes(_key: ObjectKey, _writes: Sequence[Write]) -> None:
     """Ignore the writes of the plan."""
 
 
-def report_nothing(_key: ObjectKey) -> Actions:
+def ignore_failure(_key: ObjectKey) -> Actions:
     """Return no actions for a failed reconciliation."""
     return ()
 
@@ -62,8 +62,8 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
     backoff: Backoff = BACKOFF
     observer: Observer = SILENCE
     is_quiet: bool = False
-    written: Callable[[ObjectKey, Sequence[Write]], None] = note_nothing
-    failed: Callable[[ObjectKey], Actions] = report_nothing
+    written: Callable[[ObjectKey, Sequence[Write]], None] = ignore_writes
+    failed: Callable[[ObjectKey], Actions] = ignore_failure
     rest: float = 0.0
 
 

@@ -311,7 +311,14 @@ class EventRecorder:
 
 def series_key(event: Event) -> SeriesKey:
     """Return a key that is identical for all events of a series."""
-    parts = (event.type, event.reason, event.action, event.note, _stable(event.regarding), _stable(event.related or {}))
+    parts = (
+        event.type,
+        event.reason,
+        event.action,
+        event.note,
+        _without_version(event.regarding),
+        _without_version(event.related or {}),
+    )
     return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=DIGEST).digest()
 
 
@@ -350,6 +357,6 @@ def _name(event: Event, series: Series) -> str:
     return f"{event.regarding.get('name', '')}.{series.stamp:x}"
 
 
-def _stable(reference: JSONObject) -> JSONObject:
+def _without_version(reference: JSONObject) -> JSONObject:
     """Return an object reference without its resourceVersion."""
     return {name: value for name, value in reference.items() if name != "resourceVersion"}

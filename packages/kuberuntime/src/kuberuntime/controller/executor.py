@@ -25,7 +25,14 @@ from msgspec.structs import replace
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.contention import Contention, Contestable, Target, content_of, describe_conflicts, target_of
+from kuberuntime.controller.contention import (
+    Contention,
+    Contestable,
+    Target,
+    content_hash,
+    describe_conflicts,
+    write_target,
+)
 from kuberuntime.controller.executionerrors import ActionError, ExecutionError, PlanError, PostponedError, RequeueError
 from kuberuntime.controller.writes import ObjectRemoval, ObjectWrite, Write, describe
 from kuberuntime.errors import (
@@ -56,8 +63,8 @@ from kuberuntime.plan import (
     Put,
     PutStatus,
     WriteAction,
+    events_with_error,
     insert_error,
-    naming_events,
 )
 
 T = TypeVar("T")
@@ -154,20 +161,20 @@ class Executor:
             async with asyncio.TaskGroup() as group:
                 for actions in batch:
                     group.create_task(attempt(actions, failures))
-            _raise_one(failures)
+            _raise_first(failures)
 
     async def _perform_finally(self, action: Finally, writes: list[Write]) -> None:
         failures: list[ExecutionError] = []
         after = action.after
         await self._attempt(action.actions, writes, failures)
         if failures and _is_failure(failures[0]):
-            is_refused = isinstance(failures[0].__cause__, ForbiddenError | InvalidError)
-            due = action.on_failure + (action.on_refusal if is_refused else ())
+            is_rejected = isinstance(failures[0].__cause__, ForbiddenError | InvalidError)
+            due = action.on_failure + (action.on_refusal if is_rejected else ())
             report = tuple(replace(patch, patch=insert_error(patch.patch, str(failures[0]))) for patch in due)
             await self._attempt(report, writes, failures)
             after = action.after if action.otherwise is None else action.otherwise
         await self._attempt(after, writes, failures)
-        _raise_one(failures)
+        _raise_first(failures)
 
     async def _attempt(self, actions: Actions, writes: list[Write], failures: list[ExecutionError]) -> None:
         try:
@@ -188,7 +195,7 @@ class Executor:
             if isinstance(action, Put | PutStatus) and isinstance(error, ConflictError):
                 raise RequeueError(describe(action, error)) from error
             if isinstance(error, APIError) and not _is_silent(action, error):
-                self._record(naming_events(action.on_failure, error.message))
+                self._record(events_with_error(action.on_failure, error.message))
             if isinstance(action, Patch) and action.if_permitted and isinstance(error, ForbiddenError):
                 return
             raise ActionError(describe(action, error)) from error
@@ -205,7 +212,7 @@ class Executor:
             case Create():
                 return await self._create(action)
             case Put(resource=resource, object=obj, subresource=subresource):
-                return _written(resource, await self._client.update(resource, obj, subresource=subresource))
+                return _write_outcome(resource, await self._client.update(resource, obj, subresource=subresource))
             case Patch() | PutStatus():
                 return await self._change(action)
             case Delete():
@@ -220,18 +227,18 @@ class Executor:
             answer = await self._client.apply(resource, obj, manager=action.manager)
             if (corrected := appliedfields.without_account(obj, answer)) is not None:
                 answer = await self._client.apply(resource, corrected, manager=action.manager)
-            return _written(resource, answer, is_kept=True)
+            return _write_outcome(resource, answer, is_kept=True)
         except InvalidError as error:
             for existing in await self._same_name(resource, meta.key(obj)):
                 if _is_of_other(existing, obj):
                     name = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
-                    message = f'{name} "{meta.name(obj)}" already exists: it {meta.ownership(existing)}'
+                    message = f'{name} "{meta.name(obj)}" already exists: it {meta.describe_controller(existing)}'
                     raise AlreadyExistsError(error.status | {"message": message}) from error
             raise
 
     async def _perform_unless_contested(self, action: Contestable) -> _Outcome:
         """Perform a write, or delay it if a different writer repeatedly reverts it."""
-        target, content = target_of(action), content_of(action)
+        target, content = write_target(action), content_hash(action)
         wait = self._contention.wait(target, content, self._clock.monotonic())
         if wait and (not self._contention.reports(target) or await self._is_contested(action, target)):
             raise PostponedError(f"{action.resource.kind} {target.key}: a different writer reverts the write", wait)
@@ -247,7 +254,7 @@ class Executor:
             log.warning(
                 "a different writer reverts the write", kind=action.resource.kind, object=str(target.key), fields=fields
             )
-            self._record(naming_events(action.on_contention, fields))
+            self._record(events_with_error(action.on_contention, fields))
         else:
             self._contention.settle(target)
         return bool(fields)
@@ -270,7 +277,7 @@ class Executor:
             return _NOTHING
         if action.subresource:  # the response is a Status, which does not contain the new version of the parent
             return _Outcome(None, did_something=True)
-        return _written(action.resource, answer)
+        return _write_outcome(action.resource, answer)
 
     async def _check_owner(self, action: Create, error: AlreadyExistsError) -> None:
         """Raise an error with the owner of the existing object, unless this controller owns the object."""
@@ -286,7 +293,7 @@ class Executor:
             if used is not None:
                 self._record(used.events)
                 return
-            whose = meta.ownership(existing)
+            whose = meta.describe_controller(existing)
             if not owner and action.accepted:
                 whose += f", {', and '.join(dict.fromkeys(accepted.lack for accepted in action.accepted))}"
             raise AlreadyExistsError(error.status | {"message": f"{error.message}: it {whose}"})
@@ -294,7 +301,7 @@ class Executor:
 
     async def _change(self, action: Patch | PutStatus) -> _Outcome:
         try:
-            return _written(action.resource, await self._send_change(action))
+            return _write_outcome(action.resource, await self._send_change(action))
         except NotFoundError:
             if action.if_present:
                 return _NOTHING
@@ -356,7 +363,7 @@ def _is_failure(error: ExecutionError) -> bool:
     return not isinstance(error, RequeueError | PostponedError)
 
 
-def _raise_one(failures: Sequence[ExecutionError]) -> None:
+def _raise_first(failures: Sequence[ExecutionError]) -> None:
     """Raise the first failure and log the other failures. Conflicts and delayed writes are raised last."""
     if not failures:
         return
@@ -378,7 +385,7 @@ def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
         begin, size = begin + size, size * 2
 
 
-def _written(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -> _Outcome:
+def _write_outcome(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -> _Outcome:
     obj = answer if is_kept else {}
     return _Outcome(ObjectWrite(resource, meta.key(answer), meta.resource_version(answer), obj), did_something=True)
 

@@ -77,7 +77,7 @@ class Expectations:
         hold = self._holds.get(key) or _Hold(key, Counter())
         for write in writes:
             for informer, gate in self._gates.items():
-                if informer.resource == write.resource and not is_seen(informer, write):
+                if informer.resource == write.resource and not is_observed(informer, write):
                     self._await(hold, informer, gate, write)
         if hold.open:
             self._holds[key] = hold
@@ -105,7 +105,7 @@ class Expectations:
         if gate.others:
             others, gate.others = gate.others, []
             for write, hold in others:
-                if is_seen(informer, write):
+                if is_observed(informer, write):
                     self._observe(hold, informer)
                 elif informer in hold.open:
                     gate.others.append((write, hold))
@@ -143,7 +143,7 @@ class Expectations:
             informer.relist(partial(self._settle, hold, informer))
 
 
-def is_seen(informer: Informer, write: Write) -> bool:
+def is_observed(informer: Informer, write: Write) -> bool:
     """Return whether the informer's store reflects a write."""
     cached = informer.store.get(write.key)
     match write:

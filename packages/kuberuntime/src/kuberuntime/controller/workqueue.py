@@ -45,7 +45,7 @@ class Observer(Protocol):
         """Record the result of processing `key`."""
 
 
-class Silence:
+class NoObserver:
     """An observer that does nothing."""
 
     def queued(self, key: Hashable) -> None:
@@ -61,7 +61,7 @@ class Silence:
         """Do nothing."""
 
 
-SILENCE: Final = Silence()
+SILENCE: Final = NoObserver()
 
 
 K = TypeVar("K", bound=Hashable)

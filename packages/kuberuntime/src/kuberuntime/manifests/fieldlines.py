@@ -53,11 +53,11 @@ def field_lines(text: str | bytes) -> list[Mapping[Path, int]]:
                 case yaml.CollectionEndEvent():
                     stack.pop()
                 case yaml.NodeEvent():
-                    _take(event, stack, lines)
+                    _process_event(event, stack, lines)
     return documents
 
 
-def _take(event: yaml.NodeEvent, stack: list[_Open], lines: dict[Path, int]) -> None:
+def _process_event(event: yaml.NodeEvent, stack: list[_Open], lines: dict[Path, int]) -> None:
     line = event.start_mark.line + 1 if event.start_mark else 1
     path: Path = ()
     if stack:

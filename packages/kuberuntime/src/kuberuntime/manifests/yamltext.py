@@ -267,7 +267,7 @@ class _Builder:
         elif parent.key is None:
             self._put_key(parent, value, line, is_merge=is_merge)
         elif parent.is_merge:
-            parent.merges += _sources(value, line)
+            parent.merges += _merge_sources(value, line)
             parent.key, parent.is_merge = None, False
         else:
             parent.value[parent.key] = value
@@ -333,7 +333,7 @@ def key_text(event: yaml.ScalarEvent, line: int) -> str:
     return _key(_parse_scalar(event, line), line)
 
 
-def _sources(value: JSON, line: int) -> list[JSON]:
+def _merge_sources(value: JSON, line: int) -> list[JSON]:
     """Return the mappings that a merge key references, in ascending order of precedence."""
     sources = value[::-1] if isinstance(value, list) else [value]
     if not all(isinstance(source, dict) for source in sources):

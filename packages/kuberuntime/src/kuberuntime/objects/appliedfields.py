@@ -70,10 +70,10 @@ def _is_within(desired: JSON, stored: JSON, fields: JSONObject) -> bool:
 
 def _covers(desired: JSON, fields: JSONObject) -> bool:
     """Return whether all fields of a set (FieldsV1) are desired fields."""
-    return all(_has(desired, element, below) for element, below in fields.items() if element != ".")
+    return all(_is_desired(desired, element, below) for element, below in fields.items() if element != ".")
 
 
-def _has(desired: JSON, element: str, below: JSONObject) -> bool:
+def _is_desired(desired: JSON, element: str, below: JSONObject) -> bool:
     kind, _, text = element.partition(":")
     if kind == "f":
         return isinstance(desired, dict) and text in desired and _covers(desired[text], below)

@@ -9,10 +9,10 @@ from kuberuntime.objects.meta import JSONObject
 TYPE: Final = "DisruptionTarget"
 
 
-def reason_of(pod: JSONObject) -> str:
+def disruption_reason(pod: JSONObject) -> str:
     """Return the reason in the pod's DisruptionTarget condition, or an empty string if there is no such condition.
 
-    >>> reason_of({"status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}]}})
+    >>> disruption_reason({"status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}]}})
     'DeletionByPodGC'
     """
     condition = meta.find_condition(pod, TYPE) or {}

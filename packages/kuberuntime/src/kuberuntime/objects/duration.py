@@ -48,10 +48,10 @@ def parse(text: str) -> Duration:
     return Duration(sign * seconds)
 
 
-def of_seconds(seconds: float) -> timedelta:
+def from_seconds(seconds: float) -> timedelta:
     """Convert 64-bit API seconds to a duration of at most `LONGEST`.
 
-    >>> of_seconds(90), of_seconds(2**62) == LONGEST, of_seconds(-(2**62)) == -LONGEST
+    >>> from_seconds(90), from_seconds(2**62) == LONGEST, from_seconds(-(2**62)) == -LONGEST
     (datetime.timedelta(seconds=90), True, True)
     """
     longest = LONGEST.total_seconds()

@@ -163,7 +163,7 @@ def is_of_peer(line: str) -> bool:
     return PEER.search(line[:READ]) is not None and not OWN.search(line[:READ])
 
 
-def follow(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[bool]) -> Chain | None:
+def find_chain(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[bool]) -> Chain | None:
     """Return the first error and the last exception, or None if there are no errors in the lines.
 
     `errors` specifies which lines contain an error, and `hints` which lines are consequences of an error.
@@ -175,7 +175,7 @@ def follow(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[bool]) 
     for index, (line, is_error, is_hint) in enumerate(zip(lines, errors, hints, strict=True)):
         name, _, text = split_prefix(line)
         stream = streams.setdefault(name, _Stream())
-        kind = _read(stream, text)
+        kind = _process_line(stream, text)
         if stream.is_announced and stream.state is _State.IN_TRACEBACK:
             own_errors.remove(next(error for error in reversed(own_errors) if error.stream == name))
         stream.is_announced = False
@@ -223,7 +223,7 @@ def _first_of_block(errors: Sequence[_Error]) -> _Error:
     return block[-1] if is_report else block[0]
 
 
-def _read(stream: _Stream, text: str) -> _Kind:
+def _process_line(stream: _Stream, text: str) -> _Kind:
     """Process one line of a stream."""
     is_open = stream.state in (_State.IN_TRACEBACK, _State.IN_IGNORED)
     if MARKER.search(text):

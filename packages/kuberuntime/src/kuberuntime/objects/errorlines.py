@@ -125,10 +125,10 @@ WARNS: Final = re.compile(
 TEXT: Final = re.compile(r"[^\W_]")
 
 
-def strength(line: str) -> Strength:
+def error_strength(line: str) -> Strength:
     """Return the certainty that a line contains an error.
 
-    >>> strength("KeyError: 'rank'").name, strength("joining error-0.error.default, 3 out of 8").name
+    >>> error_strength("KeyError: 'rank'").name, error_strength("joining error-0.error.default, 3 out of 8").name
     ('ERROR', 'NONE')
     """
     _, body, text = errorchains.split_prefix(clean(line[: errorchains.READ]))
@@ -144,10 +144,10 @@ def strength(line: str) -> Strength:
 def first_error(lines: Sequence[str]) -> ErrorLine:
     """Return the first error, the last consequence of an error, or the last line, without control characters."""
     lines = [clean(line) for line in lines]
-    ranked = [strength(line) for line in lines]
+    ranked = [error_strength(line) for line in lines]
     is_error = [level is Strength.ERROR for level in ranked]
     is_hint = [level is Strength.CONSEQUENCE for level in ranked]
-    if chain := errorchains.follow(lines, is_error, is_hint):
+    if chain := errorchains.find_chain(lines, is_error, is_hint):
         first, last = lines[chain.first].strip(), lines[chain.last].strip()
         is_other = errorchains.split_prefix(first).text != errorchains.split_prefix(last).text and not last.endswith(
             ":"
@@ -159,7 +159,7 @@ def first_error(lines: Sequence[str]) -> ErrorLine:
     return ErrorLine(texts[-1].strip(), is_certain=False)
 
 
-def excerpt(lines: Sequence[str], most: int) -> list[str]:
+def error_excerpt(lines: Sequence[str], most: int) -> list[str]:
     """Return the first error and about `most` last lines, so that `first_error` returns the same line."""
     error, tail = first_error(lines), list(lines[-most:])
     first, last = [error.line], [error.last] if error.last else []

@@ -166,7 +166,7 @@ def foreign_controller(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> Owne
     return controller
 
 
-def ownership(obj: Mapping[str, Any]) -> str:
+def describe_controller(obj: Mapping[str, Any]) -> str:
     """Return a phrase that describes the controller of `obj`, for the end of a message."""
     controller = controller_of(obj)
     return f"is controlled by {controller['kind']} {controller['name']}" if controller else "has no controller"

@@ -21,18 +21,18 @@ NameRule = Callable[[str], Sequence[str]]
 def validate(metadata: JSONObject, name_rule: NameRule, *, namespaced: bool = True) -> list[FieldError]:
     """Return the metadata errors. `name_rule` returns the errors of a name."""
     return [
-        *_name(metadata, name_rule),
-        *(_namespace(metadata.get("namespace") or "") if namespaced else ()),
-        *_generation(metadata.get("generation") or 0),
+        *_validate_name(metadata, name_rule),
+        *(_validate_namespace(metadata.get("namespace") or "") if namespaced else ()),
+        *_validate_generation(metadata.get("generation") or 0),
         *names.label_errors(metadata.get("labels") or {}, "metadata.labels"),
         *annotation_errors(metadata.get("annotations") or {}, "metadata.annotations"),
-        *_owners(metadata.get("ownerReferences") or []),
-        *_finalizers(metadata.get("finalizers") or []),
-        *_managed_fields(metadata.get("managedFields") or []),
+        *_validate_owners(metadata.get("ownerReferences") or []),
+        *_validate_finalizers(metadata.get("finalizers") or []),
+        *_validate_managed_fields(metadata.get("managedFields") or []),
     ]
 
 
-def _name(metadata: JSONObject, name_rule: NameRule) -> Iterator[FieldError]:
+def _validate_name(metadata: JSONObject, name_rule: NameRule) -> Iterator[FieldError]:
     """Validate the name and the name prefix. A prefix can end with a dash, because a suffix follows."""
     prefix = metadata.get("generateName") or ""
     masked = f"{prefix[:-1]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
@@ -45,14 +45,14 @@ def _name(metadata: JSONObject, name_rule: NameRule) -> Iterator[FieldError]:
         yield from all_invalid("metadata.name", name, name_rule(name))
 
 
-def _namespace(namespace: str) -> Iterator[FieldError]:
+def _validate_namespace(namespace: str) -> Iterator[FieldError]:
     if not namespace:
         yield required_error("metadata.namespace")
     else:
         yield from all_invalid("metadata.namespace", namespace, names.dns_1123_label(namespace))
 
 
-def _generation(generation: int) -> Iterator[FieldError]:
+def _validate_generation(generation: int) -> Iterator[FieldError]:
     if generation < 0:
         yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
 
@@ -65,7 +65,7 @@ def annotation_errors(annotations: Mapping[str, str], path: str) -> Iterator[Fie
         yield FieldError(Kind.TOO_LONG, path, detail=f"may not be more than {ANNOTATIONS_MAX} bytes")
 
 
-def _owners(owners: list[JSONObject]) -> Iterator[FieldError]:
+def _validate_owners(owners: list[JSONObject]) -> Iterator[FieldError]:
     path = "metadata.ownerReferences"
     for owner in owners:
         for field in ("apiVersion", "kind", "name", "uid"):
@@ -79,14 +79,14 @@ def _owners(owners: list[JSONObject]) -> Iterator[FieldError]:
         yield invalid(path, owners, f"Only one reference can have Controller set to true. {detail}")
 
 
-def _finalizers(finalizers: list[str]) -> Iterator[FieldError]:
+def _validate_finalizers(finalizers: list[str]) -> Iterator[FieldError]:
     for name in finalizers:
         yield from all_invalid("metadata.finalizers", name, names.qualified_name(name))
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
         yield invalid("metadata.finalizers", finalizers, "finalizer orphan and foregroundDeletion cannot be both set")
 
 
-def _managed_fields(entries: list[JSONObject]) -> Iterator[FieldError]:
+def _validate_managed_fields(entries: list[JSONObject]) -> Iterator[FieldError]:
     for i, entry in enumerate(entries):
         path = f"metadata.managedFields[{i}]"
         if entry.get("operation") not in {"Apply", "Update"}:

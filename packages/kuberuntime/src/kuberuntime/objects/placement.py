@@ -62,7 +62,7 @@ def read_tolerations(spec: JSONObject) -> tuple[Toleration, ...]:
     return tuple(map(_read_toleration, spec.get("tolerations") or []))
 
 
-def tolerate(tolerations: Iterable[Toleration], taints: Iterable[JSONObject]) -> bool:
+def tolerate_all(tolerations: Iterable[Toleration], taints: Iterable[JSONObject]) -> bool:
     """Return whether the tolerations match all taints."""
     all_tolerations = tuple(tolerations)
     return all(any(toleration.tolerates(taint) for toleration in all_tolerations) for taint in taints)

@@ -13,10 +13,10 @@ COMPUTE: Final = ("cpu", "memory")
 """The resources that determine the QoS class. They can be changed in an existing pod."""
 
 
-def compute(resources: JSONObject) -> dict[str, dict[str, JSON]]:
+def compute_resources(resources: JSONObject) -> dict[str, dict[str, JSON]]:
     """Return the limits and requests for CPU and memory. A request defaults to the limit.
 
-    >>> compute({"limits": {"cpu": "2", "example.com/gpu": "1"}, "requests": {"memory": "1Gi"}})
+    >>> compute_resources({"limits": {"cpu": "2", "example.com/gpu": "1"}, "requests": {"memory": "1Gi"}})
     {'limits': {'cpu': '2'}, 'requests': {'cpu': '2', 'memory': '1Gi'}}
     """
     limits = resources.get("limits") or {}
@@ -46,7 +46,7 @@ def qos_class(spec: JSONObject) -> str:
     """
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     holders = [spec] if spec.get("resources") else containers
-    amounts = [_positive(compute(holder.get("resources") or {})) for holder in holders]
+    amounts = [_positive_amounts(compute_resources(holder.get("resources") or {})) for holder in holders]
     if not any(limits or requests for limits, requests in amounts):
         return "BestEffort"
     if all(len(limits) == len(COMPUTE) and requests == limits for limits, requests in amounts):
@@ -54,7 +54,7 @@ def qos_class(spec: JSONObject) -> str:
     return "Burstable"
 
 
-def _positive(
+def _positive_amounts(
     resources: dict[str, dict[str, JSON]],
 ) -> tuple[dict[str, Quantity], dict[str, Quantity]]:
     limits, requests = (
@@ -64,7 +64,7 @@ def _positive(
     return limits, requests
 
 
-def effective(spec: JSONObject, requests: Callable[[JSONObject], dict[str, Amount]]) -> dict[str, Amount]:
+def effective_requests(spec: JSONObject, requests: Callable[[JSONObject], dict[str, Amount]]) -> dict[str, Amount]:
     """Return the requests of a pod, without pod-level requests and overhead, as kube-scheduler computes them.
 
     They are the larger of two sums for each resource: all containers and sidecars, or the largest init container with
@@ -74,14 +74,14 @@ def effective(spec: JSONObject, requests: Callable[[JSONObject], dict[str, Amoun
     starting: dict[str, Amount] = {}
     for container in spec.get("initContainers") or []:
         if container.get("restartPolicy") == "Always":
-            sidecars = add(sidecars, requests(container))
-            starting = largest(starting, sidecars)
+            sidecars = add_amounts(sidecars, requests(container))
+            starting = maximum_amounts(starting, sidecars)
         else:
-            starting = largest(starting, add(sidecars, requests(container)))
-    return largest(add(sidecars, *map(requests, spec.get("containers") or [])), starting)
+            starting = maximum_amounts(starting, add_amounts(sidecars, requests(container)))
+    return maximum_amounts(add_amounts(sidecars, *map(requests, spec.get("containers") or [])), starting)
 
 
-def add(*amounts: Mapping[str, Amount]) -> dict[str, Amount]:
+def add_amounts(*amounts: Mapping[str, Amount]) -> dict[str, Amount]:
     """Return the sums by resource name."""
     sums: dict[str, Amount] = {}
     for names in amounts:
@@ -90,6 +90,6 @@ def add(*amounts: Mapping[str, Amount]) -> dict[str, Amount]:
     return sums
 
 
-def largest(left: Mapping[str, Amount], right: Mapping[str, Amount]) -> dict[str, Amount]:
+def maximum_amounts(left: Mapping[str, Amount], right: Mapping[str, Amount]) -> dict[str, Amount]:
     """Return the maxima by resource name."""
     return {**left, **{name: max(left.get(name, amount), amount) for name, amount in right.items()}}

@@ -70,7 +70,7 @@ def stays_ready(pod: JSONObject) -> bool:
     return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
 
 
-def restarts(pod: JSONObject) -> int:
+def restart_count(pod: JSONObject) -> int:
     """Count restarts like kubectl.
 
     During initialization, only init containers are counted. Afterwards, only containers and sidecars are counted.
@@ -129,7 +129,7 @@ def _initialization(pod: JSONObject) -> _Initialization | None:
         if (ended and ended.get("exitCode") == 0) or (status.get("name") in running_on and status.get("started")):
             continue
         if ended:
-            return _Initialization(index, f"Init:{_termination(ended)}")
+            return _Initialization(index, f"Init:{_describe_run(ended)}")
         waiting = (current.get("waiting") or {}).get("reason")
         if waiting and waiting != "PodInitializing":
             return _Initialization(index, f"Init:{waiting}")
@@ -146,7 +146,7 @@ def _container_status(pod: JSONObject, word: str) -> str:
         if waiting.get("reason"):
             word = waiting["reason"]
         elif ended:
-            word = _termination(ended)
+            word = _describe_run(ended)
         elif status.get("ready") and "running" in current:
             running = True
     if word == "Completed" and running:
@@ -154,7 +154,7 @@ def _container_status(pod: JSONObject, word: str) -> str:
     return word
 
 
-def _termination(ended: JSONObject) -> str:
+def _describe_run(ended: JSONObject) -> str:
     if ended.get("reason"):
         return str(ended["reason"])
     return f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode')}"
@@ -166,17 +166,17 @@ def container_statuses(pod: JSONObject) -> list[JSONObject]:
     return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
 
 
-def restarted_with_all(status: JSONObject) -> bool:
+def was_restarted_with_all(status: JSONObject) -> bool:
     """Return whether the last restart of a container was part of an in-place restart of all containers.
 
-    >>> restarted_with_all({"lastState": {"terminated": {"reason": "RestartingAllContainers", "exitCode": 137}}})
+    >>> was_restarted_with_all({"lastState": {"terminated": {"reason": "RestartingAllContainers", "exitCode": 137}}})
     True
     """
     last = (status.get("lastState") or {}).get("terminated") or {}
     return last.get("reason") == ALL_RESTARTED
 
 
-def ended_on_request(pod: JSONObject, ended: JSONObject) -> bool:
+def was_ended_by_deletion(pod: JSONObject, ended: JSONObject) -> bool:
     """Return whether a signal terminated a container run after the deletion of its pod was requested.
 
     Times are whole seconds. In the second of the request, only the exit code is conclusive.
@@ -212,7 +212,7 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
             yield f"{container['name']}: {waiting['message']}"
     for container in statuses:
         ended = (container.get("state") or {}).get("terminated") or {}
-        if ended.get("exitCode") and not ended_on_request(pod, ended):
+        if ended.get("exitCode") and not was_ended_by_deletion(pod, ended):
             yield f"{container['name']}: {describe_termination(ended)}"
     unready = meta.find_condition(pod, "Ready") or {}
     if unready.get("message") and not meta.is_deleting(pod):

@@ -146,7 +146,7 @@ def _canonical_text(text: str) -> str:
     return str(parse(text))
 
 
-def total(quantities: Iterable[Quantity]) -> Quantity:
+def sum_quantities(quantities: Iterable[Quantity]) -> Quantity:
     """Return the sum of the quantities, or zero if there are no quantities."""
     return sum(quantities, ZERO)
 

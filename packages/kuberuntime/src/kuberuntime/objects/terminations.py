@@ -30,10 +30,10 @@ TICK: Final = timedelta(seconds=1)
 """The resolution of API timestamps."""
 
 
-def proof(longest_run: timedelta, least: timedelta = SETTLED) -> timedelta:
+def required_ready_time(longest_run: timedelta, least: timedelta = SETTLED) -> timedelta:
     """Return the duration for which a group must be ready after a failure to be healthy. It exceeds the longest run.
 
-    >>> proof(timedelta(seconds=2)), proof(timedelta(minutes=3)), proof(timedelta(hours=3))
+    >>> required_ready_time(timedelta(seconds=2)), required_ready_time(timedelta(minutes=3)), required_ready_time(timedelta(hours=3))
     (datetime.timedelta(seconds=60), datetime.timedelta(seconds=181), datetime.timedelta(seconds=60))
     """
     return max(least, longest_run + TICK if longest_run < REMEMBERED else least)
@@ -57,7 +57,7 @@ class ContainerFailure(Struct, frozen=True):
     @property
     def seconds(self) -> float:
         """Return the duration of the run."""
-        length = run_length(self.end)
+        length = run_duration(self.end)
         return float("inf") if length is None else length.total_seconds()
 
 
@@ -86,10 +86,10 @@ def of_pod(pod: JSONObject, now: datetime) -> Iterator[ContainerFailure]:
 
 def _has_settled(state: JSONObject, last: JSONObject, now: datetime) -> bool:
     started = timestamps.read(str((state.get("running") or {}).get("startedAt") or ""))
-    return started is not None and now - started >= proof(run_length(last) or timedelta())
+    return started is not None and now - started >= required_ready_time(run_duration(last) or timedelta())
 
 
-def run_length(end: JSONObject) -> timedelta | None:
+def run_duration(end: JSONObject) -> timedelta | None:
     """Return the duration of a run, or None if a time is unknown, which Go encodes as null."""
     started, finished = (timestamps.read(str(end.get(key) or "")) for key in ("startedAt", "finishedAt"))
     return None if started is None or finished is None else finished - started
@@ -105,15 +105,15 @@ def in_order(failed_runs: Iterable[ContainerFailure]) -> list[ContainerFailure]:
 
 def is_order_known(runs: list[ContainerFailure]) -> bool:
     """Return whether the first failed rank is known. Two ranks can fail within the same second."""
-    return first_of((run.pod, run.first) for run in runs) is not None
+    return earliest_name((run.pod, run.first) for run in runs) is not None
 
 
-def first_of(ends: Iterable[tuple[T, str]]) -> T | None:
+def earliest_name(ends: Iterable[tuple[T, str]]) -> T | None:
     """Return the name with the earliest time from pairs of name and time. An empty time means that it is unknown.
 
     Return None if the earliest name is unknown.
 
-    >>> first_of([("a", "10:00:01"), ("b", "10:00:02")]), first_of([("a", "10:00:01"), ("b", "10:00:01")])
+    >>> earliest_name([("a", "10:00:01"), ("b", "10:00:02")]), earliest_name([("a", "10:00:01"), ("b", "10:00:01")])
     ('a', None)
     """
     first_ends: dict[T, str] = {}

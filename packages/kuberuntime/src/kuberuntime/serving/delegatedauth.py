@@ -54,7 +54,7 @@ Key: TypeAlias = tuple[bytes, str]
 """A cache key, which consists of the hash of a token and a path."""
 
 
-class UnknownTokens:
+class UnknownTokenLimiter:
     """Limits reviews of unknown tokens. Addresses that recently sent invalid tokens have a separate limit.
 
     An address is suspected from its first unknown token until that proves valid. So many concurrent unknown tokens of
@@ -90,7 +90,7 @@ class Authorizer:
         self._clock = clock
         self._allowed: dict[Key, AccessDecision] = {}
         self._denied: dict[Key, AccessDecision] = {}
-        self._unknown = UnknownTokens()
+        self._unknown = UnknownTokenLimiter()
 
     async def status(self, authorization: str, path: str, address: str = "") -> int:
         """Return 200, 401, 403, or 429 for too many unknown tokens. Raise `KubeError` if the API server fails.

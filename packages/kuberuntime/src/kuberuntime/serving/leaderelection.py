@@ -120,7 +120,7 @@ def decide(
     )
 
 
-def see(sighting: ObservedLease | None, lease: JSONObject, now: float) -> ObservedLease:
+def observe(sighting: ObservedLease | None, lease: JSONObject, now: float) -> ObservedLease:
     """Return the last observed change. A new observation is returned only if the lease differs from the last one."""
     spec = meta.spec(lease)
     return sighting if sighting is not None and sighting.spec == spec else ObservedLease(spec, now)
@@ -261,7 +261,7 @@ class LeaderElection:
     async def _claim(self, lease: JSONObject | None, limit: float | None) -> bool:
         """Claim the lease based on its state, if allowed. Return whether this process now holds it."""
         if lease is not None:
-            self._seen = see(self._seen, lease, self._clock.monotonic())
+            self._seen = observe(self._seen, lease, self._clock.monotonic())
         decision = decide(self._settings, lease, self._seen, self._clock)
         if isinstance(decision, Wait):
             self._deadline = float("-inf")

@@ -69,7 +69,7 @@ class ConnectionLimits(Struct, frozen=True):
     idle: float = IDLE_SECONDS
 
 
-def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> ConnectionLimits:
+def connection_limits(most: int = CONNECTIONS, *, share: float = 0.5) -> ConnectionLimits:
     """Return a limit of `most` connections, or a lower limit if `share` of the file descriptors is lower."""
     try:
         import resource

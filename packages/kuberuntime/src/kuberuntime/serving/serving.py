@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from kuberuntime.errors import ConfigError
 from kuberuntime.serving.bindaddresses import Address
-from kuberuntime.serving.limitlistener import ConnectionLimits, LimitListener, bounds
+from kuberuntime.serving.limitlistener import ConnectionLimits, LimitListener, connection_limits
 from kuberuntime.serving.protocollogs import protocol_logger
 
 SHUTDOWN_SECONDS: Final = 3.0
@@ -88,7 +88,9 @@ class Listener:
         name: str = "server",
         limits: ConnectionLimits | None = None,
     ) -> None:
-        self._acceptor = LimitListener(limits or bounds(CONNECTIONS, share=SHARE), name=name, context=context)
+        self._acceptor = LimitListener(
+            limits or connection_limits(CONNECTIONS, share=SHARE), name=name, context=context
+        )
         application.middlewares.insert(0, self._acceptor.middleware)
         self._runner = web.AppRunner(
             application,

@@ -10,7 +10,7 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 
 
 @asynccontextmanager
-async def until_stopped(at_once: Callable[[], None] | None = None) -> AsyncIterator[asyncio.Event]:
+async def stop_event(at_once: Callable[[], None] | None = None) -> AsyncIterator[asyncio.Event]:
     """Yield an event that a signal sets. `at_once` is called before a second signal terminates the process."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()

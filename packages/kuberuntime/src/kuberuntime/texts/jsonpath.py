@@ -74,28 +74,28 @@ def parse(template: str) -> list[Part]:
                 raise JSONPathError("{end} without {range}")
             open_parts.pop()
         elif inside.startswith("range "):
-            loop = Loop(path(inside.removeprefix("range ")), [])
+            loop = Loop(parse_path(inside.removeprefix("range ")), [])
             open_parts[-1].append(loop)
             open_parts.append(loop.parts)
         elif re.fullmatch(QUOTED, inside):
             open_parts[-1].append(unquote(inside))
         else:
-            open_parts[-1].append(path(inside))
+            open_parts[-1].append(parse_path(inside))
     if len(open_parts) > 1:
         raise JSONPathError("{range} without {end}")
     return whole
 
 
-def fill(parts: Sequence[Part], value: JSON) -> str:
+def evaluate(parts: Sequence[Part], value: JSON) -> str:
     """Evaluate a template for a value."""
     texts = []
     for part in parts:
         if isinstance(part, str):
             texts.append(part)
         elif isinstance(part, Loop):
-            texts += [fill(part.parts, item) for item in select(part.path, value)]
+            texts += [evaluate(part.parts, item) for item in select(part.path, value)]
         else:
-            texts.append(" ".join(map(text, select(part, value))))
+            texts.append(" ".join(map(format_result, select(part, value))))
     return "".join(texts)
 
 
@@ -107,12 +107,12 @@ def select(steps: Sequence[Step], value: JSON) -> list[JSON]:
     return values
 
 
-def text(value: JSON) -> str:
+def format_result(value: JSON) -> str:
     """Convert a result to text. Strings are unchanged, and other values are encoded as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
 
 
-def path(words: str) -> list[Step]:
+def parse_path(words: str) -> list[Step]:
     """Parse a path such as `.items[*].metadata.name`. `$` and `@` mean the root value, or the element in a loop."""
     stripped = words.strip()
     steps: list[Step] = []
@@ -123,7 +123,7 @@ def path(words: str) -> list[Step]:
             raise JSONPathError(f"{stripped[at:]!r} is invalid in {words.strip()!r}. Use a path such as .metadata.name")
         at = match.end()
         if (name := match["deep"] or match["name"]) is not None:
-            steps += [_deep, _parse_name(name)] if match["deep"] else [_parse_name(name)]
+            steps += [_descendants, _parse_name(name)] if match["deep"] else [_parse_name(name)]
         elif match["filter"] is not None:
             steps.append(_filter(match["filter"]))
         elif match["inside"] is not None:
@@ -146,15 +146,15 @@ def unquote(words: str) -> str:
     return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), words[1:-1])
 
 
-def _children(value: JSON) -> list[JSON]:
+def _child_values(value: JSON) -> list[JSON]:
     return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
 
 
-def _deep(value: JSON) -> Iterator[JSON]:
+def _descendants(value: JSON) -> Iterator[JSON]:
     waiting = [value]
     while waiting:
         yield (parent := waiting.pop())
-        waiting += reversed(_children(parent))
+        waiting += reversed(_child_values(parent))
 
 
 def _parse_name(words: str) -> Step:
@@ -162,7 +162,7 @@ def _parse_name(words: str) -> Step:
 
     def step(value: JSON) -> Iterator[JSON]:
         if name == "*":
-            yield from _children(value)
+            yield from _child_values(value)
         elif isinstance(value, dict) and name in value:
             yield value[name]
 
@@ -197,7 +197,7 @@ def _slice(words: str) -> Step:
 
     def step(value: JSON) -> Iterator[JSON]:
         if not isinstance(value, list):
-            raise JSONPathError(f"[{words}]: {text(value)} is not a list")
+            raise JSONPathError(f"[{words}]: {format_result(value)} is not a list")
         first, last = bounds[0] or 0, (bounds[1] or 0) - 1 if len(bounds) > 1 else bounds[0] or 0
         if first != last + 1 and not all(-len(value) <= index < len(value) for index in (first, last)):
             raise JSONPathError(f"[{words}]: array index out of bounds: the list has {len(value)} elements")
@@ -221,12 +221,12 @@ def _filter(words: str) -> Step:
             raise JSONPathError(f"[?({words})] cannot compare {ours[0]!r} with {theirs[0]!r}")
         return SIGNS[sign](ours[0], theirs[0])
 
-    return lambda value: filter(holds, _children(value))
+    return lambda value: filter(holds, _child_values(value))
 
 
 def _operand(words: str) -> Callable[[JSON], list[JSON]]:
     if words[:1] in {"@", "$", "."}:
-        return partial(select, path(words))
+        return partial(select, parse_path(words))
     try:
         constant: JSON = unquote(words) if re.fullmatch(QUOTED, words) else msgspec.json.decode(words)
     except msgspec.DecodeError as error:

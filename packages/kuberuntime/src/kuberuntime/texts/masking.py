@@ -118,7 +118,7 @@ class Mask:
         at = begin = 0
         while head := form.head.search(text, begin):
             before = BEFORE.search(text, max(0, head.start() - LONGEST_NAME), head.start())
-            if _is_harmless(f"{before[0] if before else ''}{head[0][-LONGEST_NAME:]}".rstrip(" \t:=|\\\"'")):
+            if _is_harmless_name(f"{before[0] if before else ''}{head[0][-LONGEST_NAME:]}".rstrip(" \t:=|\\\"'")):
                 begin = max(head.end(), head.start() + 1)
                 continue
             match = form.value.match(text, head.end()) or form.whole.match(text, head.start())
@@ -128,14 +128,14 @@ class Mask:
             group = "bare" if match["bare"] else "quoted"
             value, begin = match[group], match.end()
             is_masked = value.startswith(MASK) or value.endswith(MASK)
-            if not (is_masked or _is_plain(head[0], value) or _is_about_path(text, head, value)):
+            if not (is_masked or _is_harmless_value(head[0], value) or _is_about_path(text, head, value)):
                 pieces += (text[at : match.start(group)], MASK)
                 at = match.end(group)
         self.count += len(pieces) // 2
         return "".join([*pieces, text[at:]])
 
 
-def _is_harmless(name: str) -> bool:
+def _is_harmless_name(name: str) -> bool:
     return bool(HARMLESS.search(name)) and not HARMLESS_EXCEPT.search(name)
 
 
@@ -145,7 +145,7 @@ def _is_about_path(text: str, head: re.Match[str], value: str) -> bool:
     return head[0][-1].isspace() and bool(OF_PATHS.fullmatch(value)) and bool(PATH.search(before))
 
 
-def _is_plain(name: str, value: str) -> bool:
+def _is_harmless_value(name: str, value: str) -> bool:
     """Return whether a value is not secret despite its name, such as a token count with few digits."""
     if value.isdecimal():
         return len(value) < (LONGEST_COUNT if "token" in name.lower() else SHORTEST_PIN)
@@ -153,7 +153,7 @@ def _is_plain(name: str, value: str) -> bool:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    return bool(NAMED.search(name) and value and not _is_plain(name, value)) and not _is_harmless(name)
+    return bool(NAMED.search(name) and value and not _is_harmless_value(name, value)) and not _is_harmless_name(name)
 
 
 @lru_cache(maxsize=4096)

@@ -2,7 +2,7 @@
 
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import CONFIG_MAPS
-from kuberuntime.plan import Concurrently, Delete, Emit, Finally, PutStatus, flat, without
+from kuberuntime.plan import Concurrently, Delete, Emit, Finally, PutStatus, flatten, without
 
 STATUS = PutStatus(resource=CONFIG_MAPS, object={}, resource_version=ResourceVersion("1"))
 ONE, TWO, THREE = (Delete(resource=CONFIG_MAPS, key=ObjectKey("default", name)) for name in "abc")
@@ -12,7 +12,7 @@ TELL = Emit(events=())
 def test_nested_actions_are_flattened_in_order() -> None:
     inner = Concurrently(sequences=((ONE, TWO), (Finally(actions=(THREE,), after=(STATUS,)),)))
 
-    assert list(flat((TELL, inner))) == [TELL, ONE, TWO, THREE, STATUS]
+    assert list(flatten((TELL, inner))) == [TELL, ONE, TWO, THREE, STATUS]
 
 
 def test_removing_an_action_keeps_later_actions() -> None:

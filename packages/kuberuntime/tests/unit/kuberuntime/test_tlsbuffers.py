@@ -42,6 +42,6 @@ def test_tls_connection_with_small_buffers_loses_nothing(monkeypatch: pytest.Mon
             writer.close()
             return answer
 
-    tlsbuffers.shrink()
+    tlsbuffers.reduce_buffer_size()
     assert asyncio.run(scenario()) == LARGE
     assert sizes == [tlsbuffers.SIZE, tlsbuffers.SIZE]

@@ -51,14 +51,15 @@ def leaderworkerset_crd() -> JSONObject:
         "subresources": SUBRESOURCES,
         "schema": {
             "openAPIV3Schema": root_schema(
-                _with_strategy(schema.schema_of("LeaderWorkerSetSpec")), schema.schema_of("LeaderWorkerSetStatus")
+                _with_default_strategy(schema.schema_of("LeaderWorkerSetSpec")),
+                schema.schema_of("LeaderWorkerSetStatus"),
             )
         },
     }
-    return define(LEADERWORKERSETS, {"shortNames": ["lws"]}, version, GENERATOR_ANNOTATION)
+    return build_crd(LEADERWORKERSETS, {"shortNames": ["lws"]}, version, GENERATOR_ANNOTATION)
 
 
-def define(
+def build_crd(
     resource: Resource, names: JSONObject, version: JSONObject, annotations: Mapping[str, str] | None = None
 ) -> JSONObject:
     """Return a CRD.
@@ -97,7 +98,7 @@ def root_schema(spec: JSONObject, status: JSONObject) -> JSONObject:
     }
 
 
-def _with_strategy(spec: JSONObject) -> JSONObject:
+def _with_default_strategy(spec: JSONObject) -> JSONObject:
     """Set a default strategy before admission. Otherwise, Kueue would write an invalid strategy (R-KQ-10)."""
     fields = spec["properties"]
     return spec | {

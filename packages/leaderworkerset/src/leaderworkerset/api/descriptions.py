@@ -175,24 +175,24 @@ def with_descriptions(crd: JSONObject, document: JSONObject) -> JSONObject:
     envelope = definitions["PersistentVolumeClaim"]["properties"]
     properties = dict(root["properties"])
     for name in ("apiVersion", "kind"):  # API servers reject descriptions of `metadata`
-        properties[name] = _with(properties[name], envelope[name].get("description"))
+        properties[name] = _with_description(properties[name], envelope[name].get("description"))
     for name, struct in (("spec", "LeaderWorkerSetSpec"), ("status", "LeaderWorkerSetStatus")):
-        child = _describe(root["properties"][name], struct, definitions)
-        properties[name] = _with(child, TEXTS["LeaderWorkerSet", name])
+        child = _describe_fields(root["properties"][name], struct, definitions)
+        properties[name] = _with_description(child, TEXTS["LeaderWorkerSet", name])
     words = (
         "A LeaderWorkerSet runs groups of pods. Each group has one leader and its workers, and is managed as a unit."
     )
-    full = version | {"schema": {"openAPIV3Schema": _with(root | {"properties": properties}, words)}}
+    full = version | {"schema": {"openAPIV3Schema": _with_description(root | {"properties": properties}, words)}}
     return crd | {"spec": crd["spec"] | {"versions": [full]}}
 
 
-def described_type(shape: JSONObject, go_type: str, document: JSONObject) -> JSONObject:
+def type_with_descriptions(shape: JSONObject, go_type: str, document: JSONObject) -> JSONObject:
     """Return the schema of a type in the field tables with descriptions."""
     definitions = {name.rsplit(".", 1)[-1]: value for name, value in document["components"]["schemas"].items()}
-    return _describe(shape, go_type, definitions)
+    return _describe_fields(shape, go_type, definitions)
 
 
-def with_texts(root: JSONObject, texts: Mapping[str, str], document: JSONObject) -> JSONObject:
+def with_descriptions_at_paths(root: JSONObject, texts: Mapping[str, str], document: JSONObject) -> JSONObject:
     """Return the root schema of a kind with descriptions. `texts` maps paths (`spec.roles[].name`) to descriptions.
 
     The descriptions of `apiVersion`, `kind` and conditions come from the OpenAPI document of the core group.
@@ -204,37 +204,37 @@ def with_texts(root: JSONObject, texts: Mapping[str, str], document: JSONObject)
     words |= {f"status.conditions[].{name}": field.get("description") for name, field in conditions.items()}
     words |= {"status.conditions[]": schemas["Condition"].get("description")}
     kind, *_ = texts
-    return _with(_with_paths(root, "", {**words, **texts}), texts[kind])
+    return _with_description(_describe_paths(root, "", {**words, **texts}), texts[kind])
 
 
-def _with_paths(shape: JSONObject, path: str, words: Mapping[str, str | None]) -> JSONObject:
+def _describe_paths(shape: JSONObject, path: str, words: Mapping[str, str | None]) -> JSONObject:
     """Add descriptions to the fields and items in a schema at `path`."""
     result = dict(shape)
     prefix = f"{path}." if path else ""
     if "properties" in shape:
         result["properties"] = {
-            name: _with(_with_paths(child, prefix + name, words), words.get(prefix + name))
+            name: _with_description(_describe_paths(child, prefix + name, words), words.get(prefix + name))
             for name, child in shape["properties"].items()
         }
     if "items" in shape:
-        result["items"] = _with(_with_paths(shape["items"], f"{path}[]", words), words.get(f"{path}[]"))
+        result["items"] = _with_description(_describe_paths(shape["items"], f"{path}[]", words), words.get(f"{path}[]"))
     return result
 
 
-def _describe(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONObject:
+def _describe_fields(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONObject:
     """Add descriptions to the fields in a schema that was built from `go_type`."""
     if go_type in schema.SCALARS or go_type == "ObjectMeta":
         return shape
     if go_type.startswith("[]"):
         item = go_type.removeprefix("[]")
         words = definitions.get(item, {}).get("description")
-        return shape | {"items": _with(_describe(shape["items"], item, definitions), words)}
+        return shape | {"items": _with_description(_describe_fields(shape["items"], item, definitions), words)}
     if go_type.startswith("map["):
         return shape
     return shape | {
         "properties": {
-            name: _with(
-                _describe(shape["properties"][name], field.type, definitions),
+            name: _with_description(
+                _describe_fields(shape["properties"][name], field.type, definitions),
                 _field_description(go_type, name, definitions),
             )
             for name, field in TYPES.fields(go_type).items()
@@ -251,5 +251,5 @@ def _field_description(struct: str, field: str, definitions: JSONObject) -> str 
     return words
 
 
-def _with(shape: JSONObject, words: str | None) -> JSONObject:
+def _with_description(shape: JSONObject, words: str | None) -> JSONObject:
     return shape | {"description": words} if words else shape

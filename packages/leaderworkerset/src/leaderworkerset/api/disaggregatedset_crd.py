@@ -6,7 +6,7 @@ Descriptions of a role's `spec` are in `descriptions.py`.
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import descriptions, schema
-from leaderworkerset.api.crd import GENERATOR_ANNOTATION, define, root_schema
+from leaderworkerset.api.crd import GENERATOR_ANNOTATION, build_crd, root_schema
 from leaderworkerset.api.disaggregatedset import (
     MAX_ROLES,
     MAX_SLICES,
@@ -93,7 +93,7 @@ SCALER_TEXTS: dict[str, str] = {
 def disaggregatedset_crd() -> JSONObject:
     """Return the CRD of DisaggregatedSet. Do not modify it, because its parts are shared."""
     version = {"subresources": {"status": {}}, "schema": {"openAPIV3Schema": _set_schema()}}
-    return define(DISAGGREGATED_SETS, {}, version, GENERATOR_ANNOTATION)
+    return build_crd(DISAGGREGATED_SETS, {}, version, GENERATOR_ANNOTATION)
 
 
 def role_scaler_crd() -> JSONObject:
@@ -103,17 +103,17 @@ def role_scaler_crd() -> JSONObject:
         "subresources": SCALER_SUBRESOURCES,
         "schema": {"openAPIV3Schema": _scaler_schema()},
     }
-    return define(ROLE_SCALERS, {"shortNames": ["dsrs"]}, version, GENERATOR_ANNOTATION)
+    return build_crd(ROLE_SCALERS, {"shortNames": ["dsrs"]}, version, GENERATOR_ANNOTATION)
 
 
 def describe_disaggregatedset(document: JSONObject) -> JSONObject:
     """Return the DisaggregatedSet CRD with descriptions. `document` is the OpenAPI document of core/v1."""
     crd = disaggregatedset_crd()
-    root = descriptions.with_texts(_root_of(crd), TEXTS, document)
+    root = descriptions.with_descriptions_at_paths(_root_schema(crd), TEXTS, document)
     roles = root["properties"]["spec"]["properties"]["roles"]
     role = roles["items"]
     words = role["properties"]["spec"].get("description")
-    spec = descriptions.described_type(role["properties"]["spec"], ROLE_SPEC, document) | {"description": words}
+    spec = descriptions.type_with_descriptions(role["properties"]["spec"], ROLE_SPEC, document) | {"description": words}
     items = role | {"properties": role["properties"] | {"spec": spec}}
     return _with_root(crd, _replace_schema(root, ("spec", "roles"), roles | {"items": items}))
 
@@ -121,10 +121,10 @@ def describe_disaggregatedset(document: JSONObject) -> JSONObject:
 def describe_role_scaler(document: JSONObject) -> JSONObject:
     """Return the DisaggregatedSetRoleScaler CRD with descriptions."""
     crd = role_scaler_crd()
-    return _with_root(crd, descriptions.with_texts(_root_of(crd), SCALER_TEXTS, document))
+    return _with_root(crd, descriptions.with_descriptions_at_paths(_root_schema(crd), SCALER_TEXTS, document))
 
 
-def _root(spec: JSONObject, status: JSONObject) -> JSONObject:
+def _build_root(spec: JSONObject, status: JSONObject) -> JSONObject:
     return root_schema(spec, status) | {"required": ["spec"]}
 
 
@@ -166,7 +166,7 @@ def _set_schema() -> JSONObject:
             "conditions": schema.schema_of("[]Condition"),
         },
     }
-    return _root(spec, status)
+    return _build_root(spec, status)
 
 
 def _role_schema() -> JSONObject:
@@ -200,10 +200,10 @@ def _scaler_schema() -> JSONObject:
             "conditions": schema.schema_of("[]Condition"),
         },
     }
-    return _root(spec, status)
+    return _build_root(spec, status)
 
 
-def _root_of(crd: JSONObject) -> JSONObject:
+def _root_schema(crd: JSONObject) -> JSONObject:
     root: JSONObject = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return root
 

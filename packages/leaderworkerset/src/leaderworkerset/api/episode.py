@@ -45,7 +45,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     """The base class for parts of an episode. Field names are the same as in the API."""
 
 
-class RunEnd(Record, frozen=True, kw_only=True):
+class RunTermination(Record, frozen=True, kw_only=True):
     """The termination of one container run."""
 
     exit_code: int
@@ -53,23 +53,23 @@ class RunEnd(Record, frozen=True, kw_only=True):
     finished_at: str = ""
 
 
-class ContainerEnd(Record, frozen=True, kw_only=True):
+class RecordedContainer(Record, frozen=True, kw_only=True):
     """A container with its restart count, last terminations, and last log lines of each run (oldest first)."""
 
     name: str
     restarts: int = 0
-    ends: tuple[RunEnd, ...] = ()
+    ends: tuple[RunTermination, ...] = ()
     logs: tuple[tuple[str, ...], ...] = ()
 
 
-class RankEnd(Record, frozen=True, kw_only=True):
+class RecordedRank(Record, frozen=True, kw_only=True):
     """A rank and its pod."""
 
     rank: int
     pod: str
     node: str = ""
     phase: str = ""
-    containers: tuple[ContainerEnd, ...] = ()
+    containers: tuple[RecordedContainer, ...] = ()
 
 
 class EpisodeEvent(Record, frozen=True, kw_only=True):
@@ -112,7 +112,7 @@ class Episode(Record, frozen=True, kw_only=True):
     """The number of consecutive failures, including the current failure."""
     recreate_after: str = ""
     revision: Revision | None = None
-    ranks: tuple[RankEnd, ...] = ()
+    ranks: tuple[RecordedRank, ...] = ()
     events: tuple[EpisodeEvent, ...] = ()
     masked: int = 0
     """The number of masked values, which are possible secrets."""

@@ -42,10 +42,10 @@ def last_occurrence(event: JSONObject) -> datetime:
 
 def convert(event: JSONObject, place: Place = (None, None)) -> EventValue:
     """Convert an event with its group and rank. If the event is not readable, its message is the error."""
-    return errorboundary.attempt(partial(_convert, event, place), partial(_unreadable, event, place))
+    return errorboundary.attempt(partial(_convert, event, place), partial(_unreadable_event, event, place))
 
 
-def _unreadable(event: JSONObject, place: Place, error: str) -> EventValue:
+def _unreadable_event(event: JSONObject, place: Place, error: str) -> EventValue:
     return EventValue(
         ident=meta.uid(event) or meta.name(event),
         last=BEGINNING,

@@ -49,12 +49,12 @@ def revision(obj: JSONObject) -> str:
     return meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH, "")
 
 
-def is_hash(pod: JSONObject) -> bool:
+def has_random_key(pod: JSONObject) -> bool:
     """Return whether the group of the pod has a random key."""
     return meta.annotations(pod).get(labels.GROUP_IDENTITY) in WITH_RANDOM_KEYS
 
 
-def is_hash_set(lws: JSONObject) -> bool:
+def uses_random_keys(lws: JSONObject) -> bool:
     """Return whether the groups of a LeaderWorkerSet have random keys."""
     return meta.spec(lws).get("groupIdentity") in WITH_RANDOM_KEYS
 
@@ -71,18 +71,18 @@ class GroupEnd(StrEnum):
     LATE = "DeadlineExceeded"
 
 
-def end_of(leader: JSONObject) -> GroupEnd | None:
+def group_result(leader: JSONObject) -> GroupEnd | None:
     """Return the result of the leader's group, or None if it has not completed."""
     text = meta.annotations(leader).get(labels.GROUP_ENDED, "")
     return GroupEnd(text) if text and text in tuple(GroupEnd) else None
 
 
-def is_over(leader: JSONObject) -> bool:
+def is_finished(leader: JSONObject) -> bool:
     """Return whether the leader's group is finished, because it exhausted its restarts or completed.
 
     The leader of such a group is kept.
     """
-    return is_exhausted(leader) or end_of(leader) is not None
+    return is_exhausted(leader) or group_result(leader) is not None
 
 
 def hostname(leader: JSONObject) -> str:
@@ -117,21 +117,21 @@ def rank(pod: JSONObject) -> int | None:
     return decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, ""))
 
 
-def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
+def group_and_rank(pod: JSONObject) -> tuple[GroupName, int] | None:
     """Return the group and rank in the labels of a pod.
 
     Return None if they are missing, or if the controller is unrelated.
     """
     if has_foreign_controller(pod):
         return None
-    group, number = name_of(label(pod)), rank(pod)
+    group, number = parse_group_name(label(pod)), rank(pod)
     return None if group is None or number is None else (group, number)
 
 
-def name_of(text: str) -> GroupName | None:
+def parse_group_name(text: str) -> GroupName | None:
     """Return the name of the group with this label, or None if the label is invalid.
 
-    >>> name_of("12"), name_of("95e88034e460983f51a9952fe128729fbc0663b5"), name_of("95e88034"), name_of("a")
+    >>> parse_group_name("12"), parse_group_name("95e88034e460983f51a9952fe128729fbc0663b5"), parse_group_name("95e88034"), parse_group_name("a")
     (12, '95e88034', '95e88034', None)
     """
     if len(text) >= HOST_CHARACTERS and KEY.fullmatch(text):
@@ -139,13 +139,13 @@ def name_of(text: str) -> GroupName | None:
     return decimals.natural(text)
 
 
-def leader_of(pod: JSONObject) -> str:
+def leader_name(pod: JSONObject) -> str:
     """Return the leader name in a pod, or the name of the pod itself if it does not specify a leader."""
     if (meta.labels(pod).get(labels.WORKER_INDEX) or labels.LEADER_WORKER_INDEX) == labels.LEADER_WORKER_INDEX:
         return meta.name(pod)
     ordinal = ordinals.split(meta.name(pod))
     leader_name = meta.name(pod) if ordinal is None else ordinal.parent
-    return meta.annotations(pod).get(labels.LEADER_NAME, leader_name) if is_hash(pod) else leader_name
+    return meta.annotations(pod).get(labels.LEADER_NAME, leader_name) if has_random_key(pod) else leader_name
 
 
 def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSONObject | None:

@@ -45,7 +45,7 @@ class Kill(Struct, frozen=True):
         return self.what.endswith("probe")
 
 
-def of_event(uid: str, reason: str, message: str, last: datetime) -> Kill | None:
+def kill_from_event(uid: str, reason: str, message: str, last: datetime) -> Kill | None:
     """Return the kill that an event reports for the pod with this UID, or None if it does not report a kill."""
     if reason == KILLING and (match := PROBE.match(message)):
         return Kill(match["container"], f"{match['kind']} probe", uid, message, last)
@@ -55,13 +55,13 @@ def of_event(uid: str, reason: str, message: str, last: datetime) -> Kill | None
     return None
 
 
-def of_run(kills: Iterable[Kill], uid: str, container: str) -> Kill | None:
+def latest_kill(kills: Iterable[Kill], uid: str, container: str) -> Kill | None:
     """Return the most recent container kill in the pod with this UID, or None if no container was killed."""
     own = (kill for kill in kills if uid and kill.uid == uid and kill.container in ("", container))
     return max(own, key=lambda kill: kill.last, default=None)
 
 
-def of_failure(kills: Iterable[Kill], uid: str, failure: str) -> Kill | None:
+def kill_of_failure(kills: Iterable[Kill], uid: str, failure: str) -> Kill | None:
     """Return the most recent kill of the container in a recorded failure, or None if it was not killed."""
     ended = RECORDED.fullmatch(failure)
-    return of_run(kills, uid, ended["container"]) if ended else None
+    return latest_kill(kills, uid, ended["container"]) if ended else None

@@ -134,10 +134,10 @@ def missing_features(version: Version) -> list[Feature]:
     return [feature for feature in FEATURES if not feature.is_in(version)]
 
 
-def too_old(text: str) -> str:
+def unsupported_reason(text: str) -> str:
     """Return the reason why the manager does not support a version, or an empty string if there is none.
 
-    >>> too_old("v1.26.3")
+    >>> unsupported_reason("v1.26.3")
     'Kubernetes v1.26.3 does not support spec.ordinals of StatefulSets, which all groups require. Upgrade the cluster to 1.27 or later'
     """
     version = parse(text)

@@ -64,22 +64,22 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         return timedelta(seconds=min(max(seconds, 0.0), 1e9))
 
 
-def of_line(line: str) -> Progress | None:
+def parse_log_line(line: str) -> Progress | None:
     """Parse a log line. Return None if the line is not a progress report.
 
-    >>> of_line("::lws progress step=120 total=5000 loss=2.1")
+    >>> parse_log_line("::lws progress step=120 total=5000 loss=2.1")
     Progress(step=120, total=5000, metrics=(('loss', '2.1'),), at=None, rate=0.0)
-    >>> of_line("step=120") is None
+    >>> parse_log_line("step=120") is None
     True
     """
     if not line.startswith(MARK) or len(line) > LONGEST + len(MARK):
         return None
-    return _parse_progress(_pairs(line[len(MARK) :]))
+    return _parse_progress(_parse_pairs(line[len(MARK) :]))
 
 
-def of_annotation(text: str) -> Progress | None:
+def parse_annotation(text: str) -> Progress | None:
     """Parse the annotation of a leader pod. Return None if the annotation is missing or invalid."""
-    pairs = _pairs(text) if len(text) <= LONGEST else {}
+    pairs = _parse_pairs(text) if len(text) <= LONGEST else {}
     progress, at = _parse_progress(pairs), timestamps.read(pairs.get("at", ""))
     if progress is None or at is None:
         return None
@@ -88,14 +88,14 @@ def of_annotation(text: str) -> Progress | None:
 
 
 def render(progress: Progress) -> str:
-    """Return an annotation value that `of_annotation` can parse."""
+    """Return an annotation value that `parse_annotation` can parse."""
     own = {"step": str(progress.step)} | ({} if progress.total is None else {"total": str(progress.total)})
     time = {} if progress.at is None else {"at": progress.at.isoformat()}
     rate = {"rate": f"{progress.rate:.6f}"} if progress.rate > 0 else {}
     return " ".join(f"{name}={value}" for name, value in (*own.items(), *progress.metrics, *(time | rate).items()))
 
 
-def _pairs(text: str) -> Mapping[str, str]:
+def _parse_pairs(text: str) -> Mapping[str, str]:
     return {match[1]: match[2] for word in text.split() if (match := _PAIR.fullmatch(word))}
 
 
@@ -144,7 +144,7 @@ class _StoredHang(msgspec.Struct, frozen=True):
 
 
 def render_hang(hang: Hang) -> str:
-    """Return an annotation value that `hang_of` can parse.
+    """Return an annotation value that `parse_hang` can parse.
 
     If there are too many ranks, it contains only the first.
     """
@@ -155,7 +155,7 @@ def render_hang(hang: Hang) -> str:
     return msgspec.json.encode(_StoredHang(hang.since.isoformat(), tuple(ranks))).decode()
 
 
-def hang_of(text: str) -> Hang | None:
+def parse_hang(text: str) -> Hang | None:
     """Parse the annotation of a leader pod. Return None if the annotation is missing or invalid."""
     if not text or len(text) > LONGEST_HANG:
         return None

@@ -83,12 +83,12 @@ class Recreation(Struct, frozen=True, kw_only=True):
     deletions: tuple[datetime, ...] = ()
 
 
-def name_of(leader: JSONObject) -> str:
+def record_name(leader: JSONObject) -> str:
     """Return the name of the recreation record for the group of this leader."""
     return f"{meta.name(leader)}{SUFFIX}"
 
 
-def name_of_replaced(leader: JSONObject) -> str:
+def replaced_record_name(leader: JSONObject) -> str:
     """Return the record name of the group that the leader's group replaces, or an empty string if there is none."""
     return f"{meta.annotations(leader).get(labels.REPLACES, '')}{SUFFIX}"
 
@@ -116,16 +116,16 @@ def read(record: JSONObject | None) -> Recreation | None:
             restarts=decimals.natural(annotations.get(labels.FAILED_POD_RESTARTS, "")) or 0,
             what=annotations.get(labels.FAILURE, ""),
             longest_run=decimals.natural(annotations.get(labels.LONGEST_FAILED_RUN, "")),
-            origin=_origin(annotations.get(labels.FAILURE_ORIGIN, "")),
+            origin=_parse_origin(annotations.get(labels.FAILURE_ORIGIN, "")),
         ),
-        state=_state(annotations.get(labels.RECREATION_STATE, "")),
+        state=_parse_state(annotations.get(labels.RECREATION_STATE, "")),
         resumed=annotations.get(labels.RESUMED, ""),
         used=decimals.natural(annotations.get(labels.RESTARTS_USED, "")),
         deletions=tuple(filter(None, map(timestamps.read, annotations.get(labels.DELETED_AT, "").split(",")))),
     )
 
 
-def condemns(record: JSONObject | None, leader: JSONObject) -> bool:
+def requires_recreation(record: JSONObject | None, leader: JSONObject) -> bool:
     """Return whether the record requires recreating the leader's group, or marks it as exhausted.
 
     The record must name the UID of the leader.
@@ -160,11 +160,11 @@ def write(recreation: Recreation) -> Mapping[str, str]:
     return annotations
 
 
-def _origin(text: str) -> Origin:
+def _parse_origin(text: str) -> Origin:
     """Parse an origin. A record without an origin refers to a container."""
     return Origin(text) if text in tuple(Origin) else Origin.PROGRAM
 
 
-def _state(text: str) -> RecreationState:
+def _parse_state(text: str) -> RecreationState:
     """Parse a state. Earlier versions, which had only one state, did not record it."""
     return RecreationState(text) if text in tuple(RecreationState) else RecreationState.RECREATED

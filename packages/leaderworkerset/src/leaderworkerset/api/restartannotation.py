@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 
 
-class RestartNote(NamedTuple):
+class InPlaceRestarts(NamedTuple):
     """The number of in-place restarts of all containers, and the last start time (None if the pod is ready)."""
 
     restarts: int = 0
@@ -23,10 +23,10 @@ class RestartNote(NamedTuple):
         return str(self.restarts) + (f"={timestamps.render(self.since)}" if self.since else "")
 
 
-NOTHING: Final = RestartNote()
+NOTHING: Final = InPlaceRestarts()
 
 
-def read(pod: JSONObject) -> RestartNote:
+def read(pod: JSONObject) -> InPlaceRestarts:
     """Return the in-place restarts in the annotation of a pod.
 
     >>> str(read({"metadata": {"annotations": {labels.RESTARTED_IN_PLACE: "2=2026-11-25T12:00:00Z"}}}))
@@ -36,4 +36,4 @@ def read(pod: JSONObject) -> RestartNote:
     """
     count, _, since = meta.annotations(pod).get(labels.RESTARTED_IN_PLACE, "").partition("=")
     restarts = decimals.natural(count)
-    return NOTHING if restarts is None else RestartNote(restarts, timestamps.read(since))
+    return NOTHING if restarts is None else InPlaceRestarts(restarts, timestamps.read(since))

@@ -23,9 +23,9 @@ def reconcile_group(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
     return of_group.reconcile(group, gang, EXTENSIONS)
 
 
-def nodes_of(group: LiveGroup) -> set[str]:
+def required_nodes(group: LiveGroup) -> set[str]:
     """Return the names of the nodes that are required to reconcile a group."""
-    return {*EXTENSIONS.groups.nodes_of(group), *filter(None, [of_group.wants_node(group)])}
+    return {*EXTENSIONS.groups.nodes_of(group), *filter(None, [of_group.required_node(group)])}
 
 
 def validate_leaderworkerset(
@@ -52,7 +52,7 @@ def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONO
     return of_pod.admit_pod(pod, gang, request, EXTENSIONS)
 
 
-def describe(leader: JSONObject, workers: JSONObject | None, *, is_condemned: bool = False) -> GroupFacts:
+def describe_group(leader: JSONObject, workers: JSONObject | None, *, is_condemned: bool = False) -> GroupFacts:
     """Describe a group based on its leader pod and the StatefulSet with the same name."""
     described = groupstate.describe(leader, workers, is_condemned=is_condemned)
     return EXTENSIONS.groups.describe(described, leader, workers)

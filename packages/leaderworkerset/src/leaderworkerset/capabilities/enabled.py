@@ -115,7 +115,7 @@ ENABLED: Final = (
         pod_marks=(labels.RESTARTED_IN_PLACE,),
         errors=(allcontainers.errors,),
         excuses=(allcontainers.excuses,),
-        fault_finders=(allcontainers.find,),
+        fault_finders=(allcontainers.find_overdue_pod,),
     ),
     Capability(
         name="places",
@@ -157,23 +157,23 @@ SETS: Final = SetHook(
 )
 
 
-def _last(group: LiveGroup) -> tuple[Action, ...]:
-    return (*inplacesteps.decide(group).actions, *previousnodes.remember(group))
+def _final_actions(group: LiveGroup) -> tuple[Action, ...]:
+    return (*inplacesteps.decide(group).actions, *previousnodes.record_nodes(group))
 
 
 GROUPS: Final = GroupHook(
     policy=previousnodes.POLICY,
-    describe=inplacegroups.extend,
-    nodes_of=forcedeletion.wants_nodes,
-    without_set=termination.end_workers,
+    describe=inplacegroups.mark_updating,
+    nodes_of=forcedeletion.required_nodes,
+    without_set=termination.delete_workers,
     first=forcedeletion.decide,
-    before_evidence=runtocompletion.keep_ended,
-    before_deletion=termination.end_workers,
+    before_evidence=runtocompletion.preserve_finished_group,
+    before_deletion=termination.delete_workers,
     before_restart=runtocompletion.finish,
-    restarts=backoffsettings.of_group,
-    prefer=previousnodes.prefer,
+    restarts=backoffsettings.group_settings,
+    prefer=previousnodes.leader_preferences,
     worker_annotations=previousnodes.worker_annotations,
-    last=_last,
+    last=_final_actions,
 )
 
 EXTENSIONS: Final = together(ENABLED, SETS, GROUPS)

@@ -191,15 +191,15 @@ GANG_OBJECT: Final = Projection("metadata.labels", "spec")
 """The groups of gang scheduler objects, and their desired state for `spec.scheduling`."""
 
 
-def always(projection: Projection) -> Keep:
+def same_fields(projection: Projection) -> Keep:
     """Return the same cached fields for all objects of a kind."""
     return lambda _obj: projection
 
 
-leaderworkerset: Final = always(LEADERWORKERSET)
+leaderworkerset: Final = same_fields(LEADERWORKERSET)
 
 
-def statefulset(obj: JSONObject) -> Projection:
+def statefulset_fields(obj: JSONObject) -> Projection:
     """Return the cached fields of a StatefulSet, which are fewer for worker StatefulSets."""
     owner = meta.controller_of(obj)
     return WORKER_STATEFULSET if owner is not None and owner["kind"] == PODS.kind else LEADER_STATEFULSET

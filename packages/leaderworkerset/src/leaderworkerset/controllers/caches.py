@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from kuberuntime.cache.cache import Indexer
 from kuberuntime.cache.informer import Informer
-from kuberuntime.cache.projection import Keep, either
+from kuberuntime.cache.projection import Keep, merge_keeps
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.policyrules import Permission
@@ -49,7 +49,7 @@ class Cache(Struct, frozen=True):
                     f"caches of {self.what.resource.group_resource}: index {name!r} is declared with two functions. "
                     "Rename one of them"
                 )
-        indexes, keep = {**self.indexes, **other.indexes}, either(self.keep, other.keep)
+        indexes, keep = {**self.indexes, **other.indexes}, merge_keeps(self.keep, other.keep)
         return Cache(self.what, indexes, keep, self.is_optional and other.is_optional, self.served or other.served)
 
 

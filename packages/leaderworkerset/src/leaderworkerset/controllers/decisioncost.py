@@ -41,11 +41,11 @@ def is_large(documents: Iterable[JSON], facts: int = 0) -> bool:
     for document in documents:
         if left < 0:
             break
-        left -= _weigh(document)
+        left -= _document_size(document)
     return left < 0
 
 
-def _weigh(document: JSON) -> int:
+def _document_size(document: JSON) -> int:
     known = _known.get(id(document))
     if known is not None and known[0] is document:
         return known[1]

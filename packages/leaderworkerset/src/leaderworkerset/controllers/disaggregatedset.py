@@ -56,7 +56,7 @@ SCALER_CACHE: Final = Cache(Selection(ROLE_SCALERS), {BY_SET: disaggregatedset_i
 SERVICE_CACHE: Final = Cache(
     Selection(SERVICES, label_selector=SET_NAME),
     {BY_SET: disaggregatedset_index},
-    keep=cachedfields.always(cachedfields.ROLE_SERVICE),
+    keep=cachedfields.same_fields(cachedfields.ROLE_SERVICE),
 )
 
 

@@ -26,11 +26,11 @@ from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.capabilities.disruption.reconcile import (
     ObservedDisruption,
+    allows_evictions,
     is_closed,
     is_cordoned,
-    opens,
     reconcile,
-    wants_to_lose,
+    rejects_pod,
 )
 from leaderworkerset.controllers import cachedfields, indexes, permissions
 from leaderworkerset.controllers.caches import Cache, Caches
@@ -39,7 +39,7 @@ from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.core.leaderworkerset.groupstate import own_size
 
 NAME: Final = "disruption"
-PACE: Final = 0.001
+INTERVAL_PER_BUDGET: Final = 0.001
 """The seconds per group until the next reconciliation.
 
 A large set changes continuously while it starts, and one decision takes 50 µs per group.
@@ -58,9 +58,9 @@ def marked_values(pod: JSONObject) -> Iterable[str]:
 
 
 BUDGET_CACHE: Final = Cache(
-    indexes.ours(POD_DISRUPTION_BUDGETS),
+    indexes.labeled_selection(POD_DISRUPTION_BUDGETS),
     {indexes.BY_LWS: indexes.lws_values},
-    keep=cachedfields.always(cachedfields.DISRUPTION_BUDGET),
+    keep=cachedfields.same_fields(cachedfields.DISRUPTION_BUDGET),
 )
 POD_CACHE: Final = Cache(
     indexes.POD_CACHE.what,
@@ -70,7 +70,7 @@ POD_CACHE: Final = Cache(
         BY_LWS: indexes.lws_values,
         MARKED: marked_values,
     },
-    keep=cachedfields.always(cachedfields.EVICTABLE_POD),
+    keep=cachedfields.same_fields(cachedfields.EVICTABLE_POD),
 )
 
 
@@ -111,12 +111,12 @@ class DisruptionDriver(Driver):
             self._decided.pop(key, None)
             return Plan()
         observed, now = self._observe(key, obj), self._clock.monotonic()
-        left = self._decided.get(key, -inf) + PACE * len(observed.budgets) - now
+        left = self._decided.get(key, -inf) + INTERVAL_PER_BUDGET * len(observed.budgets) - now
         if left > TICK:
             return Plan(requeue_after=left)
         self._decided[key] = now
         plan = await self._reconcile(observed)
-        if not opens(plan):
+        if not allows_evictions(plan):
             return plan
         selector = f"{labels.NAME}={key.name}"
         listing = await self._client.list(POD_DISRUPTION_BUDGETS, namespace=key.namespace, label_selector=selector)
@@ -163,7 +163,7 @@ class DisruptionDriver(Driver):
             groupname.label(pod)
             for name, node in closed.items()
             for pod in self._pods.store.by_index(indexes.BY_NODE, name)
-            if groupname.lws_key(pod) == key and wants_to_lose(node, pod)
+            if groupname.lws_key(pod) == key and rejects_pod(node, pod)
         )
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
@@ -171,7 +171,7 @@ class DisruptionDriver(Driver):
         closed = {} if self._closed is None else self._closed.by_name
         versions = [pod for pod in (change.old, change.new) if pod is not None]
         has_moved = any(meta.spec(pod).get("nodeName") in closed for pod in versions) and len(versions) == 1
-        has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
+        has_news = is_leader(change.object) and _relevant_fields(change.old) != _relevant_fields(change.new)
         key = groupname.lws_key(change.object)
         starts = change.old is None and labels.DO_NOT_DISRUPT in meta.annotations(self._sets.store.get(key) or {})
         return (key,) if has_moved or has_news or starts else ()
@@ -186,10 +186,10 @@ class DisruptionDriver(Driver):
 
 def keys_of_record(change: Change) -> Iterable[ObjectKey]:
     """Map a record with a new leader to its LeaderWorkerSet, because the group of that leader failed."""
-    return (groupname.lws_key(change.object),) if indexes.has_other_leader(change) else ()
+    return (groupname.lws_key(change.object),) if indexes.is_leader_changed(change) else ()
 
 
-def _facts(leader: JSONObject | None) -> tuple[str, bool, bool, int] | None:
+def _relevant_fields(leader: JSONObject | None) -> tuple[str, bool, bool, int] | None:
     if leader is None:
         return None
     return meta.uid(leader), meta.is_deleting(leader), groupname.is_exhausted(leader), own_size(leader)

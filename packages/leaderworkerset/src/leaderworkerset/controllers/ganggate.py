@@ -51,11 +51,11 @@ def gang_values(pod: JSONObject) -> Iterable[str]:
     return (f"{meta.namespace(pod)}/{name}",) if name else ()
 
 
-NODE_CACHE: Final = Cache(Selection(NODES), keep=cachedfields.always(cachedfields.NODE))
+NODE_CACHE: Final = Cache(Selection(NODES), keep=cachedfields.same_fields(cachedfields.NODE))
 POD_CACHE: Final = Cache(
     Selection(PODS, field_selector="status.phase!=Succeeded,status.phase!=Failed"),
     {BY_STATE: states, BY_GANG: gang_values},
-    keep=cachedfields.always(cachedfields.PLACED_POD),
+    keep=cachedfields.same_fields(cachedfields.PLACED_POD),
 )
 
 

@@ -50,9 +50,9 @@ def gang_caches(gang: Gang) -> tuple[Cache, ...]:
     """Return the caches for gang scheduler kinds."""
     return tuple(
         Cache(
-            indexes.ours(resource),
+            indexes.labeled_selection(resource),
             {OWNER: owner_values, POD_GROUPS: pod_group_values},
-            keep=cachedfields.always(cachedfields.GANG_OBJECT),
+            keep=cachedfields.same_fields(cachedfields.GANG_OBJECT),
             is_optional=True,
         )
         for resource in gang.resources
@@ -121,7 +121,7 @@ async def _find_parent(client: Client, lws: JSONObject) -> JSONObject:
         owner = meta.controller_of(obj)
         if owner is None:
             break
-        if (workload := delegation.of_owner(workloads, owner)) is not None:
+        if (workload := delegation.find_owner_workload(workloads, owner)) is not None:
             return workload
         obj = await _read_owner(client, owner, meta.namespace(lws))
     raise ValueError(f"owners of LeaderWorkerSet {meta.key(lws)} do not have a Workload yet")

@@ -13,7 +13,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import groupname, recreationrecord
 from leaderworkerset.api.groupname import is_leader
-from leaderworkerset.capabilities.deciding import describe, is_condemned
+from leaderworkerset.capabilities.deciding import describe_group, is_condemned
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.indexes import Informers
 from leaderworkerset.core.leaderworkerset.groupindex import Groups
@@ -60,7 +60,11 @@ class GroupCache:
         losses = self._losses.get(lws, {})
         for leader_key in list(losses):
             leader = self._pods.get(leader_key)
-            if leader is None or meta.is_deleting(leader) or recreationrecord.condemns(self._record(leader), leader):
+            if (
+                leader is None
+                or meta.is_deleting(leader)
+                or recreationrecord.requires_recreation(self._record(leader), leader)
+            ):
                 del losses[leader_key]
         if not losses:
             self._losses.pop(lws, None)
@@ -85,7 +89,7 @@ class GroupCache:
             if leader is not None and is_led and self._put(leader, self._describe(leader)):
                 self.altered_by = change
             return
-        if change.old is not None and indexes.is_own_leader(change.old) and _left_the_set(change.old, change.new):
+        if change.old is not None and indexes.is_own_leader(change.old) and _was_removed(change.old, change.new):
             self._put(change.old, None)
         if change.new is not None and indexes.is_own_leader(change.new):
             has_news = self._put(change.new, self._describe(change.new)) and suspected is not None
@@ -96,7 +100,7 @@ class GroupCache:
         is_suspect = change.new is not None and failures.has_failed(change.new)
         if not is_suspect and not self._suspects:
             return None
-        leader = ObjectKey(meta.namespace(change.object), groupname.leader_of(change.object))
+        leader = ObjectKey(meta.namespace(change.object), groupname.leader_name(change.object))
         known, name = self._suspects.get(leader, {}), meta.name(change.object)
         was_suspect = known.pop(name, None) is not None
         if is_suspect:
@@ -111,7 +115,7 @@ class GroupCache:
         pod, was_deleting = change.object, change.old is None or meta.is_deleting(change.old)
         if is_leader(pod) or was_deleting or not meta.is_deleting(pod):
             return
-        leader = self._pods.get(ObjectKey(meta.namespace(pod), groupname.leader_of(pod)))
+        leader = self._pods.get(ObjectKey(meta.namespace(pod), groupname.leader_name(pod)))
         if leader is None or meta.is_deleting(leader):
             return
         lws, workers = groupname.lws_key(leader), indexes.find_workers(leader, self._statefulsets)
@@ -134,7 +138,7 @@ class GroupCache:
 
     def _describe(self, leader: JSONObject) -> GroupFacts:
         workers = indexes.find_workers(leader, self._statefulsets)
-        return describe(leader, workers, is_condemned=self._is_condemned(leader, workers))
+        return describe_group(leader, workers, is_condemned=self._is_condemned(leader, workers))
 
     def _is_condemned(self, leader: JSONObject, workers: JSONObject | None) -> bool:
         """Return whether the group failed. The result does not change while its leader is terminating."""
@@ -152,7 +156,7 @@ class GroupCache:
         return is_condemned(self._leaderworkersets.get(lws) or {}, leader, workers, record, suspects)
 
     def _record(self, leader: JSONObject) -> JSONObject | None:
-        return self._revisions.get(ObjectKey(meta.namespace(leader), recreationrecord.name_of(leader)))
+        return self._revisions.get(ObjectKey(meta.namespace(leader), recreationrecord.record_name(leader)))
 
     def _put(self, leader: JSONObject, group: GroupFacts | None) -> bool:
         """Record the new state of a group, or None if its leader was deleted. Return whether the state changed."""
@@ -168,6 +172,6 @@ def _policy(lws: JSONObject | None) -> tuple[object, object]:
     return (meta.spec(lws).get("leaderWorkerTemplate") or {}).get("restartPolicy"), meta.annotations(lws)
 
 
-def _left_the_set(old: JSONObject, new: JSONObject | None) -> bool:
+def _was_removed(old: JSONObject, new: JSONObject | None) -> bool:
     """Return whether the leader was deleted or no longer belongs to this LeaderWorkerSet."""
     return new is None or not indexes.is_own_leader(new) or groupname.lws_key(new) != groupname.lws_key(old)

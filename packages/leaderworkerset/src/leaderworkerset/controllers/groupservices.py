@@ -19,7 +19,9 @@ from leaderworkerset.core.leaderworkerset import groupstate, services
 NONE: Final[frozenset[str]] = frozenset()
 
 
-async def unreachable(client: Client, obj: JSONObject, leaders: Iterable[JSONObject], cached: Store) -> frozenset[str]:
+async def unreachable_leaders(
+    client: Client, obj: JSONObject, leaders: Iterable[JSONObject], cached: Store
+) -> frozenset[str]:
     """Return the names of ready leaders without workers whose group Service has a different owner.
 
     Raise `KubeError` if the API server does not respond.

@@ -33,7 +33,7 @@ BY_NODE: Final = "node"
 KEPT: Final = "kept"
 
 
-def ours(resource: Resource, further: str = "") -> Selection:
+def labeled_selection(resource: Resource, further: str = "") -> Selection:
     """Select objects with a LeaderWorkerSet name label and additional label requirements."""
     return Selection(resource, label_selector=labels.NAME + further)
 
@@ -61,7 +61,7 @@ def record_values(revision: JSONObject) -> Iterable[str]:
     return lws_values(revision) if labels.RECREATIONS in own or labels.FORMER_NODES in own else ()
 
 
-def has_other_leader(change: Change) -> bool:
+def is_leader_changed(change: Change) -> bool:
     """Return whether a recreation record now refers to a different leader."""
     versions = [{} if record is None else meta.annotations(record) for record in (change.old, change.new)]
     old, new = (annotations.get(labels.RECREATED_LEADER, "") for annotations in versions)
@@ -81,7 +81,7 @@ def leader_values(pod: JSONObject) -> Iterable[str]:
     return lws_values(pod) if is_own_leader(pod) else ()
 
 
-def kept_values(pod: JSONObject) -> Iterable[str]:
+def retained_pod_values(pod: JSONObject) -> Iterable[str]:
     """Index a pod with the finalizer for exhausted groups by its LeaderWorkerSet."""
     return lws_values(pod) if is_retained(pod) else ()
 
@@ -96,7 +96,7 @@ def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
     """Return the worker StatefulSet of a leader. Other versions use a different name for random keys."""
     candidate = statefulsets.get(ObjectKey(meta.namespace(leader), groupname.hostname(leader)))
     own = groupname.find_workers(leader, () if candidate is None else (candidate,))
-    if own is not None or not groupname.is_hash(leader):
+    if own is not None or not groupname.has_random_key(leader):
         return own
     return groupname.find_workers(
         leader, statefulsets.by_index(BY_GROUP, group_value(groupname.lws_key(leader), groupname.label(leader)))
@@ -128,31 +128,37 @@ def keys_of_named(kind: Resource, change: Change) -> Iterable[ObjectKey]:
     return {*keys_of_owned(kind, change), *([meta.key(change.object)] if change.new is None else [])}
 
 
-def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
+def no_keys(_change: Change) -> Iterable[ObjectKey]:
     """Return no keys, for objects whose changes do not require a reconciliation."""
     return ()
 
 
 LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS), keep=cachedfields.leaderworkerset)
-STATEFULSET_CACHE: Final = Cache(ours(resources.STATEFULSETS), {BY_GROUP: group_values}, keep=cachedfields.statefulset)
-CLOSABLE_NODE_CACHE: Final = Cache(Selection(resources.NODES), keep=cachedfields.always(cachedfields.CLOSABLE_NODE))
+STATEFULSET_CACHE: Final = Cache(
+    labeled_selection(resources.STATEFULSETS), {BY_GROUP: group_values}, keep=cachedfields.statefulset_fields
+)
+CLOSABLE_NODE_CACHE: Final = Cache(
+    Selection(resources.NODES), keep=cachedfields.same_fields(cachedfields.CLOSABLE_NODE)
+)
 POD_CACHE: Final = Cache(
-    ours(resources.PODS),
+    labeled_selection(resources.PODS),
     {
         BY_GROUP: group_values,
         LEADERS: leader_values,
-        KEPT: kept_values,
+        KEPT: retained_pod_values,
         POD_GROUP: pod_group_values,
     },
-    keep=cachedfields.always(cachedfields.POD),
+    keep=cachedfields.same_fields(cachedfields.POD),
 )
-SERVICE_CACHE: Final = Cache(ours(resources.SERVICES), keep=cachedfields.always(cachedfields.SERVICE))
+SERVICE_CACHE: Final = Cache(labeled_selection(resources.SERVICES), keep=cachedfields.same_fields(cachedfields.SERVICE))
 REVISION_CACHE: Final = Cache(
-    ours(resources.CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),
+    labeled_selection(resources.CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),
     {BY_LWS: revision_values, RECORDS: record_values},
-    keep=cachedfields.always(cachedfields.REVISION),
+    keep=cachedfields.same_fields(cachedfields.REVISION),
 )
-DEPLOYMENT_CACHE: Final = Cache(ours(resources.DEPLOYMENTS), keep=cachedfields.always(cachedfields.DEPLOYMENT))
+DEPLOYMENT_CACHE: Final = Cache(
+    labeled_selection(resources.DEPLOYMENTS), keep=cachedfields.same_fields(cachedfields.DEPLOYMENT)
+)
 
 CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CACHE, REVISION_CACHE)
 """The caches for the LeaderWorkerSet and pod controllers. Each controller uses all of them."""

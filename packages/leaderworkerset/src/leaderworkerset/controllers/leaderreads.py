@@ -57,7 +57,7 @@ async def read(client: Client, outlined: Outline) -> PreviousResults | Plan:
     key, known = meta.key(facts.obj), facts.observed.known
     if Read.LEADERS in reads and not await are_as_known(client, key, facts.observed.groups):
         return Plan(requeue_after=BEHIND)
-    if Read.NAMESPACE in reads and await is_namespace_ending(client, key.namespace):
+    if Read.NAMESPACE in reads and await is_namespace_terminating(client, key.namespace):
         return Plan(retention.release(facts.observed.evidence))
     if reads & {Read.WORKLOAD, Read.HISTORY}:
         kind = DEPLOYMENTS if facts.lws.spec.group_identity.is_hash else STATEFULSETS
@@ -100,13 +100,13 @@ async def read_whole(client: Client, kind: Resource, key: ObjectKey) -> JSONObje
     return objects[0] if objects else {}
 
 
-async def is_living(client: Client, leader: ObjectKey, uid: UID) -> bool:
+async def is_leader_alive(client: Client, leader: ObjectKey, uid: UID) -> bool:
     """Return whether this leader exists and is not terminating. Raise `KubeError` if there is no response."""
     pod = await read_whole(client, PODS, leader)
     return meta.uid(pod) == uid and not meta.is_deleting(pod)
 
 
-async def is_namespace_ending(client: Client, name: str) -> bool:
+async def is_namespace_terminating(client: Client, name: str) -> bool:
     """Return whether the namespace is deleted or terminating. Raise `KubeError` if there is no response."""
     namespace = await client.find(NAMESPACES, ObjectKey("", name))
     return namespace is None or meta.is_deleting(namespace)

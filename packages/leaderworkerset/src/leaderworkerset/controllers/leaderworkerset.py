@@ -22,14 +22,14 @@ from kuberuntime.controller.writes import ObjectWrite, Write
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
-from kuberuntime.plan import Actions, Plan, PutStatus, flat, without
+from kuberuntime.plan import Actions, Plan, PutStatus, flatten, without
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
-from leaderworkerset.capabilities.deciding import describe
+from leaderworkerset.capabilities.deciding import describe_group
 from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.controllers import gangobjects, groupservices, indexes, leaderreads, maintenancenodes, permissions
 from leaderworkerset.controllers.caches import Caches
@@ -43,7 +43,7 @@ from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.leaderworkerset import groupstate, services
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.decision import (
-    NOTHING_KNOWN,
+    NO_RESULTS,
     Decision,
     ObservedLeaderWorkerSet,
     PreviousResults,
@@ -58,25 +58,25 @@ from leaderworkerset.core.restarts import retention
 
 NAME: Final = "leaderworkerset"
 
-KEEPERS: Final = (STATEFULSETS, DEPLOYMENTS)
+LEADER_WORKLOADS: Final = (STATEFULSETS, DEPLOYMENTS)
 """The leader workload kinds. For each LeaderWorkerSet, the controller creates one object of one of these kinds."""
 
-QUIET: Final = 0.2
+STATUS_DELAY: Final = 0.2
 """The delay in seconds before writing a status whose counts changed, unless there are further changes."""
 
-PACE: Final = 1.0
+MAX_STATUS_DELAY: Final = 1.0
 """The maximum delay in seconds of such a status while the counts continue to change."""
 
-STARTING_PACE: Final = 2.0
+STARTUP_STATUS_INTERVAL: Final = 2.0
 """The interval in seconds between status writes for existing or updated groups during startup.
 
 A group soon becomes ready, which changes the status again.
 """
 
-REACTION: Final = 1.0
+MAX_LOSS_DELAY: Final = 1.0
 """The maximum delay of a status in seconds until the leader of a group with a lost worker is terminating."""
 
-REST: Final = 0.05
+RECONCILE_INTERVAL: Final = 0.05
 """The seconds in which several changes cause one reconciliation, because most of them only change counts."""
 
 TICK: Final = 0.001
@@ -86,7 +86,7 @@ TICK: Final = 0.001
 class Memory(Struct):
     """The results of earlier reconciliations of one LeaderWorkerSet, and the source of the current plan."""
 
-    known: PreviousResults = NOTHING_KNOWN
+    known: PreviousResults = NO_RESULTS
     source: Source | None = None
     surplus: Mapping[str, bool] = field(default_factory=dict)
     status: JSONObject | None = None
@@ -101,10 +101,10 @@ class Memory(Struct):
         status waits until the groups that lost workers are being recreated, because a later manager needs the previous
         status (ADR 14).
         """
-        write = next((action for action in flat(plan.actions) if isinstance(action, PutStatus)), None)
+        write = next((action for action in flatten(plan.actions) if isinstance(action, PutStatus)), None)
         if write is None:
             return plan
-        if (left := last_loss + REACTION - now) > TICK:
+        if (left := last_loss + MAX_LOSS_DELAY - now) > TICK:
             return replace(plan, actions=without(plan.actions, write)).within(left)
         if write.on_success:
             return plan
@@ -112,7 +112,11 @@ class Memory(Struct):
         if status != self.status:
             self.status, self.changed_at = status, now
         is_starting = not meta.is_condition_true(write.object, AVAILABLE.type) and _ready(status) == _ready(stored)
-        due = self.written_at + STARTING_PACE if is_starting else min(self.changed_at + QUIET, self.written_at + PACE)
+        due = (
+            self.written_at + STARTUP_STATUS_INTERVAL
+            if is_starting
+            else min(self.changed_at + STATUS_DELAY, self.written_at + MAX_STATUS_DELAY)
+        )
         left = due - now
         if left <= TICK:
             return plan
@@ -198,7 +202,7 @@ class LeaderWorkerSetDriver(Driver):
                 memory
                 and memory.source
                 and isinstance(write, ObjectWrite)
-                and write.resource in KEEPERS
+                and write.resource in LEADER_WORKLOADS
                 and write.object
             ):
                 memory.known = replace(memory.known, applied=LastApply(memory.source, Identity.of(write.object)))
@@ -212,7 +216,9 @@ class LeaderWorkerSetDriver(Driver):
             parent = await gangobjects.find_parent(self._client, lws)
             observed = replace(observed, scheduling=replace(observed.scheduling, parent=parent))
         pods = self._pods.by_index(indexes.LEADERS, str(key))
-        return without_unreachable(observed, await groupservices.unreachable(self._client, lws, pods, self._services))
+        return without_unreachable(
+            observed, await groupservices.unreachable_leaders(self._client, lws, pods, self._services)
+        )
 
     def observe(self, key: ObjectKey) -> ObservedLeaderWorkerSet:
         """Collect the cached objects of one LeaderWorkerSet."""
@@ -251,7 +257,7 @@ class LeaderWorkerSetDriver(Driver):
             for pod_group in self._gang_objects.pod_groups_of(key)
             if not any(
                 self._pods.by_index(indexes.POD_GROUP, str(ObjectKey(key.namespace, name)))
-                for name in workloadnames.users(pod_group)
+                for name in workloadnames.dependent_pod_groups(pod_group)
             )
         ]
 
@@ -319,7 +325,7 @@ def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
     """
     if labels.TEMPLATE_REVISION_HASH in meta.labels(change.object):
         return keys_of_owned(change) if change.old is None or change.new is None else ()
-    return keys_of_owned(change) if indexes.has_other_leader(change) else ()
+    return keys_of_owned(change) if indexes.is_leader_changed(change) else ()
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
@@ -329,7 +335,7 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     """
     # the PodGroup that a pod references is deleted after the pod (N-K8S-13)
     is_awaited = change.new is None and (
-        groupname.is_hash(change.object) or workloadnames.linked_pod_group(change.object)
+        groupname.has_random_key(change.object) or workloadnames.linked_pod_group(change.object)
     )
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
     is_evidence = any(retention.is_retained(pod) for pod in (change.old, change.new) if pod is not None)
@@ -341,7 +347,7 @@ def _workers(statefulset: JSONObject | None) -> Workers | None:
 
 
 def _facts(leader: JSONObject | None) -> GroupFacts | None:
-    return None if leader is None else describe(leader, None)
+    return None if leader is None else describe_group(leader, None)
 
 
 def specify(gang: Gang, capabilities: Mapping[str, Any]) -> ControllerSpec:
@@ -353,4 +359,4 @@ def specify(gang: Gang, capabilities: Mapping[str, Any]) -> ControllerSpec:
     further = (*gang_caches(gang), *(() if capabilities.get(names.MOVES) is None else maintenancenodes.CACHES))
     caches = (*indexes.CACHES, indexes.DEPLOYMENT_CACHE, *further)
     writes = (*permissions.LEADERWORKERSET, *gang_permissions(gang))
-    return ControllerSpec(name=NAME, caches=caches, build=build, writes=writes, rest=REST)
+    return ControllerSpec(name=NAME, caches=caches, build=build, writes=writes, rest=RECONCILE_INTERVAL)

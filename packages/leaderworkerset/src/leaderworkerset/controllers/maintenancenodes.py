@@ -12,7 +12,7 @@ from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.capabilities.moves.closednodes import closing_taints, must_leave
+from leaderworkerset.capabilities.moves.closednodes import closing_taints, must_be_moved
 from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSettings
 from leaderworkerset.controllers import cachedfields, indexes
 from leaderworkerset.controllers.caches import Cache, Caches
@@ -29,7 +29,7 @@ def marked_values(pod: JSONObject) -> Iterable[str]:
 POD_CACHE: Final = Cache(
     indexes.POD_CACHE.what,
     {indexes.BY_NODE: indexes.node_values, MARKED: marked_values},
-    keep=cachedfields.always(cachedfields.MOVABLE_POD),
+    keep=cachedfields.same_fields(cachedfields.MOVABLE_POD),
 )
 
 CACHES: Final = (indexes.CLOSABLE_NODE_CACHE, POD_CACHE)
@@ -53,15 +53,15 @@ class MaintenanceNodes:
             return nodes
         for node, taints in self._closed.items():
             for pod in self._pods.store.by_index(indexes.BY_NODE, node):
-                if groupname.lws_key(pod) == key and must_leave(pod, taints) and self._is_of_living(pod):
-                    nodes.setdefault(groupname.leader_of(pod), set()).add(node)
+                if groupname.lws_key(pod) == key and must_be_moved(pod, taints) and self._is_of_living(pod):
+                    nodes.setdefault(groupname.leader_name(pod), set()).add(node)
         return nodes
 
     def _is_of_living(self, pod: JSONObject) -> bool:
         """Return whether a pod belongs to the current group. Workers of a replaced leader will be deleted."""
         if groupname.is_leader(pod):
             return True
-        leader = self._pods.store.get(ObjectKey(meta.namespace(pod), groupname.leader_of(pod)))
+        leader = self._pods.store.get(ObjectKey(meta.namespace(pod), groupname.leader_name(pod)))
         workers = None if leader is None else indexes.find_workers(leader, self._statefulsets)
         if leader is None or workers is None or meta.is_of_predecessor(workers, leader):
             return False

@@ -84,7 +84,7 @@ class LeaderWorkerSetMetrics:
             and event.related is not None
             and self._pods is not None
         ):
-            self._recreations.labels(cause_of(event.related, self._pods)).inc()
+            self._recreations.labels(recreation_cause(event.related, self._pods)).inc()
 
     @contextmanager
     def following(self, caches: Caches) -> Iterator[None]:
@@ -156,7 +156,7 @@ class StatusCollector(Collector):
             counts = count_groups(lws)
             for state, count in counts.items():
                 groups.add_metric((*key, state), count)
-            progress.add_metric(key, progress_of(counts))
+            progress.add_metric(key, rollout_progress(counts))
             tally.update(condition.type for condition in CONDITIONS if meta.is_condition_true(lws, condition.type))
         for condition in CONDITIONS:
             totals.add_metric((condition.type,), tally[condition.type])
@@ -245,10 +245,10 @@ def count_groups(lws: JSONObject) -> dict[str, int]:
     }
 
 
-def progress_of(counts: dict[str, int]) -> float:
+def rollout_progress(counts: dict[str, int]) -> float:
     """Return the rollout progress from 0 to 1. It is 1 if there are no desired groups.
 
-    >>> progress_of({"desired": 4, "updated": 1}), progress_of({"desired": 0, "updated": 0})
+    >>> rollout_progress({"desired": 4, "updated": 1}), rollout_progress({"desired": 0, "updated": 0})
     (0.25, 1.0)
     """
     return min(counts["updated"] / counts["desired"], 1.0) if counts["desired"] else 1.0
@@ -269,7 +269,7 @@ def seconds_to_ready(change: Change) -> float | None:
     return max((timestamps.parse(ended) - timestamps.parse(began)).total_seconds(), 0.0)
 
 
-def cause_of(leader: JSONObject, pods: Store) -> str:
+def recreation_cause(leader: JSONObject, pods: Store) -> str:
     """Return the cause of a group recreation, based on the pods in the group of this leader."""
     leader_pod = pods.get(ObjectKey(str(leader.get("namespace")), str(leader.get("name"))))
     if leader_pod is None:

@@ -21,7 +21,7 @@ from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Plan
 from leaderworkerset.api import groupname, labels, recreationrecord
-from leaderworkerset.capabilities.deciding import nodes_of, reconcile_group
+from leaderworkerset.capabilities.deciding import reconcile_group, required_nodes
 from leaderworkerset.capabilities.enabled import WAKING_FIELDS, WAKING_GROUPS
 from leaderworkerset.capabilities.groupprogress import ignores_progress
 from leaderworkerset.controllers import gangobjects, indexes, leaderreads, permissions, startprogress
@@ -59,7 +59,7 @@ class PodDriver(Driver):
         self._bereft: dict[ObjectKey, UID] = {}
         """The leaders whose worker StatefulSet was deleted before the leader."""
         self._last_statuses: dict[ObjectKey, missingworkers.LastStatus] = {}
-        self._moments: dict[ObjectKey, Sequence[missingworkers.WholeTime]] = {}
+        self._moments: dict[ObjectKey, Sequence[missingworkers.CompletionTime]] = {}
         self._turn = asyncio.Lock()
         informers.leaderworkersets.subscribe(self._note_status)
         informers.pods.subscribe(self._remember)
@@ -74,7 +74,7 @@ class PodDriver(Driver):
         if key in self._bereft and any(
             isinstance(action, Create) and action.resource == STATEFULSETS for action in plan.actions
         ):
-            if not await leaderreads.is_living(self._client, key, self._bereft[key]):
+            if not await leaderreads.is_leader_alive(self._client, key, self._bereft[key]):
                 return Plan()  # the cache will soon contain the change
             self._bereft.pop(key, None)
         return plan
@@ -110,10 +110,10 @@ class PodDriver(Driver):
         if leader is None or groupname.has_foreign_controller(leader):
             return None
         group = self._observe_cached(key, leader)
-        if names := nodes_of(group):
+        if names := required_nodes(group):
             nodes = {name: await self._client.find(NODES, ObjectKey("", name)) for name in sorted(names)}
             group = replace(group, nodes=nodes)
-        if delegation.is_needed_by(group):
+        if delegation.is_parent_required_by(group):
             parent = await gangobjects.find_parent(self._client, group.obj)
             group = replace(group, scheduling=replace(group.scheduling, parent=parent))
         return group
@@ -125,7 +125,7 @@ class PodDriver(Driver):
             Watch(self._informers.statefulsets, self._keys_of_statefulset),
             Watch(self._informers.leaderworkersets, self._keys_of_leaderworkerset),
             Watch(self._informers.services, keys_of_lost_service),
-            Watch(self._informers.revisions, indexes.keys_of_nothing),
+            Watch(self._informers.revisions, indexes.no_keys),
             *self._gang_objects.watches(self._keys_of_gang_object),
         )
 
@@ -187,7 +187,7 @@ class PodDriver(Driver):
 
     def _find_record(self, leader: JSONObject) -> JSONObject | None:
         """Return the last recreation record of the group, or the record of the group that it replaces."""
-        names = (recreationrecord.name_of(leader), recreationrecord.name_of_replaced(leader))
+        names = (recreationrecord.record_name(leader), recreationrecord.replaced_record_name(leader))
         records = (self._informers.revisions.store.get(ObjectKey(meta.namespace(leader), name)) for name in names)
         return next((record for record in records if record is not None), None)
 
@@ -220,7 +220,7 @@ class PodDriver(Driver):
             self._moments.pop(key, None)
             self._last_statuses.pop(key, None)
         if change.old is None and change.new is not None:
-            self._last_statuses[key] = missingworkers.last_status(reconcilefailure.before_failure(change.new))
+            self._last_statuses[key] = missingworkers.last_status(reconcilefailure.without_failure(change.new))
 
     def _add_unseen(self, key: ObjectKey) -> None:
         """When a group is first observed, add workers that were deleted while no manager was running."""
@@ -236,13 +236,13 @@ class PodDriver(Driver):
             for worker in missingworkers.deleted_workers(moment, statefulset, group.objects.pods):
                 self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
 
-    def _complete_at(self, lws: ObjectKey) -> Sequence[missingworkers.WholeTime]:
+    def _complete_at(self, lws: ObjectKey) -> Sequence[missingworkers.CompletionTime]:
         """Return the times at which the groups that existed before this manager were complete."""
         if lws not in self._moments and lws in self._last_statuses:
             leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(lws))
             ending = {meta.uid(leader): leader for leader in leaders if self._is_condemned(leader)}
             groups = [self._group(leader) for leader in leaders if meta.uid(leader) not in ending]
-            self._moments[lws] = missingworkers.moments(self._last_statuses.pop(lws), groups, ending.values())
+            self._moments[lws] = missingworkers.completion_times(self._last_statuses.pop(lws), groups, ending.values())
         return self._moments.get(lws, ())
 
     def _group(self, leader: JSONObject) -> missingworkers.ObservedGroup:
@@ -254,7 +254,7 @@ class PodDriver(Driver):
         return indexes.find_workers(leader, self._informers.statefulsets.store)
 
     def _is_condemned(self, leader: JSONObject) -> bool:
-        return meta.is_deleting(leader) or recreationrecord.condemns(self._find_record(leader), leader)
+        return meta.is_deleting(leader) or recreationrecord.requires_recreation(self._find_record(leader), leader)
 
     def _forget(self, key: ObjectKey, gone: Sequence[JSONObject]) -> None:
         """Discard observed pods if they do not require a write."""
@@ -296,7 +296,7 @@ def _settings(lws: JSONObject) -> list[str | None]:
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     """Map a pod to its leader. If there is no leader, the key is the pod itself, so that the pod is reported."""
-    return (ObjectKey(meta.namespace(change.object), groupname.leader_of(change.object)),)
+    return (ObjectKey(meta.namespace(change.object), groupname.leader_name(change.object)),)
 
 
 keys_of_controlled: Final = partial(indexes.keys_of_owned, PODS)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import only
+from kuberuntime.client.requests import select_one
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -24,8 +24,8 @@ NAME: Final = "podpolicies"
 """The only key, and the name of both objects."""
 
 CONFIGURATION: Final = ObjectKey("", MUTATING_WEBHOOKS)
-CONFIGURATION_CACHE: Final = Cache(only(MUTATING_WEBHOOK_CONFIGURATIONS, CONFIGURATION))
-POLICY_CACHES: Final = {kind: Cache(only(kind, podpolicy.KEY), is_optional=True) for kind in podpolicy.KINDS}
+CONFIGURATION_CACHE: Final = Cache(select_one(MUTATING_WEBHOOK_CONFIGURATIONS, CONFIGURATION))
+POLICY_CACHES: Final = {kind: Cache(select_one(kind, podpolicy.KEY), is_optional=True) for kind in podpolicy.KINDS}
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 

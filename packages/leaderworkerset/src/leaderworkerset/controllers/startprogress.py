@@ -25,17 +25,17 @@ def is_pod_start(old: JSONObject | None, new: JSONObject | None) -> bool:
     states = [pod for pod in (old, new) if pod is not None]
     if new is None or any(has_failed(pod) or meta.status(pod).get("phase") not in RESTARTING_PHASES for pod in states):
         return False
-    return old is None or _is_same(old, new, POD_ANNOTATIONS)
+    return old is None or _has_same_metadata(old, new, POD_ANNOTATIONS)
 
 
 def is_status_change(old: JSONObject | None, new: JSONObject | None) -> bool:
     """Return whether only the status of a worker StatefulSet changed, which counts its pods."""
     if old is None or new is None or meta.is_deleting(new) or meta.generation(old) != meta.generation(new):
         return False
-    return _is_same(old, new, STATEFULSET_ANNOTATIONS)
+    return _has_same_metadata(old, new, STATEFULSET_ANNOTATIONS)
 
 
-def _is_same(old: JSONObject, new: JSONObject, annotations: tuple[str, ...]) -> bool:
+def _has_same_metadata(old: JSONObject, new: JSONObject, annotations: tuple[str, ...]) -> bool:
     """Return whether the objects have the same labels, owner and annotations."""
     if meta.labels(old) != meta.labels(new) or meta.controller_of(old) != meta.controller_of(new):
         return False

@@ -33,10 +33,10 @@ class TerminatingGroups:
 
     def _pod_changed(self, change: Change) -> None:
         if change.old is not None and _holds_capacity(change.old):
-            self._remove(change.old, groupname.leader_of(change.old))
+            self._remove(change.old, groupname.leader_name(change.old))
         if change.new is not None and _holds_capacity(change.new):
             end = meta.metadata(change.new).get("deletionTimestamp") or UNKNOWN
-            self._put(change.new, groupname.leader_of(change.new), str(end))
+            self._put(change.new, groupname.leader_name(change.new), str(end))
 
     def _workers_changed(self, change: Change) -> None:
         if change.old is not None and (leader := _leader_of_workers(change.old)):
@@ -46,12 +46,12 @@ class TerminatingGroups:
 
     def _put(self, obj: JSONObject, leader: str, end: str) -> None:
         groups = self._sets.setdefault(groupname.lws_key(obj), {})
-        groups.setdefault(leader, {})[_name(obj)] = end
+        groups.setdefault(leader, {})[_object_id(obj)] = end
 
     def _remove(self, obj: JSONObject, leader: str) -> None:
         lws = groupname.lws_key(obj)
         groups = self._sets[lws]
-        del groups[leader][_name(obj)]
+        del groups[leader][_object_id(obj)]
         if not groups[leader]:
             del groups[leader]
         if not groups:
@@ -59,7 +59,7 @@ class TerminatingGroups:
 
 
 def _holds_capacity(pod: JSONObject) -> bool:
-    return groupname.is_hash(pod) and not is_gated(pod)
+    return groupname.has_random_key(pod) and not is_gated(pod)
 
 
 def _leader_of_workers(statefulset: JSONObject) -> str:
@@ -69,6 +69,6 @@ def _leader_of_workers(statefulset: JSONObject) -> str:
     return str(owner["name"]) if owner is not None and owner["kind"] == PODS.kind and is_keyed else ""
 
 
-def _name(obj: JSONObject) -> str:
+def _object_id(obj: JSONObject) -> str:
     """Return a key that distinguishes a pod from a StatefulSet with the same name."""
     return f"{obj['kind']}/{meta.name(obj)}"

@@ -87,56 +87,56 @@ def ignored_event(obj: JSONObject, lws: JSONObject | None, why: str = "is invali
     return Event("Warning", "IgnoredObject", "Read", note, reference(lws or obj), reference(obj) if lws else None)
 
 
-def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
+def created_workers_event(obj: JSONObject, leader: JSONObject) -> Event:
     """Return the event for a created worker StatefulSet (R-WSTS-2). Events of many groups are combined."""
     event = created(obj, f"Created worker statefulset for leader pod {meta.name(leader)}", leader)
-    return of_group(
+    return group_event(
         event, "Created worker statefulsets for groups {numbers}", decimals.natural(groupname.label(leader))
     )
 
 
-def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
+def replacing_group_event(obj: JSONObject, leader: str, group: int) -> Event:
     """Return the event for a leader that was deleted to update its group (docs/adr/0004-max-unavailable.md)."""
     note = f"Deleted leader pod {leader} to update group {group}"
     event = Event("Normal", GROUPS_UPDATING, "Delete", note, reference(obj))
-    return of_group(event, "Deleted leader pods to update groups {numbers}", group)
+    return group_event(event, "Deleted leader pods to update groups {numbers}", group)
 
 
-def of_group(event: Event, note: str, group: int | None) -> Event:
+def group_event(event: Event, note: str, group: int | None) -> Event:
     """Return the event for one group, which is combined with other events with the same note."""
     return event if group is None else replace(event, of_many=AggregatedNote(note, group))
 
 
-def condition_changed(obj: JSONObject, reason: str, note: str) -> Event:
+def condition_changed_event(obj: JSONObject, reason: str, note: str) -> Event:
     """Return the event for changed conditions (R-STAT-10)."""
     return Event("Normal", reason, "Update", note, reference(obj))
 
 
-def replacement_deferred(obj: JSONObject, leader: JSONObject, ending: int) -> Event:
+def replacement_deferred_event(obj: JSONObject, leader: JSONObject, ending: int) -> Event:
     """Return the event for a leader that is waiting for other groups to terminate (N-GATE-2)."""
     note = f"Leader pod {meta.name(leader)} waits for {ending} terminating group(s) to be removed before scheduling"
     return deferring_replacement(obj, note, leader)
 
 
-def waits_for_predecessor(obj: JSONObject, leader: JSONObject) -> Event:
+def waiting_for_predecessor_event(obj: JSONObject, leader: JSONObject) -> Event:
     """Return the event for a leader with an index that is waiting for the previous group to terminate (N-GATE-10)."""
     group = groupname.label(leader)
     note = f"Leader pod {meta.name(leader)} waits for previous group {group} pods to be removed before scheduling"
     return deferring_replacement(obj, note, leader)
 
 
-def replacement_admitted(obj: JSONObject, leader: JSONObject) -> Event:
+def replacement_admitted_event(obj: JSONObject, leader: JSONObject) -> Event:
     """Return the event for a leader that is allowed to be scheduled (N-GATE-3)."""
     note = f"Leader pod {meta.name(leader)} admitted for scheduling"
     return Event("Normal", "GroupReplacementAdmitted", "Update", note, reference(obj), reference(leader))
 
 
-def scheduling_failed(obj: JSONObject, reason: str, note: str, related: JSONObject | None = None) -> Event:
+def scheduling_failed_event(obj: JSONObject, reason: str, note: str, related: JSONObject | None = None) -> Event:
     """Return the event for `spec.scheduling` that cannot be applied (N-K8S-10)."""
     return Event("Warning", reason, "Reconcile", note, reference(obj), related and reference(related))
 
 
-def unexpected_owner(leader: JSONObject, pod_group: str) -> Event:
+def unexpected_owner_event(leader: JSONObject, pod_group: str) -> Event:
     """Return the event for a PodGroup with a different controller (N-K8S-14)."""
     note = f"PodGroup {pod_group} exists, but the LeaderWorkerSet of this pod does not control it. Delete or rename it"
     return Event("Warning", "UnexpectedPodGroupOwner", "Create", note, reference(leader))

@@ -21,7 +21,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, RolloutRoute
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
-from leaderworkerset.core.policies.failures import Excuse, FindFault
+from leaderworkerset.core.policies.failures import FindFault, RestartExemption
 from leaderworkerset.core.policies.placement import Prefer, prefer_none
 from leaderworkerset.core.policies.policy import NOTHING, LiveGroup, Policy, PolicyDecision
 from leaderworkerset.core.policies.recreation import UPSTREAM_RESTARTS, RestartSettings
@@ -107,7 +107,7 @@ class Extensions(Struct, frozen=True, kw_only=True):
 
     errors: tuple[Errors, ...] = ()
     warnings: tuple[Warnings, ...] = ()
-    excuses: tuple[Excuse, ...] = ()
+    excuses: tuple[RestartExemption, ...] = ()
     fault_finders: tuple[FindFault, ...] = ()
     sets: SetHook = SetHook()
     groups: GroupHook = GroupHook()

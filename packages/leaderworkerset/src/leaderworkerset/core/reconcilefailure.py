@@ -82,7 +82,7 @@ def is_failing(obj: JSONObject) -> bool:
     return condition.get("status") == "True" and condition.get("reason") == REASON
 
 
-def before_failure(obj: JSONObject) -> JSONObject:
+def without_failure(obj: JSONObject) -> JSONObject:
     """Return the object without the failure, so that `AVAILABLE` is True with its earlier transition time."""
     status = meta.status(obj)
     conditions = [_restore_condition(condition) for condition in status.get("conditions") or []]

@@ -7,7 +7,7 @@ from leaderworkerset.core.admission.disaggregatedset import stored_errors as sto
 from leaderworkerset.core.admission.disaggregatedset import validate_disaggregatedset
 from leaderworkerset.core.admission.disaggregatedset import warnings as disaggregatedset_warnings
 from leaderworkerset.core.admission.leaderworkerset import default_leaderworkerset
-from leaderworkerset.core.leaderworkerset.invalidfields import unreadable as unreadable_leaderworkerset
+from leaderworkerset.core.leaderworkerset.invalidfields import unreadable_reason as unreadable_leaderworkerset
 from leaderworkerset.core.policies.gang import NoGang, Support
 from leaderworkerset.core.reconcilefailure import REASON as RECONCILE_FAILED
 from leaderworkerset.core.reconcilefailure import is_failing as is_reconcile_failing

@@ -12,8 +12,8 @@ from leaderworkerset.manager.kubernetesversions import read as read_kubernetes_v
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatorspec import read as read_operator_object
 from leaderworkerset.webhooks.admissionprobe import NOT_CALLED as WEBHOOK_NOT_CALLED
-from leaderworkerset.webhooks.admissionprobe import rejection as admission_refusal
-from leaderworkerset.webhooks.admissionprobe import until_reached as until_webhooks_reached
+from leaderworkerset.webhooks.admissionprobe import rejection as admission_rejection
+from leaderworkerset.webhooks.admissionprobe import wait_until_reachable as until_webhooks_reached
 from leaderworkerset.webhooks.certificates import CertificateError
 from leaderworkerset.webhooks.certificates import expires_at as certificate_expiry
 from leaderworkerset.webhooks.certificates import split as split_certificates

@@ -1,8 +1,8 @@
 """Exports group requests, free node resources, and gang schedulers."""
 
-from kuberuntime.objects.podresources import add as add_demand
+from kuberuntime.objects.podresources import add_amounts as add_demand
 from leaderworkerset.core.gang.demand import Demand
-from leaderworkerset.core.gang.demand import of_pod as demand_of_pod
+from leaderworkerset.core.gang.demand import pod_requests as demand_of_pod
 from leaderworkerset.core.gang.fit import Amounts, Need, count_needs, free_space, read_need, read_requests
 from leaderworkerset.core.gang.fit import obstacle as fit_obstacle
 from leaderworkerset.core.gang.gangs import PROVIDERS as GANG_PROVIDERS

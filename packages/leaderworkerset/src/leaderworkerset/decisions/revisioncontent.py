@@ -2,7 +2,7 @@
 
 from leaderworkerset.capabilities.history.revisionhistory import selector as history_selector
 from leaderworkerset.core.leaderworkerset.previousrevisions import (
-    Entry,
+    RevisionEntry,
     current_entry,
     find_entry,
     previous_entry,

@@ -6,5 +6,5 @@ from leaderworkerset.core.disaggregatedset.rolehash import revision_of as role_r
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace
 from leaderworkerset.core.disaggregatedset.roleset import build as build_role
-from leaderworkerset.core.disaggregatedset.roletargets import budget as role_budget
-from leaderworkerset.core.disaggregatedset.roletargets import target as role_target
+from leaderworkerset.core.disaggregatedset.roletargets import role_budget
+from leaderworkerset.core.disaggregatedset.roletargets import target_replicas as role_target

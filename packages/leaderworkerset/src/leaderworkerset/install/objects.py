@@ -91,7 +91,7 @@ def build_namespace(name: str) -> JSONObject:
     return namespace | {"metadata": own | {"labels": own["labels"] | {POD_SECURITY_LABEL: "restricted"}}}
 
 
-def misfits(configuration: Configuration) -> list[FieldError]:
+def incompatible_values(configuration: Configuration) -> list[FieldError]:
     """Return the configuration values that would prevent the installed objects from reaching the manager."""
     certificates, health = configuration.internal_cert_management, configuration.health
     rules: tuple[tuple[str, str | int, tuple[str | int, ...]], ...] = (

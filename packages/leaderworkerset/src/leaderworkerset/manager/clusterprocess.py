@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import structlog
 
-from kuberuntime.errors import KubeError, leaves
+from kuberuntime.errors import KubeError, flatten
 from leaderworkerset.manager import goflags
 from leaderworkerset.manager.goflags import Flag, FlagError, HelpRequestedError
 
@@ -43,6 +43,6 @@ def namespace(file: Path, otherwise: str) -> str:
 
 def log_errors(title: str, error: Exception) -> None:
     """Log all errors that terminated a process. Unexpected errors are logged with their stack trace."""
-    for leaf in leaves(error):
+    for leaf in flatten(error):
         stack = None if isinstance(leaf, KubeError | OSError) else leaf
         log.error(title, logger="setup", error=str(leaf), exc_info=stack)

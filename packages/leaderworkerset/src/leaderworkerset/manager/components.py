@@ -66,7 +66,7 @@ async def run(parts: Sequence[ProcessPart], stopped: asyncio.Event) -> None:
 
 
 @asynccontextmanager
-async def background(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+async def run_in_background(*work: Coroutine[None, None, None]) -> AsyncIterator[None]:
     """Run coroutines while the context is active. If a coroutine fails, the context exits with its error."""
     async with asyncio.TaskGroup() as tasks:
         started = [tasks.create_task(coroutine) for coroutine in work]

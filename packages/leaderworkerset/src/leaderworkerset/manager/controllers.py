@@ -30,7 +30,7 @@ from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.core import decisionevents
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.manager.components import background
+from leaderworkerset.manager.components import run_in_background
 
 FINISH_SECONDS: Final = 2.0
 """The timeout in seconds for active reconciliations and for the last events when the process shuts down."""
@@ -61,7 +61,7 @@ class Controllers:
         self._instruments = instruments
         for informer in self.caches.all():
             informer.on_ignored(self._report_ignored)
-        executor = Executor(client, _Counted(self._recorder, instruments), clock)
+        executor = Executor(client, _CountingRecorder(self._recorder, instruments), clock)
         self._controllers = tuple(
             _build(
                 spec,
@@ -94,7 +94,7 @@ class Controllers:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run while the context is active. The context is entered after all caches have synced."""
-        async with background(self.run()):
+        async with run_in_background(self.run()):
             await self._synced.wait()
             yield
 
@@ -157,7 +157,7 @@ def _build(
     return Controller(spec.name, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 
-class _Counted:
+class _CountingRecorder:
     """A recorder that counts events before it forwards them."""
 
     def __init__(self, inner: EventRecorder, instruments: Instruments) -> None:

@@ -26,7 +26,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @contextmanager
-def answering_signals(toggle_debug: Callable[[], None]) -> Iterator[None]:
+def handle_signals(toggle_debug: Callable[[], None]) -> Iterator[None]:
     """Handle SIGUSR1 and SIGUSR2 while the context is active. An event loop must be running."""
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGUSR1, report)

@@ -47,9 +47,9 @@ class FlightRecorder:
         self._clock = clock
         self._store = ConfigMapStore(
             client,
-            of_a_set=settings.mebibytes_per_set * MEBIBYTE,
-            in_all=settings.mebibytes * MEBIBYTE,
-            keeps=timedelta(seconds=settings.keep_for),
+            max_per_set=settings.mebibytes_per_set * MEBIBYTE,
+            max_total=settings.mebibytes * MEBIBYTE,
+            retention=timedelta(seconds=settings.keep_for),
         )
 
     async def run(self) -> None:

@@ -16,7 +16,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.errors import KubeError
 from leaderworkerset.core.gang.gangs import AUTO, DETECTABLE, SCHEDULING, served_name
 from leaderworkerset.core.gang.native import KUBERNETES, NATIVE
-from leaderworkerset.manager.components import background
+from leaderworkerset.manager.components import run_in_background
 from leaderworkerset.manager.kubernetesversions import is_served
 
 DETECTING: Final = (AUTO, KUBERNETES, NATIVE.name)
@@ -59,7 +59,7 @@ class GangDetection:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Poll while the context is active."""
-        async with background(self._follow()):
+        async with run_in_background(self._follow()):
             yield
 
     async def drain(self) -> None:

@@ -62,7 +62,7 @@ def parse(words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
                 raise HelpRequestedError
             raise FlagError(f"flag provided but not defined: -{name}")
         if not equals:
-            text = "true" if flag.is_boolean else _next(rest, name)
+            text = "true" if flag.is_boolean else _next_value(rest, name)
         values[name] = _parse(flag, text)
     return values
 
@@ -76,7 +76,7 @@ def _default(flag: Flag) -> str:
     return f" (default {flag.default})" if flag.default else ""
 
 
-def _next(rest: list[str], name: str) -> str:
+def _next_value(rest: list[str], name: str) -> str:
     if not rest:
         raise FlagError(f"flag needs an argument: -{name}")
     return rest.pop(0)

@@ -58,7 +58,7 @@ async def check(client: Client) -> None:
     except KubeError as error:
         log.debug("failed to read the Kubernetes version", error=str(error))
         return
-    if reason := kubernetesfeatures.too_old(version):
+    if reason := kubernetesfeatures.unsupported_reason(version):
         raise UnsupportedKubernetesError(reason)
     if text := kubernetesfeatures.untested_note(version):
         log.warning("untested Kubernetes version", text=text, missing=kubernetesfeatures.describe_degradation(version))

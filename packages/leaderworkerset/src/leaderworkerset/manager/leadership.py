@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from kuberuntime.serving.leaderelection import LeaderElection
-from leaderworkerset.manager.components import background
+from leaderworkerset.manager.components import run_in_background
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.webhookowner import WebhookOwner
 
@@ -14,11 +14,11 @@ FINISH_SECONDS: Final = 6.0
 """The timeout in seconds for stopping the controllers and releasing the lease."""
 
 
-async def at_once() -> None:
+async def start_immediately() -> None:
     """Return immediately. This is the default start condition."""
 
 
-class Leading:
+class LeaderRunner:
     """Builds and runs new controllers for each leadership term. It starts when `begin` returns.
 
     If `owner` is set, it leads only while the cluster's webhooks do not refer to a different namespace.
@@ -29,7 +29,7 @@ class Leading:
         build: Callable[[], Controllers],
         *,
         election: LeaderElection | None,
-        begin: Callable[[], Awaitable[object]] = at_once,
+        begin: Callable[[], Awaitable[object]] = start_immediately,
         owner: WebhookOwner | None = None,
     ) -> None:
         self._build = build
@@ -77,7 +77,7 @@ class Leading:
         if self._owner is None:
             await self._lead()
             return
-        async with background(self._owner.follow()):
+        async with run_in_background(self._owner.follow()):
             await self._owner.wait_until_known()
             while await self._lead_while_ours(self._owner):
                 pass

@@ -78,7 +78,7 @@ def configure(settings: LogSettings, stream: TextIO | None = None) -> Threshold:
             threshold,
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
-            _stamp(TIMES[settings.times]),
+            _add_time(TIMES[settings.times]),
             _drop_stack_below(LEVELS[settings.stacktrace_level]),
             structlog.processors.format_exc_info,
             _name_level,
@@ -114,7 +114,7 @@ def render_json(_logger: object, _method: str, event: EventDict) -> str:
     return _json(head | name | {"msg": event.pop("event")} | dict(event) | stack)
 
 
-def _stamp(encode: Callable[[float], str | float | int]) -> structlog.typing.Processor:
+def _add_time(encode: Callable[[float], str | float | int]) -> structlog.typing.Processor:
     def stamp(_logger: object, _method: str, event: EventDict) -> EventDict:
         event["ts"] = encode(SystemClock().now().timestamp())
         return event

@@ -47,7 +47,7 @@ from kuberuntime.serving.delegatedauth import Authorizer
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from kuberuntime.serving.metrics import Metrics, ObservedTransport
 from kuberuntime.serving.serving import TLSSettings
-from kuberuntime.serving.signals import until_stopped
+from kuberuntime.serving.signals import stop_event
 from leaderworkerset.kinds.managedkinds import managed_kinds, no_providers
 from leaderworkerset.manager import buildinfo, components, kubernetesversions
 from leaderworkerset.manager.components import ProcessPart
@@ -56,10 +56,10 @@ from leaderworkerset.manager.config import configuration as config
 from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.manager.config.configurationfile import opted_in
 from leaderworkerset.manager.controllers import Controllers
-from leaderworkerset.manager.diagnostics import answering_signals
+from leaderworkerset.manager.diagnostics import handle_signals
 from leaderworkerset.manager.gangdetection import DETECTING, GangDetection
-from leaderworkerset.manager.leadership import Leading
-from leaderworkerset.manager.metricsserver import CertificateEnds, MetricsServer
+from leaderworkerset.manager.leadership import LeaderRunner
+from leaderworkerset.manager.metricsserver import CertificateExpirations, MetricsServer
 from leaderworkerset.manager.policyremoval import PolicyRemoval
 from leaderworkerset.manager.probes import Probes
 from leaderworkerset.manager.webhookowner import WebhookOwner
@@ -95,9 +95,9 @@ class ManagerSettings(Struct, frozen=True):
 
 async def run_until_stopped(settings: ManagerSettings, toggle_debug: Callable[[], None]) -> None:
     """Run the manager until this process is stopped. Signals trigger diagnostics (`diagnostics.py`)."""
-    tlsbuffers.shrink()
-    async with until_stopped() as stopped:
-        with answering_signals(toggle_debug):
+    tlsbuffers.reduce_buffer_size()
+    async with stop_event() as stopped:
+        with handle_signals(toggle_debug):
             await ManagerProcess(settings, SystemClock()).run(stopped)
 
 
@@ -110,7 +110,7 @@ class ManagerProcess:
         self._clock = clock
         self._metrics = Metrics(api_requests=API_REQUESTS)
         self._certificate_work = CertificateSubprocess(clock)
-        self._certificate_ends = CertificateEnds(self._metrics, self._certificate_work)
+        self._certificate_ends = CertificateExpirations(self._metrics, self._certificate_work)
         self._metrics.register(ProcessCollector(registry=None))
         self._metrics.register(buildinfo.metric())
         self._tls = tls_settings(self._configuration.tls)
@@ -158,7 +158,7 @@ class ManagerProcess:
 
         follows = webhooks is not None and self._settings.is_pod
         owner = WebhookOwner(self._client, self._settings.namespace) if follows else None
-        leading = Leading(self._controllers, election=self._election, begin=begin, owner=owner)
+        leading = LeaderRunner(self._controllers, election=self._election, begin=begin, owner=owner)
         detection = self._detection if webhooks is not None else None
         waiting = {GANGS: detection, WEBHOOKS: webhooks, CACHES: leading}
         served = {missing: part for missing, part in waiting.items() if part is not None}
@@ -203,7 +203,7 @@ class ManagerProcess:
             await use(chain)
 
         service, secret = internal.webhook_service_name, internal.webhook_secret_name
-        place = rotationloop.place(self._settings.namespace, service, secret)
+        place = rotationloop.certificate_place(self._settings.namespace, service, secret)
         await Rotation(self._client, place, self._clock, self._certificate_work, use_rotated).run()
 
     def _leader_election(self) -> LeaderElection:

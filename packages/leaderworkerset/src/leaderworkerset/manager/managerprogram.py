@@ -30,15 +30,15 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 def main(words: Sequence[str]) -> NoReturn:
     """Run the manager in a container, and exit with its exit code."""
-    standardstreams.prepare()
+    standardstreams.open_missing_streams()
     values = clusterprocess.parse_flags_or_exit("manager", SUMMARY, words, managerflags.FLAGS)
     if isinstance(values, int):
-        standardstreams.leave(values)
+        standardstreams.exit_now(values)
     try:
         code = run(values, values.get("kubeconfig", ""))
     except KeyboardInterrupt:
         code = INTERRUPTED
-    standardstreams.leave(code)
+    standardstreams.exit_now(code)
 
 
 def run(values: Mapping[str, Any], kubeconfig: str) -> int:

@@ -18,7 +18,7 @@ from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
 from kuberuntime.serving.delegatedauth import Authorizer
 from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
 from kuberuntime.serving.serving import Listener, TLSSettings
-from leaderworkerset.manager.components import AlwaysReady, background
+from leaderworkerset.manager.components import AlwaysReady, run_in_background
 from leaderworkerset.webhooks.certificatesubprocess import CertificateSubprocess
 
 PATH: Final = "/metrics"
@@ -67,11 +67,11 @@ async def serving_tls_context(
     Until the files exist, it has a self-signed certificate, because a mounted Secret may be created later.
     """
     context = serving.server_context(files.read() if files.exist else await work.self_signed(), tls)
-    async with background(_follow(files, context)):
+    async with run_in_background(_reload_on_change(files, context)):
         yield context
 
 
-async def _follow(files: CertificateFiles, context: ssl.SSLContext) -> None:
+async def _reload_on_change(files: CertificateFiles, context: ssl.SSLContext) -> None:
     while not files.exist:  # noqa: ASYNC110 - other programs write them
         await asyncio.sleep(INTERVAL)
     await files.follow(lambda chain: _load(context, chain))
@@ -84,7 +84,7 @@ async def _load(context: ssl.SSLContext, chain: bytes) -> None:
 NAME: Final = "lws_certificate_expiry_timestamp_seconds"
 
 
-class CertificateEnds:
+class CertificateExpirations:
     """Exports the expiration time of the certificate of each server in this process, in seconds since 1970."""
 
     def __init__(self, metrics: Metrics, work: CertificateSubprocess) -> None:

@@ -11,7 +11,7 @@ import structlog
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import only
+from kuberuntime.client.requests import select_one
 from kuberuntime.errors import ForbiddenError, UnauthorizedError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS
@@ -32,7 +32,9 @@ class WebhookOwner:
         self.other = ""
         self._namespace = namespace
         self._changed, self._ended = asyncio.Event(), asyncio.Event()
-        self._informers = [Informer(client, only(resource, ObjectKey("", name))) for resource, name in CONFIGURATIONS]
+        self._informers = [
+            Informer(client, select_one(resource, ObjectKey("", name))) for resource, name in CONFIGURATIONS
+        ]
         for informer in self._informers:
             informer.subscribe(self._note)
 

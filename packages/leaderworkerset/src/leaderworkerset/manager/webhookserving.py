@@ -10,7 +10,7 @@ import structlog
 from kuberuntime import timeouts
 from kuberuntime.errors import ConfigError
 from kuberuntime.serving.bindaddresses import Address
-from leaderworkerset.manager.components import background
+from leaderworkerset.manager.components import run_in_background
 from leaderworkerset.webhooks.server import WebhookServer
 
 CERTIFICATE_SECONDS: Final = 1023.0
@@ -56,7 +56,7 @@ class Webhooks:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve while the context is active, after the first certificate is available."""
-        async with AsyncExitStack() as servers, background(self._serve(servers)):
+        async with AsyncExitStack() as servers, run_in_background(self._serve(servers)):
             yield
 
     async def drain(self) -> None:
@@ -68,7 +68,7 @@ class Webhooks:
     async def _serve(self, servers: AsyncExitStack) -> None:
         # A queue separates them, because a server error must stop this component, not the certificate source.
         chains: asyncio.Queue[bytes] = asyncio.Queue()
-        async with background(self._find(chains)):
+        async with run_in_background(self._find(chains)):
             while True:
                 await self._show(await chains.get(), servers)
 

@@ -107,12 +107,14 @@ def build(
     contents = {f"secrets/{name}": value for name, value in around.hashes.items()}
     contents[f"configmaps/{metadata.CONFIGURATION}"] = driftcorrection.digest(settings.configuration)
     objects = [(kind, obj) for kind, obj in build_all(place.declared, settings) if kind != resources.NAMESPACES]
-    rolling = [(kind, _rolled_by(obj, contents) if kind == resources.DEPLOYMENTS else obj) for kind, obj in objects]
+    rolling = [
+        (kind, _with_input_hashes(obj, contents) if kind == resources.DEPLOYMENTS else obj) for kind, obj in objects
+    ]
     owned = [(kind, _with_owner(kind, obj, cluster, around.terminating)) for kind, obj in rolling]
     return sorted(owned, key=lambda pair: ORDER[pair[0]])
 
 
-def possible(place: OperatorPlace) -> frozenset[tuple[Resource, ObjectKey]]:
+def possible_objects(place: OperatorPlace) -> frozenset[tuple[Resource, ObjectKey]]:
     """Return the objects of all installation variants in the operator's namespace.
 
     Only these may be written and deleted. A name that a release no longer uses must be kept while older releases can be
@@ -152,7 +154,7 @@ def _owner(cluster: JSONObject) -> JSONObject:
     }
 
 
-def _rolled_by(deployment: JSONObject, contents: Mapping[str, str]) -> JSONObject:
+def _with_input_hashes(deployment: JSONObject, contents: Mapping[str, str]) -> JSONObject:
     """Return the Deployment with hashes of its inputs as pod annotations, so that changes trigger a rollout."""
     spec = meta.spec(deployment)
     template = spec["template"]

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kuberuntime.cache.informer import Change
 from kuberuntime.cache.projection import Projection
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import Selection, only
+from kuberuntime.client.requests import Selection, select_one
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
 from kuberuntime.errors import APIError, NotFoundError
@@ -138,10 +138,10 @@ DEFINED: Final = Projection(
 
 CLUSTERS: Final = Cache(Selection(OPERATORS))
 API_SERVER: Final = Cache(
-    only(API_SERVERS, CLUSTER), keep=lambda _obj: Projection("spec.tlsSecurityProfile"), is_optional=True
+    select_one(API_SERVERS, CLUSTER), keep=lambda _obj: Projection("spec.tlsSecurityProfile"), is_optional=True
 )
 INFRASTRUCTURE: Final = Cache(
-    only(INFRASTRUCTURES, CLUSTER), keep=lambda _obj: Projection("status.controlPlaneTopology"), is_optional=True
+    select_one(INFRASTRUCTURES, CLUSTER), keep=lambda _obj: Projection("status.controlPlaneTopology"), is_optional=True
 )
 """The OpenShift infrastructure object. Other clusters do not serve this kind."""
 
@@ -156,13 +156,13 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 def operand_cache(kind: Resource, namespace: str) -> Cache:
     """Return the cache of operand objects of one kind, including objects that were installed before the operator."""
     if kind == SECRETS:  # restricted to one name, so that other secrets in the namespace cannot be read
-        return Cache(only(SECRETS, ObjectKey(namespace, SECRET_NAME)))
+        return Cache(select_one(SECRETS, ObjectKey(namespace, SECRET_NAME)))
     return Cache(Selection(kind, namespace if kind.namespaced else "", INSTALLED), is_optional=kind in operand.OPTIONAL)
 
 
 def secret_cache(name: str, namespace: str) -> Cache:
     """Return the cache of one cert-manager Secret, which does not have the installation labels."""
-    return Cache(only(SECRETS, ObjectKey(namespace, name)), keep=lambda _obj: ISSUED)
+    return Cache(select_one(SECRETS, ObjectKey(namespace, name)), keep=lambda _obj: ISSUED)
 
 
 class OperatorDriver(Driver):
@@ -216,7 +216,7 @@ class OperatorDriver(Driver):
             cluster=self._clusters.store.get(SINGLETON),
             live=live,
             secrets=secrets,
-            served=frozenset(name for crd in self._definitions.store.list() for name in establishes(crd)),
+            served=frozenset(name for crd in self._definitions.store.list() for name in established_kind(crd)),
             api_server=self._api_server.store.get(CLUSTER),
             infrastructure=self._infrastructure.store.get(CLUSTER),
         )
@@ -233,13 +233,13 @@ class OperatorDriver(Driver):
 
     def _map_definition(self, change: Change) -> Iterable[ObjectKey]:
         """Map a CRD to the `cluster` object if its kind is now served or no longer served."""
-        before, after = (() if crd is None else establishes(crd) for crd in (change.old, change.new))
+        before, after = (() if crd is None else established_kind(crd) for crd in (change.old, change.new))
         for name in self._served.keys() & {*before, *after}:
             (self._served[name].set if name in after else self._served[name].clear)()
         return (SINGLETON,) if before != after else ()
 
 
-def establishes(definition: JSONObject) -> tuple[str, ...]:
+def established_kind(definition: JSONObject) -> tuple[str, ...]:
     """Return the kind (`plural.group`) that a CRD serves in version v1, or an empty string if it serves none."""
     spec = meta.spec(definition)
     serves = any(version.get("name") == "v1" and version.get("served") for version in spec.get("versions") or [])
@@ -283,7 +283,7 @@ def writes(place: OperatorPlace) -> tuple[Permission, ...]:
     Objects are created by server-side apply, the only request for which a role can restrict `create` to names.
     """
     names: dict[Resource, set[str]] = {}
-    for kind, key in operand.possible(place):
+    for kind, key in operand.possible_objects(place):
         names.setdefault(kind, set()).add(key.name)
     keep, remove = ("create", "get", "patch", "update"), ("delete",)
     return (

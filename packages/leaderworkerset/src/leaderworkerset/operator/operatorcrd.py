@@ -3,7 +3,7 @@
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api.crd import define, root_schema
+from leaderworkerset.api.crd import build_crd, root_schema
 from leaderworkerset.install.operatornames import OPERATORS, SINGLETON
 
 LOG_LEVELS: Final = ("", "Normal", "Debug", "Trace", "TraceAll")
@@ -40,7 +40,7 @@ def operator_crd() -> JSONObject:
         "subresources": {"status": {}},
         "schema": {"openAPIV3Schema": root},
     }
-    return define(OPERATORS, {"shortNames": ["lwsop"], "categories": ["operators"]}, version)
+    return build_crd(OPERATORS, {"shortNames": ["lwsop"], "categories": ["operators"]}, version)
 
 
 def _spec() -> JSONObject:

@@ -43,16 +43,16 @@ from kuberuntime.serving.delegatedauth import Authorizer
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics, ObservedTransport
 from kuberuntime.serving.serving import Listener
-from kuberuntime.serving.signals import until_stopped
+from kuberuntime.serving.signals import stop_event
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, KindMetrics, Meter
 from leaderworkerset.install.operatornames import LEASE, OPERATORS, REPORTER
 from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, components, metricsserver
-from leaderworkerset.manager.components import AlwaysReady, ProcessPart, background
+from leaderworkerset.manager.components import AlwaysReady, ProcessPart, run_in_background
 from leaderworkerset.manager.controllers import Controllers
-from leaderworkerset.manager.leadership import Leading
+from leaderworkerset.manager.leadership import LeaderRunner
 from leaderworkerset.operator import operatorcontroller
 from leaderworkerset.operator.openshift import INFRASTRUCTURES, election_times
 from leaderworkerset.operator.operand import OperatorPlace
@@ -167,8 +167,8 @@ class OperatorProcessSettings(Struct, frozen=True, kw_only=True):
 
 async def run_until_stopped(settings: OperatorProcessSettings, verbosity: Verbosity) -> None:
     """Run the operator until this process is stopped."""
-    tlsbuffers.shrink()
-    async with until_stopped() as stopped:
+    tlsbuffers.reduce_buffer_size()
+    async with stop_event() as stopped:
         await OperatorProcess(settings, verbosity, SystemClock()).run(stopped)
 
 
@@ -198,7 +198,7 @@ class OperatorProcess:
             )
             shared = self._transport(self._access, election)
             fenced = FencedTransport(shared, election)
-            leading = Leading(lambda: self._controllers(fenced), election=election)
+            leading = LeaderRunner(lambda: self._controllers(fenced), election=election)
             authorizer = Authorizer(self._client, self._clock)
             server = OperatorServer(self._settings.listen, self._metrics, authorizer, leading, self._clock)
             async with stop_on_file_change(self._settings.terminate_on, stopped):
@@ -248,7 +248,7 @@ async def stop_on_file_change(paths: Sequence[str], stopped: asyncio.Event) -> A
     if not paths:
         yield
         return
-    async with background(_compare(paths, stopped)):
+    async with run_in_background(_compare(paths, stopped)):
         yield
 
 

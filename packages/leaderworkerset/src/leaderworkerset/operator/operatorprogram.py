@@ -57,15 +57,15 @@ def _collect_values() -> Callable[[str], tuple[str, ...]]:
 
 def main(words: Sequence[str]) -> NoReturn:
     """Run the operator in a container, and exit with its exit code."""
-    standardstreams.prepare()
+    standardstreams.open_missing_streams()
     values = clusterprocess.parse_flags_or_exit("lws-operator operator", SUMMARY, words, flags())
     if isinstance(values, int):
-        standardstreams.leave(values)
+        standardstreams.exit_now(values)
     try:
         code = run(values)
     except KeyboardInterrupt:
         code = INTERRUPTED
-    standardstreams.leave(code)
+    standardstreams.exit_now(code)
 
 
 def run(values: Mapping[str, Any]) -> int:

@@ -81,7 +81,7 @@ def build(
     fields: JSONObject = {
         "conditions": conditions(deployment, desired, outcome),
         "observedGeneration": meta.generation(cluster),
-        "readyReplicas": available(deployment),
+        "readyReplicas": available_replicas(deployment),
     }
     before = {name: value for name, value in meta.status(cluster).items() if deployment or name not in OF_DEPLOYMENT}
     return before | fields
@@ -127,10 +127,10 @@ def merge(old: Sequence[JSONObject], new: Sequence[JSONObject], now: datetime) -
 def conditions(deployment: JSONObject | None, desired: OperatorSettings, outcome: SyncOutcome) -> list[JSONObject]:
     """Return the current conditions."""
     current = [
-        _available(deployment, outcome.unreachable),
+        _available_condition(deployment, outcome.unreachable),
         _progressing_condition(deployment, outcome),
-        _upgradeable(desired),
-        _deletes(outcome),
+        _upgradeable_condition(desired),
+        _deletion_condition(outcome),
     ]
     if outcome.missing or outcome.error:
         current.append(
@@ -145,7 +145,7 @@ def conditions(deployment: JSONObject | None, desired: OperatorSettings, outcome
     return current
 
 
-def available(deployment: JSONObject | None) -> int:
+def available_replicas(deployment: JSONObject | None) -> int:
     """Return the number of available managers."""
     return int(meta.status(deployment or {}).get("availableReplicas") or 0)
 
@@ -156,23 +156,23 @@ def is_rolled_out(deployment: JSONObject) -> bool:
     return (
         int(status.get("observedGeneration") or 0) >= meta.generation(deployment)
         and replicas is not None
-        and int(status.get("updatedReplicas") or 0) == replicas == available(deployment)
+        and int(status.get("updatedReplicas") or 0) == replicas == available_replicas(deployment)
     )
 
 
 def may_become_available(cluster: JSONObject, deployment: JSONObject | None) -> bool:
     """Return whether all managers are running, but the status does not report this. Webhooks are then probed."""
-    runs = deployment is not None and available(deployment) > 0 and _runs(deployment)
+    runs = deployment is not None and available_replicas(deployment) > 0 and _is_running(deployment)
     return runs and not meta.is_condition_true(cluster, OperatorCondition.AVAILABLE)
 
 
-def _runs(deployment: JSONObject) -> bool:
-    return bool(meta.spec(deployment).get("replicas") == available(deployment))
+def _is_running(deployment: JSONObject) -> bool:
+    return bool(meta.spec(deployment).get("replicas") == available_replicas(deployment))
 
 
-def _available(deployment: JSONObject | None, unreached: str) -> JSONObject:
+def _available_condition(deployment: JSONObject | None, unreached: str) -> JSONObject:
     replicas = None if deployment is None else meta.spec(deployment).get("replicas")
-    if deployment is not None and _runs(deployment):
+    if deployment is not None and _is_running(deployment):
         if unreached:
             return _condition(
                 OperatorCondition.AVAILABLE,
@@ -181,7 +181,11 @@ def _available(deployment: JSONObject | None, unreached: str) -> JSONObject:
                 f"the manager is not available: {unreached}",
             )
         return _condition(OperatorCondition.AVAILABLE, "True", AS_EXPECTED)
-    state = "does not exist" if deployment is None else f"has {available(deployment)} of {replicas} available replicas"
+    state = (
+        "does not exist"
+        if deployment is None
+        else f"has {available_replicas(deployment)} of {replicas} available replicas"
+    )
     return _condition(
         OperatorCondition.AVAILABLE,
         "False",
@@ -198,14 +202,14 @@ def _progressing_condition(deployment: JSONObject | None, outcome: SyncOutcome) 
     return _condition(OperatorCondition.PROGRESSING, "False", AS_EXPECTED, outcome.note)
 
 
-def _upgradeable(desired: OperatorSettings) -> JSONObject:
+def _upgradeable_condition(desired: OperatorSettings) -> JSONObject:
     if desired.overrides:
         text = "spec.unsupportedConfigOverrides is set. Remove it before you upgrade"
         return _condition(OperatorCondition.UPGRADEABLE, "False", "UnsupportedConfigOverrides", text)
     return _condition(OperatorCondition.UPGRADEABLE, "True", AS_EXPECTED)
 
 
-def _deletes(outcome: SyncOutcome) -> JSONObject:
+def _deletion_condition(outcome: SyncOutcome) -> JSONObject:
     """Build the condition that describes the effect of `lws.x-k8s.io/delete-crds`."""
     ignored = f"{DELETE_CRDS} is ignored for {', '.join(outcome.unconfirmed)}. Add the annotation to each CRD"
     if outcome.terminating:

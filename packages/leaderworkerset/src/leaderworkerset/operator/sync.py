@@ -116,7 +116,7 @@ def decide(observed: ObservedOperand, place: OperatorPlace) -> DesiredOperand | 
     if cluster is None or meta.is_deleting(cluster):
         return None
     settings = operatorspec.read(cluster)
-    ending, unconfirmed = _definitions_to_delete(observed, settings)
+    ending, unconfirmed = _crds_to_delete(observed, settings)
     outcome = SyncOutcome(
         is_complete=False, terminating=ending, unconfirmed=unconfirmed, unreachable=observed.unreachable
     )
@@ -134,7 +134,7 @@ def decide(observed: ObservedOperand, place: OperatorPlace) -> DesiredOperand | 
         is_single=openshift.is_single(observed.infrastructure),
         terminating=frozenset(ending),
     )
-    if around.tls and _noted_profile(cluster) != GONE | around.tls:
+    if around.tls and _recorded_profile(cluster) != GONE | around.tls:
         return DesiredOperand(desired=settings, outcome=outcome, tls=around.tls)
     try:
         objects = operand.build(place, settings, cluster, around)
@@ -142,12 +142,12 @@ def decide(observed: ObservedOperand, place: OperatorPlace) -> DesiredOperand | 
         return DesiredOperand(desired=settings, outcome=replace(outcome, error=str(error)))
     is_monitored = observed.serves(SERVICE_MONITORS)
     served_objects = [(kind, obj) for kind, obj in objects if is_monitored or kind != SERVICE_MONITORS]
-    due, waiting = _until_issued(served_objects, around.hashes)
+    due, waiting = _objects_until_issued(served_objects, around.hashes)
     return DesiredOperand(
         desired=settings,
         outcome=replace(outcome, error=waiting, note="" if is_monitored else NO_MONITOR, is_complete=not waiting),
         due=due,
-        obsolete=() if waiting else _deletable(observed, place, kept=objects),
+        obsolete=() if waiting else _obsolete_objects(observed, place, kept=objects),
     )
 
 
@@ -166,7 +166,7 @@ def reconcile(
     if cluster is None or target is None:
         return Plan()
     if target.tls is not None:
-        return _note_profile(cluster, target.tls)
+        return _record_profile(cluster, target.tls)
     writes = [action for difference in differences for action in _writes(difference, place)]
     deletions = [_delete(kind, obj, place) for kind, obj in target.obsolete]
     rolls = any(difference.kind == resources.DEPLOYMENTS and difference.live is not None for difference in differences)
@@ -205,14 +205,14 @@ class _Reporter(Struct, frozen=True):
         )
 
 
-def _note_profile(cluster: JSONObject, tls: JSONObject) -> Plan:
+def _record_profile(cluster: JSONObject, tls: JSONObject) -> Plan:
     """Return a plan that writes the observed TLS profile. The change triggers the next reconciliation."""
     # A merge patch would preserve the cipher suites of the previous profile.
     change = {"spec": {"observedConfig": {"tls": {**GONE, **tls}}}}
     return Plan((identified_patch(OPERATORS, cluster, change, if_present=True),), requeue_after=RESYNC)
 
 
-def _noted_profile(cluster: JSONObject) -> JSONObject:
+def _recorded_profile(cluster: JSONObject) -> JSONObject:
     """Return the observed TLS profile. The operator does not own other fields of `observedConfig`."""
     noted = meta.spec(cluster).get("observedConfig")
     tls = noted.get("tls") if isinstance(noted, dict) else None
@@ -226,7 +226,7 @@ def _hashes(observed: ObservedOperand, settings: OperatorSettings) -> Mapping[st
     return {name: operand.certificate_hash(observed.secrets.get(name) or {}) for name in operand.ISSUED.values()}
 
 
-def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects, str]:
+def _objects_until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects, str]:
     """Return the objects to apply now, and the missing certificate that blocks later objects, or None."""
     for index, (kind, obj) in enumerate(objects):
         secret = operand.ISSUED.get(meta.name(obj), "") if kind == CERTIFICATES else ""
@@ -239,9 +239,7 @@ def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects,
     return objects, ""
 
 
-def _definitions_to_delete(
-    observed: ObservedOperand, settings: OperatorSettings
-) -> tuple[Sequence[str], Sequence[str]]:
+def _crds_to_delete(observed: ObservedOperand, settings: OperatorSettings) -> tuple[Sequence[str], Sequence[str]]:
     """Return the names of the CRDs to delete with the object, and of the CRDs without the annotation.
 
     Each CRD also needs the annotation, because a user who may edit the object could otherwise delete all
@@ -254,7 +252,7 @@ def _definitions_to_delete(
     return agree, sorted(meta.name(obj) for obj in definitions if meta.name(obj) not in agree)
 
 
-def _deletable(observed: ObservedOperand, place: OperatorPlace, kept: Objects = ()) -> Objects:
+def _obsolete_objects(observed: ObservedOperand, place: OperatorPlace, kept: Objects = ()) -> Objects:
     """Return existing objects that are no longer required, except for CRDs.
 
     They remain from a different certificate setting or an earlier installer. The operator may not delete other objects.
@@ -265,13 +263,13 @@ def _deletable(observed: ObservedOperand, place: OperatorPlace, kept: Objects = 
         for (kind, key), obj in observed.live.items()
         if (kind, key) not in stays and kind != resources.CUSTOM_RESOURCE_DEFINITIONS
     ]
-    possible = operand.possible(place) if surplus else ()
+    possible = operand.possible_objects(place) if surplus else ()
     return [(kind, obj) for kind, obj in surplus if (kind, meta.key(obj)) in possible]
 
 
 def _removals(observed: ObservedOperand, place: OperatorPlace) -> Objects:
     """Return deletions of the complete operand except for the CRDs, starting with the webhooks."""
-    owned = [(kind, obj) for kind, obj in _deletable(observed, place) if is_owned(obj)]
+    owned = [(kind, obj) for kind, obj in _obsolete_objects(observed, place) if is_owned(obj)]
     return sorted(owned, key=lambda pair: (pair[0] not in FIRST_REMOVED, -operand.ORDER[pair[0]]))
 
 

@@ -23,8 +23,8 @@ from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS
 from leaderworkerset.api import labels
-from leaderworkerset.api.episode import LINES, Episode, RankEnd
-from leaderworkerset.recording.episoderetention import FILE, NAME, EpisodeRetention, Place
+from leaderworkerset.api.episode import LINES, Episode, RecordedRank
+from leaderworkerset.recording.episoderetention import FILE, NAME, EpisodeLocation, EpisodeRetention
 
 PREFIX: Final = "lws-episode-"
 KEY: Final = "episode.json.gz"
@@ -47,18 +47,18 @@ GZIP: Final = 31
 class ConfigMapStore:
     """Writes episodes. `open` must first read the existing episodes."""
 
-    def __init__(self, client: Client, *, of_a_set: int, in_all: int, keeps: timedelta) -> None:
+    def __init__(self, client: Client, *, max_per_set: int, max_total: int, retention: timedelta) -> None:
         self._client = client
-        self._bounds = (of_a_set, in_all)
-        self._keeps = keeps
+        self._bounds = (max_per_set, max_total)
+        self._keeps = retention
         self._shelf = EpisodeRetention(Path(), *self._bounds)
-        self._created: dict[Place, datetime] = {}
+        self._created: dict[EpisodeLocation, datetime] = {}
 
     async def open(self) -> None:
         """Read the existing episodes, and delete episodes that exceed the limits."""
-        sizes: dict[Place, int] = {}
+        sizes: dict[EpisodeLocation, int] = {}
         async for obj in list_episodes(self._client):
-            place = place_of(obj)
+            place = episode_location(obj)
             if place is not None:
                 sizes[place] = len(str((obj.get("binaryData") or {}).get(KEY) or "")) * 3 // 4
                 self._created[place] = timestamps.parse(meta.metadata(obj)["creationTimestamp"])
@@ -87,7 +87,7 @@ class ConfigMapStore:
         """Delete episodes that exceed the maximum age."""
         await self._remove([place for place, created in self._created.items() if now - created > self._keeps])
 
-    async def _remove(self, places: Iterable[Place]) -> None:
+    async def _remove(self, places: Iterable[EpisodeLocation]) -> None:
         for place in places:
             with suppress(NotFoundError):  # deleted by a different client
                 await self._client.delete(CONFIG_MAPS, ObjectKey(place.namespace, PREFIX + place.identity))
@@ -95,7 +95,7 @@ class ConfigMapStore:
             self._created.pop(place, None)
 
 
-def document(place: Place, episode: Episode, data: bytes) -> JSONObject:
+def document(place: EpisodeLocation, episode: Episode, data: bytes) -> JSONObject:
     """Return the ConfigMap for an episode."""
     return {
         **CONFIG_MAPS.type_meta,
@@ -126,7 +126,7 @@ async def list_episodes(client: Client, namespace: str = "", lws: str = "") -> A
             return
 
 
-def place_of(obj: JSONObject) -> Place | None:
+def episode_location(obj: JSONObject) -> EpisodeLocation | None:
     """Return the location of an episode, or None if the ConfigMap does not contain an episode."""
     annotations = meta.annotations(obj)
     names = (meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""), annotations.get(labels.EPISODE_GROUP, ""))
@@ -135,7 +135,7 @@ def place_of(obj: JSONObject) -> Place | None:
     number = decimals.natural(match["number"]) if match and all(map(NAME.fullmatch, names)) else None
     if match is None or number is None or not meta.name(obj).startswith(PREFIX):
         return None
-    return Place(*names, number, match["identity"], Path(*names, name))
+    return EpisodeLocation(*names, number, match["identity"], Path(*names, name))
 
 
 def compress(episode: Episode) -> tuple[Episode, bytes]:
@@ -166,7 +166,7 @@ def decompress(obj: JSONObject) -> Episode | None:
         return None
 
 
-def _shorten_log(rank: RankEnd, lines: int) -> RankEnd:
+def _shorten_log(rank: RecordedRank, lines: int) -> RecordedRank:
     containers = tuple(
         msgspec.structs.replace(container, logs=tuple(run[max(len(run) - lines, 0) :] for run in container.logs))
         for container in rank.containers

@@ -13,9 +13,17 @@ from kuberuntime.texts import errorboundary, fieldchanges
 from kuberuntime.texts.fieldchanges import FieldChange
 from kuberuntime.texts.masking import Mask
 from leaderworkerset.api import episode, groupname, kubeletkills, labels, recreationrecord
-from leaderworkerset.api.episode import ContainerEnd, Episode, EpisodeEvent, Outcome, RankEnd, Revision, RunEnd
+from leaderworkerset.api.episode import (
+    Episode,
+    EpisodeEvent,
+    Outcome,
+    RecordedContainer,
+    RecordedRank,
+    Revision,
+    RunTermination,
+)
 from leaderworkerset.api.eventvalue import convert
-from leaderworkerset.api.groupname import name_of, place_of
+from leaderworkerset.api.groupname import group_and_rank, parse_group_name
 from leaderworkerset.api.kubeletkills import Kill
 from leaderworkerset.api.recreationrecord import RECORDED, Recreation, RecreationState
 from leaderworkerset.core.leaderworkerset import previousrevisions
@@ -48,7 +56,7 @@ def build(traces: GroupObservation, mask: Mask) -> Episode:
 
     A log, a pod or a revision that cannot be read is recorded with its error, and does not affect the rest.
     """
-    member = next((pod for pod in traces.pods if place_of(pod) is not None), None)
+    member = next((pod for pod in traces.pods if group_and_rank(pod) is not None), None)
     if member is None:
         raise ValueError("no pod in the episode has group labels")
     ranks = tuple(sorted(_ranks(traces, mask), key=lambda rank_end: (rank_end.rank, rank_end.pod)))
@@ -58,17 +66,19 @@ def build(traces: GroupObservation, mask: Mask) -> Episode:
     is_recorded = record is not None and meta.name(failed) in ("", record.failure.pod)
     own_text = failure.describe(_with_log(failed, traces.logs)).what if failed else ""
     failure_text = (
-        record.failure.what if record and is_recorded and not _is_same(record.failure.what, own_text) else own_text
+        record.failure.what
+        if record and is_recorded and not _is_same_termination(record.failure.what, own_text)
+        else own_text
     )
     return Episode(
         namespace=meta.namespace(member),
         lws=meta.labels(member)[labels.NAME],
-        group=str(name_of(groupname.label(member))),
+        group=str(parse_group_name(groupname.label(member))),
         outcome=OUTCOMES.get(record.state, Outcome.RECREATED) if record else Outcome.FAILED,
         time=timestamps.render(traces.now),
         first_rank=first,
         failed_pod=meta.name(failed) if failed else record.failure.pod if record else "",
-        failure=mask.text(_with_kill(failure_text, traces, failed, record)),
+        failure=mask.text(_describe_failure(failure_text, traces, failed, record)),
         recreations=record.count if record else 0,
         recreate_after=record.due.isoformat() if record else "",
         revision=errorboundary.attempt(partial(_revision, traces, mask), lambda _: None),
@@ -79,17 +89,17 @@ def build(traces: GroupObservation, mask: Mask) -> Episode:
     )
 
 
-def _with_kill(text: str, traces: GroupObservation, failed: JSONObject, record: Recreation | None) -> str:
+def _describe_failure(text: str, traces: GroupObservation, failed: JSONObject, record: Recreation | None) -> str:
     """Return the description of a failed container, including the reason if the kubelet killed it."""
     uid = meta.uid(failed) if failed else record.failure.uid if record else ""
-    kill = kubeletkills.of_failure(_kills(traces.events), uid, text)
+    kill = kubeletkills.kill_of_failure(_kills(traces.events), uid, text)
     return f"{kill}; {text}" if kill else text
 
 
 def _kills(events: Iterable[JSONObject]) -> Iterator[Kill]:
     for event in events:
         about, own = event.get("involvedObject") or {}, convert(event)
-        if kill := kubeletkills.of_event(str(about.get("uid") or ""), own.reason, own.message, own.last):
+        if kill := kubeletkills.kill_from_event(str(about.get("uid") or ""), own.reason, own.message, own.last):
             yield kill
 
 
@@ -99,11 +109,11 @@ def _first_failed(pods: Sequence[JSONObject], recorded_name: str) -> tuple[int |
     Runs that terminated because their group was recreated did not fail.
     """
     failures = [(meta.name(pod), end) for pod in pods for end in _failures(pod)]
-    first_name = terminations.first_of(failures) if failures else recorded_name
+    first_name = terminations.earliest_name(failures) if failures else recorded_name
     evicted = (meta.name(pod) for pod in pods if any(evictions(pod)))
     pod_name = first_name or recorded_name or next((name for name, _ in failures), next(evicted, ""))
     pod = next((candidate for candidate in pods if pod_name and meta.name(candidate) == pod_name), {})
-    place = place_of(pod) if first_name else None
+    place = group_and_rank(pod) if first_name else None
     return (None if place is None else place[1]), pod
 
 
@@ -114,7 +124,7 @@ def evictions(pod: JSONObject) -> Iterator[str]:
         yield str(status["reason"])
 
 
-def _is_same(recorded: str, own: str) -> bool:
+def _is_same_termination(recorded: str, own: str) -> bool:
     """Return whether two descriptions refer to the same container termination, ignoring the log line."""
     ends = [
         match.group("container", "code", "reason") for text in (recorded, own) if (match := RECORDED.fullmatch(text))
@@ -128,11 +138,11 @@ def _with_log(pod: JSONObject, logs: Logs) -> JSONObject:
     kinds = ("initContainerStatuses", "containerStatuses")
     return pod | {
         "status": status
-        | {kind: [_with_verdict(pod, own, logs) for own in status[kind]] for kind in kinds if status.get(kind)}
+        | {kind: [_with_log_error(pod, own, logs) for own in status[kind]] for kind in kinds if status.get(kind)}
     }
 
 
-def _with_verdict(pod: JSONObject, status: JSONObject, logs: Logs) -> JSONObject:
+def _with_log_error(pod: JSONObject, status: JSONObject, logs: Logs) -> JSONObject:
     runs = logs.get((meta.uid(pod), str(status.get("name"))), ())
     when = "state" if (status.get("state") or {}).get("terminated") else "lastState"
     ended = (status.get(when) or {}).get("terminated")
@@ -144,56 +154,56 @@ def _with_verdict(pod: JSONObject, status: JSONObject, logs: Logs) -> JSONObject
     lines = (run if isinstance(run, str) else "".join(run)).splitlines()[-errorlines.JUDGED :]
     if not ended or not errorlines.first_error(lines).is_certain:
         return status
-    return status | {when: {"terminated": ended | {"message": "\n".join(errorlines.excerpt(lines, 1))}}}
+    return status | {when: {"terminated": ended | {"message": "\n".join(errorlines.error_excerpt(lines, 1))}}}
 
 
 def _failures(pod: JSONObject) -> Iterator[str]:
     """Yield the first failures of a container. They are empty if its status does not contain that run."""
     for status in podstate.container_statuses(pod):
         runs = [(status.get(when) or {}).get("terminated") or {} for when in ("lastState", "state")]
-        failed_runs = [run for run in runs if podstate.is_failure(run) and not podstate.ended_on_request(pod, run)]
+        failed_runs = [run for run in runs if podstate.is_failure(run) and not podstate.was_ended_by_deletion(pod, run)]
         run_count, visible_count = int(status.get("restartCount") or 0) + bool(runs[1]), sum(map(bool, runs))
         if failed_runs:
             yield str(failed_runs[0].get("finishedAt") or "") if run_count <= visible_count else ""
 
 
-def ends(container: JSONObject, pod: JSONObject | None = None) -> Iterator[RunEnd]:
+def ends(container: JSONObject, pod: JSONObject | None = None) -> Iterator[RunTermination]:
     """Yield the terminations of the last container runs in the pod status, oldest first."""
     for state in (container.get("lastState"), container.get("state")):
         ended = (state or {}).get("terminated")
         if ended:
             finished = str(ended.get("finishedAt") or "")
-            is_asked = pod is not None and podstate.ended_on_request(pod, ended)
+            is_asked = pod is not None and podstate.was_ended_by_deletion(pod, ended)
             reason = episode.ON_REQUEST if is_asked else str(ended.get("reason") or "")
-            yield RunEnd(exit_code=int(ended.get("exitCode") or 0), reason=reason, finished_at=finished)
+            yield RunTermination(exit_code=int(ended.get("exitCode") or 0), reason=reason, finished_at=finished)
 
 
-def _ranks(traces: GroupObservation, mask: Mask) -> Iterator[RankEnd]:
+def _ranks(traces: GroupObservation, mask: Mask) -> Iterator[RecordedRank]:
     for pod in traces.pods:
-        place = place_of(pod)
+        place = group_and_rank(pod)
         if place is not None:
-            read = partial(_rank, pod, place[1], traces.logs, mask)
-            yield errorboundary.attempt(read, partial(_unreadable, pod, place[1]))
+            read = partial(_record_rank, pod, place[1], traces.logs, mask)
+            yield errorboundary.attempt(read, partial(_unreadable_rank, pod, place[1]))
 
 
-def _unreadable(pod: JSONObject, index: int, error: str) -> RankEnd:
-    return RankEnd(rank=index, pod=meta.name(pod), phase=error)
+def _unreadable_rank(pod: JSONObject, index: int, error: str) -> RecordedRank:
+    return RecordedRank(rank=index, pod=meta.name(pod), phase=error)
 
 
-def _rank(pod: JSONObject, index: int, logs: Logs, mask: Mask) -> RankEnd:
-    return RankEnd(
+def _record_rank(pod: JSONObject, index: int, logs: Logs, mask: Mask) -> RecordedRank:
+    return RecordedRank(
         rank=index,
         pod=meta.name(pod),
         node=str(meta.spec(pod).get("nodeName") or ""),
         phase=str(meta.status(pod).get("phase") or ""),
-        containers=tuple(_container(pod, status, logs, mask) for status in podstate.container_statuses(pod)),
+        containers=tuple(_record_container(pod, status, logs, mask) for status in podstate.container_statuses(pod)),
     )
 
 
-def _container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> ContainerEnd:
+def _record_container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> RecordedContainer:
     name = str(status.get("name"))
     runs = logs.get((meta.uid(pod), name), ())
-    return ContainerEnd(
+    return RecordedContainer(
         name=name,
         restarts=int(status.get("restartCount") or 0),
         ends=tuple(ends(status, pod)),

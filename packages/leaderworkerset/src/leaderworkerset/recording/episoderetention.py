@@ -15,7 +15,7 @@ FILE: Final = re.compile(r"(?P<number>\d{1,9})-(?P<identity>[\w-]{1,100})\.json"
 NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")
 
 
-class Place(NamedTuple):
+class EpisodeLocation(NamedTuple):
     """The location of an episode. If the episode has no file, the path is used for a copy."""
 
     namespace: str
@@ -29,17 +29,19 @@ class Place(NamedTuple):
 class EpisodeRetention:
     """The episodes of a store with their sizes, oldest first."""
 
-    def __init__(self, directory: Path, of_a_set: int, in_all: int, sizes: Iterable[tuple[Place, int]] = ()) -> None:
+    def __init__(
+        self, directory: Path, max_per_set: int, max_total: int, sizes: Iterable[tuple[EpisodeLocation, int]] = ()
+    ) -> None:
         self._directory = directory
-        self._of_a_set = of_a_set
-        self._in_all = in_all
+        self._of_a_set = max_per_set
+        self._in_all = max_total
         self._sizes = dict(sizes)
 
     def has(self, identity: str) -> bool:
         """Return whether an episode with this identity exists."""
         return any(place.identity == identity for place in self._sizes)
 
-    def place(self, episode: Episode, identity: str) -> Place:
+    def place(self, episode: Episode, identity: str) -> EpisodeLocation:
         """Return the location of the episode with this identity, or a new location with the next number.
 
         Raise `ValueError` if a file name is invalid.
@@ -55,18 +57,18 @@ class EpisodeRetention:
             raise ValueError(
                 f"the names {names} and the identity {identity!r} of an episode cannot be used as file names"
             )
-        return Place(*names, number, identity, path)
+        return EpisodeLocation(*names, number, identity, path)
 
-    def put(self, place: Place, size: int) -> None:
+    def put(self, place: EpisodeLocation, size: int) -> None:
         """Record an episode as the latest."""
         self._sizes.pop(place, None)
         self._sizes[place] = size
 
-    def drop(self, place: Place) -> None:
+    def drop(self, place: EpisodeLocation) -> None:
         """Record that an episode was deleted."""
         self._sizes.pop(place, None)
 
-    def excess(self) -> list[Place]:
+    def excess(self) -> list[EpisodeLocation]:
         """Return the episodes to delete.
 
         The oldest episodes of each LeaderWorkerSet are first, followed by the oldest episodes of the largest

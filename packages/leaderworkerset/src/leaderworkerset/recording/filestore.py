@@ -14,10 +14,10 @@ import msgspec
 
 from kuberuntime.objects import decimals
 from leaderworkerset.api.episode import Episode
-from leaderworkerset.recording.episoderetention import FILE, EpisodeRetention, Place
+from leaderworkerset.recording.episoderetention import FILE, EpisodeLocation, EpisodeRetention
 
-OF_A_SET: Final = 4 * 1024 * 1024
-IN_ALL: Final = 64 * 1024 * 1024
+MAX_PER_SET: Final = 4 * 1024 * 1024
+MAX_TOTAL: Final = 64 * 1024 * 1024
 """The maximum total size of all files in bytes."""
 
 UNFINISHED: Final = "unfinished"
@@ -26,12 +26,14 @@ UNFINISHED: Final = "unfinished"
 class Store:
     """Writes episodes. When opened, it reads the existing episodes, and deletes incomplete files."""
 
-    def __init__(self, directory: Path, *, of_a_set: int = OF_A_SET, in_all: int = IN_ALL) -> None:
+    def __init__(self, directory: Path, *, max_per_set: int = MAX_PER_SET, max_total: int = MAX_TOTAL) -> None:
         self._unfinished = directory / UNFINISHED
         self._unfinished.unlink(missing_ok=True)
         stats = [(place, place.path.stat()) for place in places(directory)]
         stats.sort(key=lambda item: item[1].st_mtime_ns)
-        self._shelf = EpisodeRetention(directory, of_a_set, in_all, ((place, stat.st_size) for place, stat in stats))
+        self._shelf = EpisodeRetention(
+            directory, max_per_set, max_total, ((place, stat.st_size) for place, stat in stats)
+        )
 
     def has(self, identity: str) -> bool:
         """Return whether an episode with this identity exists."""
@@ -64,7 +66,7 @@ class Store:
         return numbered
 
 
-def places(directory: Path) -> Iterator[Place]:
+def places(directory: Path) -> Iterator[EpisodeLocation]:
     """Yield the locations of episodes. Episodes of a group are ordered by number."""
     all_places = []
     for path in directory.glob("*/*/*/*.json"):
@@ -72,11 +74,11 @@ def places(directory: Path) -> Iterator[Place]:
         match = FILE.fullmatch(path.name)
         number = decimals.natural(match["number"]) if match else None
         if match and number is not None:
-            all_places.append(Place(namespace, lws, group, number, match["identity"], path))
+            all_places.append(EpisodeLocation(namespace, lws, group, number, match["identity"], path))
     yield from sorted(all_places)
 
 
-def read(place: Place) -> Episode | None:
+def read(place: EpisodeLocation) -> Episode | None:
     """Read an episode. Return None if it was deleted in the meantime or is invalid."""
     try:
         return msgspec.json.decode(place.path.read_bytes(), type=Episode)

@@ -84,7 +84,7 @@ class FileLogs:
         return await asyncio.to_thread(self._all, pods), ()
 
     def _all(self, pods: Sequence[JSONObject]) -> Logs:
-        size = share(pods)
+        size = max_log_size(pods)
         return {
             (meta.uid(pod), name): [run.decode(errors="replace") for run in self._read(pod, name, episode.LINES, size)]
             for pod, name in _containers(pods)
@@ -113,7 +113,7 @@ class ApiLogs:
 
     def hurry(self, pods: Sequence[JSONObject]) -> None:
         """Read the logs of pods in the background, unless a read is in progress."""
-        size = share(pods)
+        size = max_log_size(pods)
         for pod in pods:
             uid = meta.uid(pod)
             if uid not in self._reading:
@@ -196,7 +196,7 @@ class ApiLogs:
         return b""
 
 
-def share(pods: Sequence[JSONObject]) -> int:
+def max_log_size(pods: Sequence[JSONObject]) -> int:
     """Return the maximum size of each log in an episode in bytes."""
     return min(LOG_BYTES, EPISODE_BYTES // max(sum(1 for _ in _containers(pods)), 1))
 

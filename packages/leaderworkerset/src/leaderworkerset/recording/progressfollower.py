@@ -52,7 +52,7 @@ class Steps:
 
         Lines that are older than the latest line are ignored, for example after a log is reopened.
         """
-        progress, newest = progressannotations.of_line(line), self.newest
+        progress, newest = progressannotations.parse_log_line(line), self.newest
         if progress is None or (newest is not None and newest.at is not None and at < newest.at):
             return
         if newest is not None and progress.step == newest.step:
@@ -110,7 +110,7 @@ Waits: TypeAlias = Callable[[str], tuple[str, str]]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-def not_seen(_uid: str) -> tuple[str, str]:
+def no_wait_reason(_uid: str) -> tuple[str, str]:
     """Return empty strings, because Kubernetes nodes do not expose their processes."""
     return "", ""
 
@@ -128,7 +128,7 @@ class _Leader(Struct):
 class ProgressFollower:
     """Tracks the leaders of all LeaderWorkerSets with progress tracking enabled."""
 
-    def __init__(self, client: Client, clock: Clock, *, pace: float, waits: Waits = not_seen) -> None:
+    def __init__(self, client: Client, clock: Clock, *, pace: float, waits: Waits = no_wait_reason) -> None:
         self._client = client
         self._clock = clock
         self._pace = pace
@@ -196,7 +196,7 @@ class ProgressFollower:
                 leaders=len(leader_uids),
             )
         self._was_full = len(leader_uids) > MOST_LEADERS
-        followed_uids = set(_in_turns(leader_uids, self._leaders)[:MOST_LEADERS])
+        followed_uids = set(_interleave_namespaces(leader_uids, self._leaders)[:MOST_LEADERS])
         for uid in [uid for uid, task in self._tasks.items() if uid not in followed_uids or task.done()]:
             self._tasks.pop(uid).cancel()
         for uid in followed_uids - self._tasks.keys():
@@ -225,7 +225,7 @@ class ProgressFollower:
                 async with self._client.stream("GET", path, query) as response:
                     async for chunk in response.chunks:
                         for line in lines.feed(chunk):
-                            newest = _add(steps, line) or newest
+                            newest = _add_log_line(steps, line) or newest
             except KubeError as error:
                 log.debug("failed to read a log", pod=str(meta.key(pod)), error=str(error))
             pause = FIRST_PAUSE if newest > before else min(pause * 2, LONGEST_PAUSE)
@@ -250,7 +250,7 @@ class ProgressFollower:
             return
         members = self._groups.get(_group_of(leader.pod), {}).values()
         group = sorted((pod for pod in members if not meta.is_deleting(pod)), key=lambda pod: groupname.rank(pod) or 0)
-        since = last_sign(group, newest)
+        since = last_progress(group, newest)
         if since is None or since == leader.hang_start or self._clock.now() - since < settings.timeout:
             return
         hang = await self._examine(group, since)
@@ -307,7 +307,7 @@ class ProgressFollower:
         return timestamps.read(time.decode("ascii", errors="replace")) if line.startswith(prefix) else None
 
 
-def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[str]:
+def _interleave_namespaces(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[str]:
     """Return the leader UIDs, alternating between namespaces. Large namespaces do not exclude other namespaces."""
     before: Counter[str] = Counter()
     places = {}
@@ -318,7 +318,7 @@ def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[st
     return sorted(uids, key=places.__getitem__)
 
 
-def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime | None:
+def last_progress(group: Sequence[JSONObject], newest: Progress | None) -> datetime | None:
     """Return the time since which a group has not progressed, which is its last step or the last rank start.
 
     Return None if a rank is not running.
@@ -330,7 +330,7 @@ def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime 
     return max(filter(None, [*starts, None if newest is None else newest.at]))
 
 
-def _add(steps: Steps, line: bytes) -> str:
+def _add_log_line(steps: Steps, line: bytes) -> str:
     """Add a log line with its time. Return the time as a string, or an empty string if there is none."""
     before, _, text = line.partition(b" ")
     stamp = before.decode("ascii", errors="replace")

@@ -155,7 +155,7 @@ class Recorder:
         """
         for informer, subscriber in ((pods, self._on_pod), (records, self._on_record)):
             await informer.wait_synced()
-            informer.subscribe(partial(_apart, subscriber))
+            informer.subscribe(partial(_notify, subscriber))
         ready.set()
         async with asyncio.TaskGroup() as tasks:
             while True:
@@ -210,7 +210,7 @@ class Recorder:
         leaders = (
             meta.uid(member)
             for member in members.current_pods.values()
-            if groupname.leader_of(member) == meta.name(member)
+            if groupname.leader_name(member) == meta.name(member)
         )
         leader_uid = next(leaders, "")
         if is_new and leader_uid:
@@ -369,7 +369,7 @@ async def recording(
                     await recorder.record_due()  # the most recent failures
 
 
-def _apart(subscriber: Subscriber, change: Change) -> None:
+def _notify(subscriber: Subscriber, change: Change) -> None:
     """Call a subscriber. If it fails for an object, other subscribers still receive the object."""
     try:
         subscriber(change)

@@ -68,10 +68,10 @@ def _number(environment: Mapping[str, str], name: str) -> int:
     return int(text)
 
 
-def name_of(rank: int, address: str) -> str:
+def rank_name(rank: int, address: str) -> str:
     """Return the name of a rank in the leader's group.
 
-    >>> [name_of(rank, "web-0.web.prod") for rank in range(2)]
+    >>> [rank_name(rank, "web-0.web.prod") for rank in range(2)]
     ['web-0.web.prod', 'web-0-1.web.prod']
     """
     host, _, domain = address.partition(".")
@@ -144,7 +144,7 @@ class Rendezvous:
         return RendezvousError(reason, text)
 
 
-def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
+def wait_for_ranks(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
     """Wait for the other ranks. Raise RendezvousError if the deadline is missed."""
     address, size, own = read_group(environment)
     if arguments.size not in (None, size):
@@ -153,7 +153,7 @@ def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
             f"--size is {arguments.size}, but LWS_GROUP_SIZE is {size}",
         )
     ranks = range(size) if arguments.whom == "all" else (0,)
-    names = {rank: name_of(rank, address) for rank in ranks if rank != own}
+    names = {rank: rank_name(rank, address) for rank in ranks if rank != own}
     meeting = Rendezvous(names, arguments.port, arguments.timeout)
     start = time.monotonic()
     # A lookup cannot be interrupted. To meet the deadline, the caller does not wait for it.
@@ -170,7 +170,7 @@ def print_line(text: str) -> None:
     print(f"rendezvous: {text}", file=sys.stderr, flush=True)  # noqa: T201 - this is what it says
 
 
-def end(error: RendezvousError) -> NoReturn:
+def exit_with_error(error: RendezvousError) -> NoReturn:
     """Print the reason, write it to the termination message, and exit with its code."""
     text = f"{error} (exit code {error.reason.value}). {error.reason.advice}"
     print_line(text)
@@ -223,9 +223,9 @@ def main() -> None:
         sys.stdout.write(Path(__file__).with_name("rendezvous.sh").read_text())
         return
     try:
-        meet(arguments, os.environ)
+        wait_for_ranks(arguments, os.environ)
     except RendezvousError as error:
-        end(error)
+        exit_with_error(error)
 
 
 if __name__ == "__main__":

@@ -44,14 +44,14 @@ async def rejection(client: Client, namespace: str) -> APIError | None:
 async def obstacle(client: Client, namespace: str) -> str:
     """Return the reason why webhooks cannot be reached, or an empty string if no reason is known."""
     try:
-        refused = await rejection(client, namespace)
+        denial = await rejection(client, namespace)
     except ConnectionFailedError as error:
         return str(error)
-    is_late = isinstance(refused, NotFoundError) or NOT_CALLED in str(refused)
-    return str(refused) if is_late else ""
+    is_late = isinstance(denial, NotFoundError) or NOT_CALLED in str(denial)
+    return str(denial) if is_late else ""
 
 
-async def until_reached(client: Client, namespace: str, timeout: float) -> None:
+async def wait_until_reachable(client: Client, namespace: str, timeout: float) -> None:
     """Wait until the webhooks can be reached. Raise TimeoutError with the last obstacle."""
     why = "no response"
     try:

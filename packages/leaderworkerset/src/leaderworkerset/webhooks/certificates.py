@@ -99,12 +99,12 @@ def expires_at(certificate: bytes) -> datetime:
     return _certificate(certificate).not_valid_after_utc
 
 
-def begins_at(certificate: bytes) -> datetime:
+def valid_from(certificate: bytes) -> datetime:
     """Return the UTC time at which a PEM certificate becomes valid."""
     return _certificate(certificate).not_valid_before_utc
 
 
-def fits_together(pair: Certificate) -> bool:
+def matches_key(pair: Certificate) -> bool:
     """Return whether the certificate verifies a signature of the key."""
     private, public = _private_key(pair.key), _certificate(pair.certificate).public_key()
     try:
@@ -137,7 +137,7 @@ def is_issued_by(certificate: bytes, authority: bytes) -> bool:
     return True
 
 
-def hosts_of(certificate: bytes) -> tuple[str, ...]:
+def host_names(certificate: bytes) -> tuple[str, ...]:
     """Return the host names in the certificate."""
     try:
         names = _certificate(certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName)

@@ -42,7 +42,7 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> AdmissionResult:
     """Return the LeaderWorkerSet, or deny it with all errors (contract 10.2). Deletions are allowed (R-VAL-26)."""
     if review.operation == "DELETE":
         return AdmissionResult(review.object)
-    new, old = _decode(review.object), _readable(review.old, _decode)
+    new, old = _decode(review.object), _decode_stored(review.old, _decode)
     errors = deciding.validate_leaderworkerset(new, old, gang)
     if review.old is not None:
         stored = None if old is None else review.old
@@ -57,7 +57,7 @@ def validate_disaggregatedset(review: Review, gang: Gang) -> AdmissionResult:
     if review.operation == "DELETE":
         return AdmissionResult(review.object)
     errors = disaggregatedset.validate_disaggregatedset(
-        _with_roles(review.object), _readable(review.old, _with_roles), gang.support
+        _require_valid_roles(review.object), _decode_stored(review.old, _require_valid_roles), gang.support
     )
     if errors:
         raise DeniedError(aggregate(errors))
@@ -70,7 +70,7 @@ def _decode(obj: JSONObject) -> LeaderWorkerSet:
     return decode(obj)
 
 
-def _with_roles(obj: JSONObject) -> JSONObject:
+def _require_valid_roles(obj: JSONObject) -> JSONObject:
     """Return the object. Raise an error for invalid field types, including field types in roles."""
     decode_disaggregatedset(obj)
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
@@ -78,7 +78,7 @@ def _with_roles(obj: JSONObject) -> JSONObject:
     return obj
 
 
-def _readable(stored: JSONObject | None, read: Callable[[JSONObject], T]) -> T | None:
+def _decode_stored(stored: JSONObject | None, read: Callable[[JSONObject], T]) -> T | None:
     """Return the decoded stored object, or None for invalid field types, so that an update can fix them."""
     try:
         return None if stored is None else read(stored)

@@ -127,10 +127,10 @@ def decode(body: bytes) -> Review:
         document = _decode_bounded(msgspec.json.decode(body))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         is_deep = isinstance(error, RecursionError | DepthError)
-        refusal = BadReviewError(f"the body must be JSON: {nesting.TOO_DEEP if is_deep else error}")
+        failure = BadReviewError(f"the body must be JSON: {nesting.TOO_DEEP if is_deep else error}")
         if is_deep and (match := UID.search(body[:HEAD])):
-            refusal.uid = match[1].decode()
-        raise refusal from error
+            failure.uid = match[1].decode()
+        raise failure from error
     request = document.get("request") if isinstance(document, dict) else None
     if not isinstance(request, dict) or document.get("apiVersion") != API_VERSION:
         raise BadReviewError(f"the body must be an AdmissionReview of {API_VERSION} with a request")

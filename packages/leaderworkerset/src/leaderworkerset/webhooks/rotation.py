@@ -71,12 +71,12 @@ def write(material: CertificateSecret) -> dict[str, str]:
 def decide(material: CertificateSecret, hosts: Sequence[str], now: datetime) -> RotationStep:
     """Determine what must be renewed."""
     try:
-        if not _is_good_authority(material.authority, now):
+        if not _is_valid_authority(material.authority, now):
             return RotationStep.RENEW_AUTHORITY
     except CertificateError:
         return RotationStep.RENEW_AUTHORITY
     try:
-        is_good = _is_good_serving(material, hosts, now)
+        is_good = _is_valid_serving(material, hosts, now)
     except CertificateError:
         return RotationStep.RENEW_CERTIFICATE
     if not is_good:
@@ -109,35 +109,35 @@ def due_at(material: CertificateSecret) -> datetime:
     return min(certificates.expires_at(end) for end in ends) - LOOKAHEAD
 
 
-def _is_good_authority(authority: Certificate, now: datetime) -> bool:
+def _is_valid_authority(authority: Certificate, now: datetime) -> bool:
     return (
-        certificates.fits_together(authority)
+        certificates.matches_key(authority)
         and certificates.is_authority(authority.certificate)
         and certificates.has_valid_serial(authority.certificate)
-        and _is_in_time(authority.certificate, now)
+        and _is_within_validity(authority.certificate, now)
     )
 
 
-def _is_good_serving(material: CertificateSecret, hosts: Sequence[str], now: datetime) -> bool:
+def _is_valid_serving(material: CertificateSecret, hosts: Sequence[str], now: datetime) -> bool:
     serving = material.serving
     return (
-        certificates.fits_together(serving)
+        certificates.matches_key(serving)
         and certificates.is_issued_by(serving.certificate, material.authority.certificate)
         and certificates.has_valid_serial(serving.certificate)
-        and set(hosts) <= set(certificates.hosts_of(serving.certificate))
-        and _is_in_time(serving.certificate, now)
+        and set(hosts) <= set(certificates.host_names(serving.certificate))
+        and _is_within_validity(serving.certificate, now)
     )
 
 
 def _trusts_too_many(material: CertificateSecret, now: datetime) -> bool:
     """Return whether a CA with an invalid serial number can be removed."""
     signer, *others = certificates.split(material.authority.certificate)
-    signs_since = certificates.begins_at(signer) + certificates.SKEW
+    signs_since = certificates.valid_from(signer) + certificates.SKEW
     return now >= signs_since + FAREWELL and not all(map(certificates.has_valid_serial, others))
 
 
-def _is_in_time(certificate: bytes, now: datetime) -> bool:
-    return certificates.begins_at(certificate) <= now < certificates.expires_at(certificate) - LOOKAHEAD
+def _is_within_validity(certificate: bytes, now: datetime) -> bool:
+    return certificates.valid_from(certificate) <= now < certificates.expires_at(certificate) - LOOKAHEAD
 
 
 def _decode(text: str) -> bytes:

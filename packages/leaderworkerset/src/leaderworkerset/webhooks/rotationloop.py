@@ -18,7 +18,7 @@ from msgspec import Struct
 from kuberuntime.backoff import Backoff
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import only
+from kuberuntime.client.requests import select_one
 from kuberuntime.clock import Clock, ClockJumps
 from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
 from kuberuntime.controller.executor import Executor, NoEvents
@@ -71,7 +71,7 @@ class CertificatePlace(Struct, frozen=True):
     host: str
 
 
-def place(namespace: str, service: str, secret: str) -> CertificatePlace:
+def certificate_place(namespace: str, service: str, secret: str) -> CertificatePlace:
     """Return the Secret and host name for a webhook Service in a namespace."""
     return CertificatePlace(ObjectKey(namespace, secret), f"{service}.{namespace}.svc")
 
@@ -90,10 +90,10 @@ class Rotation:
         self._served = b""
         self._signer = b""
         self._empty = configurations.certificate_secret(place.secret)
-        self._secret = Informer(client, only(SECRETS, place.secret))
+        self._secret = Informer(client, select_one(SECRETS, place.secret))
         self._configurations = (
-            _follow(client, MUTATING_WEBHOOK_CONFIGURATIONS, configurations.MUTATING_NAME),
-            _follow(client, VALIDATING_WEBHOOK_CONFIGURATIONS, configurations.VALIDATING_NAME),
+            _build_informer(client, MUTATING_WEBHOOK_CONFIGURATIONS, configurations.MUTATING_NAME),
+            _build_informer(client, VALIDATING_WEBHOOK_CONFIGURATIONS, configurations.VALIDATING_NAME),
         )
 
     async def run(self) -> None:
@@ -207,5 +207,5 @@ def missing_secret_message(secret: ObjectKey) -> str:
     )
 
 
-def _follow(client: Client, resource: Resource, name: str) -> Informer:
-    return Informer(client, only(resource, ObjectKey("", name)))
+def _build_informer(client: Client, resource: Resource, name: str) -> Informer:
+    return Informer(client, select_one(resource, ObjectKey("", name)))

@@ -22,7 +22,7 @@ from msgspec import Struct, field
 
 from kuberuntime import timeouts
 from kuberuntime.serving.bindaddresses import Address
-from kuberuntime.serving.limitlistener import LINGER_SECONDS, LimitListener, abort, bounds
+from kuberuntime.serving.limitlistener import LINGER_SECONDS, LimitListener, abort, connection_limits
 from kuberuntime.serving.protocollogs import protocol_logger
 from kuberuntime.serving.serving import TLSSettings, replace_chain, server_context
 from leaderworkerset.webhooks import review
@@ -39,11 +39,11 @@ LARGE_AT_ONCE: Final = 8
 Receiving: TypeAlias = Callable[[asyncio.BaseTransport | None, float], AbstractContextManager[None]]
 """Reports that a body is being read from a connection, with a timeout in seconds (`LimitListener.receiving`)."""
 
-TO_REFUSE: Final = 1.0
+REJECTION_SECONDS: Final = 1.0
 """The time in seconds after the timeout during which the connection remains open for the error response."""
 
 
-class Bodies:
+class BodyReader:
     """Reads bodies with time and memory limits, because any client can send a body.
 
     A usual review is small and has a Content-Length. Only a few others are read concurrently, because the memory for
@@ -60,7 +60,7 @@ class Bodies:
         if request.content.is_eof():  # it was received together with the headers
             return await request.read()
         try:
-            with self._receiving(request.transport, self._seconds + TO_REFUSE):
+            with self._receiving(request.transport, self._seconds + REJECTION_SECONDS):
                 return await self._read(request)
         except TimeoutError as error:
             raise web.HTTPRequestTimeout(headers={"connection": "close"}) from error
@@ -218,7 +218,7 @@ class WebhookServer:
 
     async def _serve(self, started: Future[int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        acceptor = LimitListener(bounds(), name="webhooks", context=self._tls)
+        acceptor = LimitListener(connection_limits(), name="webhooks", context=self._tls)
         server = web.Server(
             self._handler(acceptor),
             request_factory=partial(web.BaseRequest, loop=self._loop, client_max_size=LARGEST_BODY),
@@ -235,11 +235,11 @@ class WebhookServer:
             await self._stop.wait()
         finally:
             acceptor.stop()
-            await _end(runner)
+            await _shut_down(runner)
             await acceptor.close()
 
     def _handler(self, acceptor: LimitListener) -> Handle:
-        reading = Bodies(acceptor.receiving, self._body_seconds)
+        reading = BodyReader(acceptor.receiving, self._body_seconds)
         usual, large = DecisionQueue(), DecisionQueue(MOST_WAITING)
 
         async def answer(request: web.BaseRequest, decide: Decide) -> web.Response:
@@ -259,8 +259,8 @@ class WebhookServer:
             try:
                 response = await answer(request, decide)
                 code = 500 if isinstance(response, FailedResponse) else response.status
-            except web.HTTPException as refusal:
-                code = refusal.status
+            except web.HTTPException as rejection:
+                code = rejection.status
                 raise
             finally:
                 self._observe(request.path, code, self._loop.time() - started)
@@ -279,7 +279,7 @@ class FailedResponse(web.Response):
     """The denial for an internal error, with status 200, so that users see the message. It is reported as 500."""
 
 
-async def _end(runner: web.ServerRunner) -> None:
+async def _shut_down(runner: web.ServerRunner) -> None:
     """Respond to pending requests, and then abort the connections, because a TLS shutdown can take too long."""
     connections = runner.server.connections if runner.server is not None else []
     transports = [connection.transport for connection in connections]

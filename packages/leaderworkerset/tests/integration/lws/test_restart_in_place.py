@@ -11,7 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import kubernetesfeatures, labels, restartannotation
-from leaderworkerset.api.restartannotation import RestartNote
+from leaderworkerset.api.restartannotation import InPlaceRestarts
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def has_restarted(state: State, pod: str, times: int) -> None:
     counts = {one["name"]: one["restartCount"] for one in meta.status(found)["containerStatuses"]}
     assert counts == {"main": times, "watcher": times}
     assert is_ready(found)
-    assert restartannotation.read(found) == RestartNote(times)
+    assert restartannotation.read(found) == InPlaceRestarts(times)
 
 
 async def test_group_continues_when_pods_restart_in_place(space: LiveScenario) -> None:

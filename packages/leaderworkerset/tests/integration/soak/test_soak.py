@@ -47,7 +47,7 @@ TOLERATED: Final = CYCLES // 2
 """The permitted growth after the given number of cycles. It is less than one object per cycle."""
 
 BOUNDS: Final = {
-    "localkube.controllers.garbage.graph.Graph._deleted": graph.MOST_GONE,
+    "localkube.controllers.garbage.graph.Graph._deleted": graph.MAX_DELETED,
     "localkube.kubelet.node.directoryremoval.PreviousLogs._kept": directoryremoval.MOST_LOGS,
     "localkube.kubelet.processes.simulatedrunner.SimulatedRunner.signals": simulatedrunner.SIGNALS,
     "kuberuntime.cache.projection.Generations.young": projection.MOST_STRINGS + projection.MOST_PARTS,

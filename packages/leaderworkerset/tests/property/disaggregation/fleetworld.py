@@ -16,7 +16,7 @@ from tests.disaggregated import disaggregatedset_object, role
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Action, Create, Delete, Patch, PutStatus, flat
+from kuberuntime.plan import Action, Create, Delete, Patch, PutStatus, flatten
 from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api.disaggregatedset import REVISION
 from leaderworkerset.api.resources import LEADERWORKERSETS, ROLE_SCALERS
@@ -82,7 +82,7 @@ class ModeledFleet:
         """Return the facts about the LeaderWorkerSets."""
         for key, one in self.leaderworkersets.items():
             if self.known.get(key, (None,))[0] is not one:
-                self.known[key] = (one, childsets.part_of(one))
+                self.known[key] = (one, childsets.read_part(one))
         return [self.known[key][1] for key in sorted(self.leaderworkersets)]
 
     def set_image(self, image: int) -> None:
@@ -125,7 +125,7 @@ class ModeledFleet:
         )
         assert plan.error is None
         writes: list[Action] = [
-            write for write in flat(plan.actions) if write_of(write) in {LEADERWORKERSETS, ROLE_SCALERS}
+            write for write in flatten(plan.actions) if write_of(write) in {LEADERWORKERSETS, ROLE_SCALERS}
         ]
         before = self.states()
         sizes = {part.key: part.replicas for part in self.parts}
@@ -147,7 +147,7 @@ class ModeledFleet:
         whole = disaggregatedset.decode(self.obj)
         new = {part.role: part for part in self.parts if part.revision == self.revision}
         live = [part for part in old if any(one.replicas for one in old if one.revision == part.revision)]
-        names, state = slicerollout.describe(whole.roles, live, new, self.wanted())
+        names, state = slicerollout.planner_input(whole.roles, live, new, self.wanted())
         return dict(zip(names, state, strict=True))
 
     def wanted(self) -> dict[str, int]:
@@ -158,7 +158,7 @@ class ModeledFleet:
         external = [name for name, one in self.roles.items() if one.get("scaling")]
         found = {name: self.scalers.get(ObjectKey("default", f"split-{name}")) for name in external}
         there = {part.role for part in self.parts}
-        seeds = {name: childsets.total(self.parts, name) if name in there else 1 for name in external}
+        seeds = {name: childsets.total_replicas(self.parts, name) if name in there else 1 for name in external}
         return {
             name: seeds[name] if scaler is None else meta.spec(scaler)["replicas"] for name, scaler in found.items()
         }
@@ -218,7 +218,7 @@ class ModeledFleet:
 
     def check_orphans(self, before: dict[ObjectKey, int]) -> None:
         """Assert that a revision without groups in one role has no groups in any role."""
-        for found in childsets.newest_first(part for part in self.parts if part.revision != self.revision):
+        for found in childsets.group_by_revision(part for part in self.parts if part.revision != self.revision):
             emptied = [part for part in found if part.replicas == 0 and before.get(part.key, 0) > 0]
             assert not emptied or not any(part.replicas for part in found), f"orphans: {before} to {found}"
 

@@ -14,7 +14,7 @@ from leaderworkerset.core.disaggregatedset.planner import (
     RoleState,
     State,
     apply_step,
-    batches,
+    batch_count,
     is_done,
     next_step,
 )
@@ -44,7 +44,7 @@ def disturb(random: Random, state: State) -> State:
 def check(state: State, step: PlannerStep) -> None:
     """Assert the requirements of every step (R-DS-55 to R-DS-61)."""
     after = apply_step(state, step)
-    steps = batches(state)
+    steps = batch_count(state)
     for role, now in zip(state, after, strict=True):
         assert now.old <= role.old
         assert now.new >= role.new

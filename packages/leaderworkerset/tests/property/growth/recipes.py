@@ -17,7 +17,7 @@ from tests.decisions import reconcile as reconcile_set
 from tests.property.growth.shapes import LargeSet
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Create, flat
+from kuberuntime.plan import Create, flatten
 from leaderworkerset import capabilities, core
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding, names
@@ -116,9 +116,9 @@ def _groups(world: LargeSet) -> object:
         deciding.reconcile_group(replace(failed, obj=_recreating(world.posted))),
         deciding.reconcile_group(new),
         deciding.reconcile_group(replace(new, leader=NATIVE.mark(world.leader, "r")), NATIVE),
-        deciding.reconcile_group(replace(stuck, nodes=dict.fromkeys(forcedeletion.wants_nodes(stuck)))),
+        deciding.reconcile_group(replace(stuck, nodes=dict.fromkeys(forcedeletion.required_nodes(stuck)))),
         missingworkers.deleted_workers(
-            missingworkers.WholeTime("2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"),
+            missingworkers.CompletionTime("2099-01-01T00:00:00Z", "2099-01-01T00:00:00Z"),
             world.worker_sets[-1],
             world.workers,
         ),
@@ -141,7 +141,7 @@ def _evictions(world: LargeSet) -> object:
     leaders = [builders.leader_pod(world.posted, index, key=world.key) for index in world.many("groups")]
     bare = disruption.ObservedDisruption(obj=obj, leaders=leaders, budgets=(), groups_to_move=(), now=NOW)
     limited = DisruptionSettings(budget="50%", watches_nodes=False)
-    made = [one.object for one in flat(disruption.reconcile(bare, limited).actions) if isinstance(one, Create)]
+    made = [one.object for one in flatten(disruption.reconcile(bare, limited).actions) if isinstance(one, Create)]
     closed = [_observed_budget(one, one["spec"]["minAvailable"]) for one in made]
     opened = [_observed_budget(one, 0) for one in made]
     return [disruption.reconcile(replace(bare, budgets=some), limited) for some in (closed, opened)]

@@ -19,7 +19,7 @@ from leaderworkerset.core.leaderworkerset import budget, groupindex, groupstate,
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, RolloutStep
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.webhooks.review import Review
 
@@ -168,7 +168,7 @@ class LargeSet:
 
     @cached_property
     def step(self) -> RolloutStep:
-        return RolloutStep(Case.ROLLING, 1, self.lws.spec.replicas)
+        return RolloutStep(RolloutCase.ROLLING, 1, self.lws.spec.replicas)
 
     @cached_property
     def desired(self) -> JSONObject:

@@ -20,7 +20,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import budget, rollingupdate
 from leaderworkerset.core.leaderworkerset.groupindex import GroupState, States
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, RolloutStep
 from leaderworkerset.core.policies import accelerators
 
 LARGEST = 2**31 - 1
@@ -77,7 +77,7 @@ def test_rollout_of_the_largest_number_counts_missing_groups() -> None:
     step = rollingupdate.next_step(limits, current, states)
 
     assert rollingupdate.count_unready(states, LARGEST) == LARGEST - 1
-    assert step == RolloutStep(Case.ROLLING, LARGEST - LARGEST // 4, LARGEST)
+    assert step == RolloutStep(RolloutCase.ROLLING, LARGEST - LARGEST // 4, LARGEST)
 
 
 def test_partition_near_the_largest_number_is_followed() -> None:

@@ -43,7 +43,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "variables in a text": partial(environment.expand, variables={}),
     "functions of a script": scripts.FUNCTION.findall,
     "image": images.without_tag,
-    "JSON path": jsonpath.path,
+    "JSON path": jsonpath.parse_path,
     "path of a field": projection.parse,
     "schema pattern": lambda text: keywords.compile_pattern(text[:10_000]),
     "address with password": urls.redact,

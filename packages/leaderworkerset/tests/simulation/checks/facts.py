@@ -191,7 +191,7 @@ class Facts:
         """Return whether a group is being updated in place to a different revision."""
         found = self.objects.get(STATEFULSETS.group_resource, {}).get(meta.name(group.leader))
         workers = found if found is not None and meta.is_controlled(found, group.leader) else None
-        return bool(deciding.describe(group.leader, workers).updating)
+        return bool(deciding.describe_group(group.leader, workers).updating)
 
     def is_outdated(self, leader: JSONObject) -> bool:
         """Return whether the leader has a different revision than its StatefulSet or Deployment."""
@@ -298,7 +298,7 @@ def has_restarted(pod: JSONObject) -> bool:
 
 def restarts_in_place(pod: JSONObject) -> int:
     """Return how often all containers restarted together, or 0 if the last restart was of another type."""
-    statuses = [one for one in meta.status(pod).get("containerStatuses") or () if podstate.restarted_with_all(one)]
+    statuses = [one for one in meta.status(pod).get("containerStatuses") or () if podstate.was_restarted_with_all(one)]
     return max((int(one["restartCount"]) for one in statuses), default=0)
 
 

@@ -101,7 +101,7 @@ class GangInvariants(Invariants):
             never = [
                 one
                 for one in self.facts.groups().values()
-                if groupname.is_hash(one.leader) and is_gated(one.leader) and self.facts.is_outdated(one.leader)
+                if groupname.has_random_key(one.leader) and is_gated(one.leader) and self.facts.is_outdated(one.leader)
             ]
             self._note_whole(meta.uid(lws), bound, least - sum(group.size for group in never), change)
             return

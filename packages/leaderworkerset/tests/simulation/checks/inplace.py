@@ -86,7 +86,7 @@ class InPlaceInvariants(Invariants):
     def unanswered_failures(self) -> list[str]:
         """Also return the groups whose update is not complete in a stable state."""
         groups = sorted(self.facts.groups().items())
-        over = {meta.name(one.leader) for _, one in groups if groupname.is_over(one.leader)}
+        over = {meta.name(one.leader) for _, one in groups if groupname.is_finished(one.leader)}
         left = [f"group {index} is between two revisions"
                 for index, one in groups
                 if meta.name(one.leader) not in over and _is_mixed(one)]  # fmt: skip

@@ -164,4 +164,4 @@ def is_held_back(lws: JSONObject) -> bool:
     Groups cannot be moved if no group may be unavailable and no surge group is allowed.
     """
     limits = budget.read(decode(lws).spec)
-    return not limits.unavailable and (groupname.is_hash_set(lws) or bool(limits.partition))
+    return not limits.unavailable and (groupname.uses_random_keys(lws) or bool(limits.partition))

@@ -25,7 +25,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.manager import Manager
-from kuberuntime.errors import leaves
+from kuberuntime.errors import flatten
 from kuberuntime.objects.resources import NODES as NODE_KIND
 from leaderworkerset.core.gang.gangs import SCHEDULING, served_name
 from leaderworkerset.core.gang.native import KUBERNETES
@@ -33,10 +33,10 @@ from leaderworkerset.kinds.managedkinds import managed_kinds
 from leaderworkerset.webhooks import review
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.controllers.controllermanager import MANY, Informers, build_controller, build_informers
-from localkube.controllers.deployment.controller import Deployments
+from localkube.controllers.deployment.controller import DeploymentController
 from localkube.controllers.garbage.controller import GarbageCollector
-from localkube.controllers.replicaset.controller import ReplicaSets
-from localkube.controllers.statefulset.controller import StatefulSets
+from localkube.controllers.replicaset.controller import ReplicaSetController
+from localkube.controllers.statefulset.controller import StatefulSetController
 
 
 class LeanCluster(SimulatedCluster):
@@ -96,8 +96,8 @@ class LeanCluster(SimulatedCluster):
         client = Client(self.others)
         informers = build_informers(client)
         executor = Executor(client, NoEvents(), self.clock)
-        sets = ReplicaSets(sets=informers.replicasets, pods=informers.pods, client=client, clock=self.clock)
-        deployments = Deployments(deployments=informers.deployments, sets=informers.replicasets, pods=informers.pods,
+        sets = ReplicaSetController(sets=informers.replicasets, pods=informers.pods, client=client, clock=self.clock)
+        deployments = DeploymentController(deployments=informers.deployments, sets=informers.replicasets, pods=informers.pods,
                                   client=client, clock=self.clock)  # fmt: skip
         manager = Manager(
             informers=[informers.pods, informers.replicasets, informers.deployments],
@@ -130,11 +130,11 @@ class LeanCluster(SimulatedCluster):
         """Return the errors that stopped an actor, without their exception groups."""
         return [leaf for task in self._tasks.values() if task.done() and not task.cancelled()
                 and (error := task.exception()) is not None
-                for leaf in (leaves(error) if isinstance(error, Exception) else [error])]  # fmt: skip
+                for leaf in (flatten(error) if isinstance(error, Exception) else [error])]  # fmt: skip
 
 
-def _statefulsets(client: Client, informers: Informers, clock: Clock) -> StatefulSets:
-    return StatefulSets(
+def _statefulsets(client: Client, informers: Informers, clock: Clock) -> StatefulSetController:
+    return StatefulSetController(
         sets=informers.statefulsets,
         pods=informers.pods,
         revisions=informers.revisions,

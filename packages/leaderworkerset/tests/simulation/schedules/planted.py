@@ -29,7 +29,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.workqueue import WorkQueue
 from kuberuntime.objects import decimals, meta, timestamps
-from kuberuntime.plan import Delete, Plan, PutStatus, flat, without
+from kuberuntime.plan import Delete, Plan, PutStatus, flatten, without
 from kuberuntime.serving import leaderelection
 from kuberuntime.serving.leaderelection import ObservedLease
 from leaderworkerset.api.policytypes import GroupReplacementPolicy
@@ -106,23 +106,23 @@ def _gives_up_the_last_group() -> Iterator[None]:
     """Release the highest group if the groups above it are ready, regardless of the groups below it."""
 
     def step(limits: Any, current: Any, states: Any) -> int:
-        done = rollingupdate._tail(states.ready & states.updated, current.replicas)
+        done = rollingupdate._completed_tail(states.ready & states.updated, current.replicas)
         return int(min(max(current.replicas - done - 1, 0), current.partition))
 
-    affordable = patch.object(rollingupdate, "_affordable", lambda now, partition: partition)
+    affordable = patch.object(rollingupdate, "_limit_partition", lambda now, partition: partition)
     with patch.object(rollingupdate, "rolling_partition", step), affordable:
         yield
 
 
 def _replaces_one_too_many() -> Plant:
     """Delete one leader more than `maxUnavailable` permits, regardless of the partition."""
-    real = outdatedleaders.choose
+    real = outdatedleaders.leaders_to_delete
 
     def choose(leaders: Any) -> list[int]:
         looser = replace(leaders.limits, unavailable=leaders.limits.unavailable + 1)
         return real(replace(leaders, limits=looser, now=leaders.now._replace(partition=0)))
 
-    return patch.object(outdatedleaders, "choose", choose)
+    return patch.object(outdatedleaders, "leaders_to_delete", choose)
 
 
 def _reclaims_surge_early() -> Plant:
@@ -185,7 +185,7 @@ def _reports_once() -> Plant:
 
     def kept(plan: Plan) -> Plan:
         actions = plan.actions
-        for one in flat(plan.actions):
+        for one in flatten(plan.actions):
             if isinstance(one, PutStatus) and one.object.get("metadata", {}).get("generation", 1) > 1:
                 actions = without(actions, one)
         return replace(plan, actions=actions)
@@ -274,15 +274,15 @@ BUGS: Final = {
     "deletes-without-grace": Bug(_deletes_without_grace, "2.0"),
     "orphans-workers": Bug(_orphans_workers, "roll.0"),
     "counts-failures-of-predecessors": Bug(replaced(failures._Group, "has", lambda self, pod: True), "roll.0"),
-    "recreates-whatever-the-policy": Bug(replaced(failures, "is_active", lambda lws: True), "1.3"),
+    "recreates-whatever-the-policy": Bug(replaced(failures, "recreates_groups", lambda lws: True), "1.3"),
     "ignores-restarts": Bug(replaced(failures, "has_failed", lambda *_, **__: False), "fail.0"),
     "misses-what-went-unseen": Bug(replaced(missingworkers, "deleted_workers", lambda *_: ()), "fail unseen.0"),
     "never-backs-off": Bug(replaced(RestartSettings, "delay", lambda self, count: timedelta()), "crash loop.0"),
     "forgets-recreations": Bug(_forgets_recreations, "crash loop.0"),
     "partition-off-by-one": Bug(
-        replaced(rollingupdate, "_affordable", lambda now, partition: max(partition - 1, 0)), "roll.0"
+        replaced(rollingupdate, "_limit_partition", lambda now, partition: max(partition - 1, 0)), "roll.0"
     ),
-    "ignores-readiness": Bug(replaced(rollingupdate, "_affordable", lambda now, partition: 0), "roll.0"),
+    "ignores-readiness": Bug(replaced(rollingupdate, "_limit_partition", lambda now, partition: 0), "roll.0"),
     "replaces-one-too-many": Bug(_replaces_one_too_many, "roll.0"),
     "gives-up-the-last-group": Bug(_gives_up_the_last_group, "roll broken.0"),
     "reclaims-surge-early": Bug(_reclaims_surge_early, "surge.0"),
@@ -292,7 +292,7 @@ BUGS: Final = {
     ),
     "rolls-without-holding-back": Bug(_rolls_without_holding_back, "roll.0"),
     "builds-workers-of-today": Bug(_builds_workers_of_today, "resize gangs.0"),
-    "keeps-revisions": Bug(replaced(revisionhistory, "settle", lambda obj, key, outdated, known: []), "roll.0"),
+    "keeps-revisions": Bug(replaced(revisionhistory, "update_history", lambda obj, key, outdated, known: []), "roll.0"),
     "writes-status-over-others": Bug(_writes_status_over_others, "create.0"),
     "never-repairs": Bug(_never_repairs, "grow.0"),
     "forgets-what-is-due-later": Bug(_forgets_what_is_due_later, "crash loop.0"),
@@ -312,22 +312,24 @@ BUGS: Final = {
     "lets-all-go-ahead": Bug(
         replaced(GroupReplacementPolicy, "waits_for_termination", property(lambda self: False)), "roll by key.0"
     ),
-    "reports-a-wait-again": Bug(replaced(gatedleaders, "_replaces", lambda leader: ""), "end one by one.0"),
+    "reports-a-wait-again": Bug(replaced(gatedleaders, "_replaced_group", lambda leader: ""), "end one by one.0"),
     "never-ends-an-update": Bug(plantedkeys.never_ends_an_update, "roll by key.0"),
     "builds-by-the-live-size": Bug(plantedkeys.builds_by_the_live_size, "resize by key.0"),
     "shrinks-between-two-steps": Bug(
         replaced(deploymentleaders, "replicas", lambda lws, *_: lws.spec.replicas), "roll and shrink.0"
     ),
-    "never-counts": Bug(replaced(restartpolicy, "_count", lambda group, new: ()), "exhaust.0"),
-    "never-keeps": Bug(replaced(retention, "keep", lambda pods: ()), "exhaust.0"),
+    "never-counts": Bug(replaced(restartpolicy, "_count_restart", lambda group, new: ()), "exhaust.0"),
+    "never-keeps": Bug(replaced(retention, "add_finalizer", lambda pods: ()), "exhaust.0"),
     "never-releases": Bug(replaced(retention, "release", lambda pods: ()), "exhaust.0"),
     "never-claims": Bug(
-        replaced(failedgroups, "_claim", lambda counts, admitted, owners: dict(counts)), "exhaust by key.0"
+        replaced(failedgroups, "_assign_counts", lambda counts, admitted, owners: dict(counts)), "exhaust by key.0"
     ),
     "lets-the-partition-fall": Bug(plantedinplace.lets_the_partition_fall, "roll in place.0"),
     "marks-all-at-once": Bug(plantedinplace.marks_all_at_once, "roll in place.0"),
     "takes-updates-for-failures": Bug(replaced(inplacepods, "expected_restarts", lambda pod: {}), "roll in place.0"),
-    "trusts-readiness-of-before": Bug(replaced(inplacepods, "is_settled", lambda pod: True), "grow beyond the nodes.0"),
+    "trusts-readiness-of-before": Bug(
+        replaced(inplacepods, "is_update_complete", lambda pod: True), "grow beyond the nodes.0"
+    ),
     "never-lets-go": Bug(plantedinplace.never_lets_go, "roll in place.0"),
     "resizes-nothing": Bug(
         replaced(inplaceresources, "missing_quantities", lambda pod, amounts: {}), "resize in place.0"
@@ -347,7 +349,7 @@ BUGS: Final = {
     ),
     "starts-with-the-first": Bug(plantedgangs.starts_with_the_first, "create gangs.0"),
     "asks-for-all-at-once": Bug(
-        replaced(preparation, "_reachable", lambda whole, part: part.min_count), "resize the whole.0"
+        replaced(preparation, "_reachable_min_count", lambda whole, part: part.min_count), "resize the whole.0"
     ),
     "reuses-names": Bug(replaced(workloadnames, "with_incarnation", lambda name, request: name), "fail in gangs.0"),
     "compares-minima": Bug(plantedgangs.compares_minima, "resize gangs.0"),

@@ -31,14 +31,14 @@ def forgets_who_is_missing() -> Any:
 
 def never_opens() -> Any:
     """Keep all groups closed, so that every drain waits forever."""
-    return patch.object(evictablegroups, "_openable", lambda groups, candidates, budget: [])
+    return patch.object(evictablegroups, "_groups_to_open", lambda groups, candidates, budget: [])
 
 
 def never_takes_turns() -> Any:
     """Keep the first group that a drain may need open, although other groups wait."""
-    return patch.object(evictablegroups, "_choose", lambda whole, places, settings, now: (whole[:places], None))
+    return patch.object(evictablegroups, "_select_groups", lambda whole, places, settings, now: (whole[:places], None))
 
 
 def leaves_budgets() -> Any:
     """Do not delete the closed budgets when a LeaderWorkerSet no longer has a disruption budget."""
-    return patch.object(reconcile, "guarded_delete", lambda resource, budget: groupbudget.change(budget, 1))
+    return patch.object(reconcile, "guarded_delete", lambda resource, budget: groupbudget.set_min_available(budget, 1))

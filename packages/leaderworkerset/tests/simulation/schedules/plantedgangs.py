@@ -22,13 +22,13 @@ def starts_with_the_first() -> Any:
 
 def compares_minima() -> Any:
     """Treat the minimum of a group with an older size as drift (N-AT-25)."""
-    real = workloads.differs
+    real = workloads.has_drift
 
     def differs(found: Any, wanted: Any) -> bool:
         return bool(real(found, wanted)) or workloads.min_count(found) != workloads.min_count(wanted)
 
     def decide(group: Any, scheduling: Any) -> Any:
-        with patch.object(workloads, "differs", differs):
+        with patch.object(workloads, "has_drift", differs):
             return original(replace(group, revised=group.live.lws), scheduling)
 
     original = replicas.decide

@@ -111,7 +111,7 @@ class ApiServer:
             key = StoreKey(NAMESPACES.group_resource, "", name)
             if store.get(key) is None:
                 store.create(
-                    key, namespacelifecycle.initial(name, self.backend.identities.uid(), self.backend.clock.now())
+                    key, namespacelifecycle.build_initial(name, self.backend.identities.uid(), self.backend.clock.now())
                 )
         await store.settle()
 
@@ -119,8 +119,8 @@ class ApiServer:
         """Return the response to a request."""
         try:
             return await self._respond(request, user)
-        except apierrors.StatusError as refused:
-            return representation.respond_rejection(refused)
+        except apierrors.StatusError as error:
+            return representation.respond_rejection(error)
         except StoreError as error:
             return representation.respond_store_error(error)
         except TooLargeError as error:

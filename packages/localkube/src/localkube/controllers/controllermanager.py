@@ -25,22 +25,22 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.plan import Plan
 from localkube.controllers import controllerrefs, endpointslices
 from localkube.controllers.autoscaling.controller import Autoscalers
-from localkube.controllers.deployment.controller import Deployments
-from localkube.controllers.disruption.controller import DisruptionBudgets
-from localkube.controllers.endpointslices import EndpointSlices
+from localkube.controllers.deployment.controller import DeploymentController
+from localkube.controllers.disruption.controller import DisruptionController
+from localkube.controllers.endpointslices import EndpointSliceController
 from localkube.controllers.garbage.controller import GarbageCollector
-from localkube.controllers.namespaces import Namespaces
+from localkube.controllers.namespaces import NamespaceController
 from localkube.controllers.nodes import podgc
 from localkube.controllers.nodes.nodes import NodeSettings, ensure_nodes
-from localkube.controllers.nodes.nodetaints import NodeTaints
+from localkube.controllers.nodes.nodetaints import NodeTaintController
 from localkube.controllers.nodes.podgc import PodGarbageCollector
-from localkube.controllers.nodes.tainteviction import TaintEviction
-from localkube.controllers.replicaset.controller import ReplicaSets
+from localkube.controllers.nodes.tainteviction import TaintEvictionController
+from localkube.controllers.replicaset.controller import ReplicaSetController
 from localkube.controllers.scheduler import controller as scheduling
 from localkube.controllers.statefulset import controller as statefulsets
-from localkube.controllers.statefulset.controller import StatefulSets
+from localkube.controllers.statefulset.controller import StatefulSetController
 from localkube.controllers.volumes import volumebinder
-from localkube.controllers.volumes.ephemeralclaims import EphemeralClaims
+from localkube.controllers.volumes.ephemeralclaims import EphemeralVolumeController
 from localkube.controllers.volumes.volumebinder import VolumeBinder, ensure_default_class
 
 
@@ -180,13 +180,13 @@ def _reporters(
         client=client,
         root=root,
     )
-    eviction = TaintEviction(pods=informers.pods, nodes=informers.nodes, clock=clock)
+    eviction = TaintEvictionController(pods=informers.pods, nodes=informers.nodes, clock=clock)
     nodes = (
-        ("node-lifecycle", NodeTaints(nodes=informers.nodes, clock=clock), ONE),
+        ("node-lifecycle", NodeTaintController(nodes=informers.nodes, clock=clock), ONE),
         ("taint-eviction", eviction, USUAL),
         ("pod-garbage-collector", PodGarbageCollector(client, informers.pods, informers.nodes, clock), ONE),
     )
-    budgets = DisruptionBudgets(
+    budgets = DisruptionController(
         budgets=informers.budgets,
         pods=informers.pods,
         statefulsets=informers.statefulsets,
@@ -196,10 +196,12 @@ def _reporters(
     )
     internal = (
         ("disruption", budgets, USUAL),
-        ("namespace", Namespaces(namespaces=informers.namespaces, client=client, clock=clock), USUAL),
+        ("namespace", NamespaceController(namespaces=informers.namespaces, client=client, clock=clock), USUAL),
         (
             "endpointslice",
-            EndpointSlices(services=informers.services, pods=informers.pods, slices=informers.slices, clock=clock),
+            EndpointSliceController(
+                services=informers.services, pods=informers.pods, slices=informers.slices, clock=clock
+            ),
             USUAL,
         ),
     )
@@ -209,7 +211,7 @@ def _reporters(
         ("persistentvolume-controller", (("persistent-volume", binder, USUAL),)),
         (
             "ephemeral-volume-controller",
-            (("ephemeral-volume", EphemeralClaims(informers.pods, informers.claims), USUAL),),
+            (("ephemeral-volume", EphemeralVolumeController(informers.pods, informers.claims), USUAL),),
         ),
         ("taint-eviction-controller", nodes),
         ("controller-manager", internal),
@@ -217,7 +219,7 @@ def _reporters(
 
 
 def _workloads(client: Client, informers: Informers, clock: Clock) -> Iterator[tuple[str, tuple[Part, ...]]]:
-    sets = StatefulSets(
+    sets = StatefulSetController(
         sets=informers.statefulsets,
         pods=informers.pods,
         revisions=informers.revisions,
@@ -225,8 +227,8 @@ def _workloads(client: Client, informers: Informers, clock: Clock) -> Iterator[t
         client=client,
         clock=clock,
     )
-    replicas = ReplicaSets(sets=informers.replicasets, pods=informers.pods, client=client, clock=clock)
-    deployments = Deployments(
+    replicas = ReplicaSetController(sets=informers.replicasets, pods=informers.pods, client=client, clock=clock)
+    deployments = DeploymentController(
         deployments=informers.deployments, sets=informers.replicasets, pods=informers.pods, client=client, clock=clock
     )
     autoscalers = Autoscalers(autoscalers=informers.autoscalers, pods=informers.pods, client=client, clock=clock)
@@ -237,7 +239,7 @@ def _workloads(client: Client, informers: Informers, clock: Clock) -> Iterator[t
 
 
 def _scheduler(informers: Informers, executor: Executor, recorder: EventRecorder, clock: Clock) -> Runnable:
-    sources = scheduling.Sources(
+    sources = scheduling.SchedulerInformers(
         pods=informers.pods, nodes=informers.nodes, claims=informers.claims, namespaces=informers.namespaces
     )
     return scheduling.Scheduler(executor, sources, recorder, clock)

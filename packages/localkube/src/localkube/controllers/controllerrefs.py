@@ -49,7 +49,7 @@ def affected_owners(change: Change, owners: Informer) -> Iterator[ObjectKey]:
     if change.new is not None and not meta.controller_of(change.new):
         for owner in owners.store.list():
             same = meta.namespace(owner) == meta.namespace(change.new)
-            if same and selector_of(owner).matches(meta.labels(change.new)):
+            if same and owner_selector(owner).matches(meta.labels(change.new)):
                 yield meta.key(owner)
 
 
@@ -61,7 +61,7 @@ class ClaimedObjects(Struct, frozen=True):
     adopted: tuple[JSONObject, ...]
 
 
-def selector_of(owner: JSONObject) -> LabelSelector:
+def owner_selector(owner: JSONObject) -> LabelSelector:
     """Return the owner's selector."""
     return selectors.from_object(meta.spec(owner).get("selector"))
 
@@ -76,7 +76,7 @@ def claim(
 
     `fits` is a condition in addition to labels.
     """
-    selector = selector_of(owner)
+    selector = owner_selector(owner)
 
     def matches(obj: JSONObject) -> bool:
         return fits(obj) and selector.matches(meta.labels(obj))

@@ -55,7 +55,7 @@ def service_index(endpoint_slice: JSONObject) -> Iterable[str]:
     return [f"{meta.namespace(endpoint_slice)}/{labels[SERVICE_NAME]}"]
 
 
-class EndpointSlices(Struct, frozen=True, kw_only=True):
+class EndpointSliceController(Struct, frozen=True, kw_only=True):
     """Maintains the slices of Services with selectors. Services, pods and slices have the indexes above."""
 
     services: Informer
@@ -82,7 +82,7 @@ class EndpointSlices(Struct, frozen=True, kw_only=True):
         wait = self._due.get(meta.uid(service), now) - now
         if wait > 0:
             return Plan(requeue_after=max(wait, SHORTEST))
-        actions = corrections(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key)))
+        actions = slice_updates(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key)))
         self._due.pop(meta.uid(service), None)
         self._due[meta.uid(service)] = now + max(SHARE * (self.clock.monotonic() - now), INTERVAL)
         while next(iter(self._due.values())) <= now:
@@ -99,7 +99,7 @@ class EndpointSlices(Struct, frozen=True, kw_only=True):
                 yield meta.key(service)
 
 
-def corrections(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject]) -> Actions:
+def slice_updates(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject]) -> Actions:
     """Return the writes that update the existing slices of the Service."""
     live = {meta.name(endpoint_slice): endpoint_slice for endpoint_slice in existing}
     desired = {meta.name(endpoint_slice): endpoint_slice for endpoint_slice in build(service, pods, existing)}

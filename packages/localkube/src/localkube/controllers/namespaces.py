@@ -29,7 +29,7 @@ RECOUNT: Final = 0.25
 """The time in seconds until the remaining objects of a namespace are recounted."""
 
 
-class Namespaces(Struct, frozen=True, kw_only=True):
+class NamespaceController(Struct, frozen=True, kw_only=True):
     """Empties and finalizes terminating namespaces. `_emptying` contains namespaces with a completed deletion pass."""
 
     namespaces: Informer

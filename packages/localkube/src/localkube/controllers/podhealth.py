@@ -12,14 +12,14 @@ def min_ready_seconds(workload: JSONObject) -> int:
     return int(meta.spec(workload).get("minReadySeconds") or 0)
 
 
-def phase(pod: JSONObject) -> str:
+def pod_phase(pod: JSONObject) -> str:
     """Return `status.phase`, or an empty string if it is not set."""
     return str(meta.status(pod).get("phase") or "")
 
 
 def is_ready(pod: JSONObject) -> bool:
     """Return whether the pod is running and ready."""
-    return phase(pod) == "Running" and meta.is_condition_true(pod, "Ready")
+    return pod_phase(pod) == "Running" and meta.is_condition_true(pod, "Ready")
 
 
 def available_at(pod: JSONObject, min_ready_seconds: int) -> datetime | None:
@@ -39,18 +39,20 @@ def is_available(pod: JSONObject, min_ready_seconds: int, now: datetime) -> bool
     if min_ready_seconds == 0:
         return is_ready(pod)
     at = available_at(pod, min_ready_seconds)
-    return at is not None and not becomes_available(at, min_ready_seconds, now)
+    return at is not None and not will_become_available(at, min_ready_seconds, now)
 
 
-def becomes_available(at: datetime, min_ready_seconds: int, now: datetime) -> bool:
+def will_become_available(at: datetime, min_ready_seconds: int, now: datetime) -> bool:
     """Return whether the pod becomes available later, even if the clock was set back since it became ready."""
     return now < at <= now + timedelta(seconds=min_ready_seconds)
 
 
-def next_available(pods: Iterable[JSONObject], min_ready_seconds: int, now: datetime) -> float | None:
+def seconds_until_available(pods: Iterable[JSONObject], min_ready_seconds: int, now: datetime) -> float | None:
     """Return the seconds until the next ready pod becomes available."""
     moments = [available_at(pod, min_ready_seconds) for pod in pods] if min_ready_seconds else []
     waits = [
-        (at - now).total_seconds() for at in moments if at is not None and becomes_available(at, min_ready_seconds, now)
+        (at - now).total_seconds()
+        for at in moments
+        if at is not None and will_become_available(at, min_ready_seconds, now)
     ]
     return min(waits, default=None)

@@ -9,7 +9,7 @@ from localkube.faults.effects import Undo
 from localkube.faults.fault import Fault, FaultError, FaultKind
 
 
-class Part(Protocol):
+class Component(Protocol):
     """A cluster component that can be unavailable."""
 
     async def leave(self) -> None:
@@ -19,7 +19,7 @@ class Part(Protocol):
         """Start to restore the component."""
 
 
-class RemovablePart:
+class RestartableComponent:
     """A component that is a context. It is exited when the component becomes unavailable, and reentered later.
 
     Entering may take as long as a different fault is active, so it runs in the background. A component that is not
@@ -70,7 +70,7 @@ class RemovablePart:
 class ComponentFaults:
     """Makes components unavailable. A component can have only one such fault at a time."""
 
-    def __init__(self, parts: Mapping[FaultKind, Part]) -> None:
+    def __init__(self, parts: Mapping[FaultKind, Component]) -> None:
         self._parts = parts
         self._away: set[FaultKind] = set()
 

@@ -17,7 +17,7 @@ PERIOD: Final = 0.1
 """The period in seconds in which a throttled process runs once. Shorter periods need more CPU time."""
 
 
-async def kill(pods: LocalPods, fault: Fault) -> Undo:
+async def kill_containers(pods: LocalPods, fault: Fault) -> Undo:
     """Kill the first process of each container, as the kernel does when it is out of memory."""
     for container in pods.running(await pods.pod(fault.pods[0])):
         await pods.runner.signal(container, signal.SIGKILL)
@@ -28,7 +28,7 @@ async def kill(pods: LocalPods, fault: Fault) -> Undo:
     return undo
 
 
-async def stop(pods: LocalPods, fault: Fault) -> Undo:
+async def pause_pod(pods: LocalPods, fault: Fault) -> Undo:
     """Pause all processes of a pod, which retain their connections but do not respond. Resume them afterwards."""
     stopped = pods.running(await pods.pod(fault.pods[0]))
 
@@ -39,11 +39,11 @@ async def stop(pods: LocalPods, fault: Fault) -> Undo:
     return undo
 
 
-async def starve(pods: LocalPods, tasks: asyncio.TaskGroup, fault: Fault) -> Undo:
+async def throttle_cpu(pods: LocalPods, tasks: asyncio.TaskGroup, fault: Fault) -> Undo:
     """Run the processes of a pod only for a fraction of each period. The throttling runs in `tasks`."""
     pod = await pods.pod(fault.pods[0])
     pods.running(pod)
-    task = tasks.create_task(_starve(pods, pod, fault.amount))
+    task = tasks.create_task(_throttle_pod(pods, pod, fault.amount))
 
     async def undo() -> None:
         task.cancel()
@@ -52,7 +52,7 @@ async def starve(pods: LocalPods, tasks: asyncio.TaskGroup, fault: Fault) -> Und
     return undo
 
 
-async def _starve(pods: LocalPods, pod: JSONObject, share: float) -> None:
+async def _throttle_pod(pods: LocalPods, pod: JSONObject, share: float) -> None:
     containers: list[str] = []
     try:
         while True:
@@ -66,7 +66,7 @@ async def _starve(pods: LocalPods, pod: JSONObject, share: float) -> None:
         await pods.signal(containers, signal.SIGCONT)
 
 
-async def fill(pods: LocalPods, fault: Fault) -> Undo:
+async def fill_disk(pods: LocalPods, fault: Fault) -> Undo:
     """Shrink /tmp or /dev/shm (in memory) of a pod's containers to their content. Restore the size afterwards."""
     former: dict[str, int] = {}
 

@@ -2,7 +2,7 @@
 
 The cluster enforces the deadline, so that faults of a killed command also end in time. When the cluster stops, all
 faults are reverted. If the cluster was killed, changes of objects are reverted when it starts again
-(`nodefaults.restore`).
+(`nodefaults.restore_nodes`).
 
 `answer` serves `FAULTS_PATH` (`apiserver/server.py`), which is not part of the Kubernetes API: GET lists faults, POST
 starts a fault, and DELETE reverts all faults, or the fault whose number follows in the path. Every client with the
@@ -27,7 +27,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import apierrors
 from localkube.apiserver.requests import representation
 from localkube.faults import containerfaults, nodefaults
-from localkube.faults.componentfaults import ComponentFaults, Part
+from localkube.faults.componentfaults import Component, ComponentFaults
 from localkube.faults.effects import Effect, LocalPods, Undo
 from localkube.faults.fault import Fault, FaultError, FaultKind, parse
 from localkube.faults.networkfaults import NetworkFaults
@@ -144,21 +144,21 @@ class FaultManager:
 
 
 def build_manager(
-    pods: LocalPods, clock: Clock, parts: Mapping[FaultKind, Part], tasks: asyncio.TaskGroup
+    pods: LocalPods, clock: Clock, parts: Mapping[FaultKind, Component], tasks: asyncio.TaskGroup
 ) -> FaultManager:
     """Return the manager of the faults that a cluster supports. `tasks` runs the background work of active faults."""
     packets, removing = NetworkFaults(pods), ComponentFaults(parts)
     effects: dict[FaultKind, Effect] = {
-        FaultKind.KILL: partial(containerfaults.kill, pods),
-        FaultKind.STOP: partial(containerfaults.stop, pods),
-        FaultKind.STARVE: partial(containerfaults.starve, pods, tasks),
+        FaultKind.KILL: partial(containerfaults.kill_containers, pods),
+        FaultKind.STOP: partial(containerfaults.pause_pod, pods),
+        FaultKind.STARVE: partial(containerfaults.throttle_cpu, pods, tasks),
         FaultKind.PARTITION: packets.lose,
         FaultKind.LOSE: packets.lose,
         FaultKind.THROTTLE: packets.lose,
         FaultKind.DELAY: packets.delay,
-        FaultKind.FILL: partial(containerfaults.fill, pods),
-        FaultKind.DRAIN: partial(nodefaults.remove, pods.client),
-        FaultKind.LOSE_NODE: partial(nodefaults.remove, pods.client),
+        FaultKind.FILL: partial(containerfaults.fill_disk, pods),
+        FaultKind.DRAIN: partial(nodefaults.remove_node, pods.client),
+        FaultKind.LOSE_NODE: partial(nodefaults.remove_node, pods.client),
         FaultKind.APISERVER: removing.begin,
         FaultKind.WEBHOOKS: removing.begin,
         FaultKind.MANAGER: removing.begin,

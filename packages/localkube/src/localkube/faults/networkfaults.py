@@ -23,7 +23,7 @@ class NetworkFaults:
     async def lose(self, fault: Fault) -> Undo:
         """Start to drop packets."""
         addresses = [str(meta.status(await self._pods.pod(key)).get("podIP")) for key in fault.pods]
-        own = losses(fault, addresses)
+        own = packet_losses(fault, addresses)
 
         async def undo() -> None:
             self._losses = [loss for loss in self._losses if loss is not own]
@@ -55,10 +55,10 @@ class NetworkFaults:
         await self._pods.runner.lose_packets([loss for group in self._losses for loss in group])
 
 
-def losses(fault: Fault, addresses: list[str]) -> list[PacketLoss]:
+def packet_losses(fault: Fault, addresses: list[str]) -> list[PacketLoss]:
     """Return the losses between two addresses, or for all packets of one address.
 
-    >>> losses(Fault(kind=FaultKind.LOSE, seconds=1.0, amount=0.5), ["10.88.1.0"])[1]
+    >>> packet_losses(Fault(kind=FaultKind.LOSE, seconds=1.0, amount=0.5), ["10.88.1.0"])[1]
     PacketLoss(source='', destination='10.88.1.0', share=0.5, rate=0)
     """
     ways = list(permutations(addresses if len(addresses) > 1 else [*addresses, ""]))

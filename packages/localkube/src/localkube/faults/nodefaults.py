@@ -22,7 +22,7 @@ LOST: Final = {"key": "node.kubernetes.io/out-of-service", "value": "fault", "ef
 """The taint with which administrators mark a node as lost, so that its pods are replaced."""
 
 
-async def remove(client: Client, fault: Fault) -> Undo:
+async def remove_node(client: Client, fault: Fault) -> Undo:
     """Make a node unschedulable, and remove its pods, either with their grace period or as in a power failure."""
     name, is_lost = fault.targets[0], fault.kind is FaultKind.LOSE_NODE
     node = await _find(client, name)
@@ -35,7 +35,7 @@ async def remove(client: Client, fault: Fault) -> Undo:
     }
 
     async def undo() -> None:
-        await recover(client, name)
+        await recover_node(client, name)
 
     await client.patch(NODES, meta.key(node), change, kind="merge")
     pods = await client.list(PODS, field_selector=f"spec.nodeName={name}")
@@ -53,7 +53,7 @@ async def _find(client: Client, name: str) -> JSONObject:
     return node
 
 
-async def recover(client: Client, name: str) -> None:
+async def recover_node(client: Client, name: str) -> None:
     """Make a node schedulable, if it still exists."""
     with suppress(NotFoundError):
         node = await client.get(NODES, ObjectKey("", name))
@@ -64,8 +64,8 @@ async def recover(client: Client, name: str) -> None:
         await client.patch(NODES, meta.key(node), change, kind="merge")
 
 
-async def restore(client: Client) -> None:
+async def restore_nodes(client: Client) -> None:
     """Revert the node faults of an earlier process."""
     for node in (await client.list(NODES)).items:
         if MARK in meta.annotations(node):
-            await recover(client, meta.name(node))
+            await recover_node(client, meta.name(node))

@@ -44,7 +44,7 @@ async def logs(
     if options.previous and not runs and (former := node.former.of(pod)):
         directory = former / name
         runs = _runs(directory)[-2:][:1]  # a group is recreated after a container restart, so the previous run failed
-    run = _choose(runs, pod, options)
+    run = _choose_run(runs, pod, options)
     current = cell.runs.get(name) if cell and options.follow and not options.previous else None
     async for piece in logreader.read(directory, run, options, current.log if current else None, node.clock.now()):
         yield piece
@@ -59,17 +59,17 @@ def _runs(directory: Path) -> list[int]:
     return sorted({segment.run for segment in segments(directory)})
 
 
-def _choose(runs: list[int], pod: JSONObject, options: LogOptions) -> int:
+def _choose_run(runs: list[int], pod: JSONObject, options: LogOptions) -> int:
     """Return the run of the requested log. The error lists the available logs."""
     if runs:
         return runs[-1]
     where = f'container "{options.container}" in pod "{meta.name(pod)}"'
     if options.previous:
         raise NodeError(f"previous terminated {where} not found")
-    raise NodeError(f"{where} is waiting to start{_reason(pod, options.container)}")
+    raise NodeError(f"{where} is waiting to start{_waiting_reason(pod, options.container)}")
 
 
-def _reason(pod: JSONObject, container: str) -> str:
+def _waiting_reason(pod: JSONObject, container: str) -> str:
     """Return the reason why the container waits, in the format of the kubelet (`validateContainerLogStatus`)."""
     status: JSONObject = next(
         (status for status in podstate.container_statuses(pod) if status["name"] == container), {}
@@ -91,7 +91,7 @@ async def attach(
 ) -> AsyncIterator[tuple[Stream, bytes]]:
     """Yield the output of a running container after this call, until it terminates."""
     directory = node.settings.pod_directory(meta.uid(pod)) / "logs" / container
-    async for piece in logreader.onwards(directory, running_container(cell, pod, container).log):
+    async for piece in logreader.follow_new_output(directory, running_container(cell, pod, container).log):
         yield piece
 
 

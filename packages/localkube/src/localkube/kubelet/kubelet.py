@@ -35,17 +35,17 @@ from kuberuntime.objects import meta, podclaims
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
 from localkube.kubelet import access
-from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.accelerator import device_uuid
 from localkube.kubelet.accelerators.deviceallocations import DeviceAllocations
 from localkube.kubelet.container.podruntime import PodRuntime
 from localkube.kubelet.node.containerstats import ContainerStats
 from localkube.kubelet.node.directoryremoval import DirectoryRemoval, PreviousLogs
-from localkube.kubelet.node.hosts import Hosts
+from localkube.kubelet.node.hosts import HostsFiles
 from localkube.kubelet.node.node import NodeContext
-from localkube.kubelet.node.objects import Objects, references
+from localkube.kubelet.node.objects import ReferencedObjectReader, references
 from localkube.kubelet.node.oomwatcher import OOMWatcher
 from localkube.kubelet.pod import recovery
-from localkube.kubelet.pod.state import initial
+from localkube.kubelet.pod.state import initial_state
 from localkube.kubelet.podworker import PodWorker, SandboxLostError
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import ProcessRunner
@@ -73,8 +73,8 @@ class Kubelet:
             runner=runner,
             clock=clock,
             settings=settings,
-            hosts=Hosts(settings.state_directory / "hosts", settings.cluster_domain),
-            objects=Objects(client),
+            hosts=HostsFiles(settings.state_directory / "hosts", settings.cluster_domain),
+            objects=ReferencedObjectReader(client),
             events=events,
             holder_of=self._holder_of,
             former=PreviousLogs(settings.state_directory / "former", self._trash),
@@ -179,7 +179,7 @@ class Kubelet:
         self._node.hosts.set_pod(pod, cell.address)
 
     def _adopt(self, pod: JSONObject) -> PodRuntime:
-        cell = self._cells[meta.uid(pod)] = PodRuntime(pod, initial(pod, self._node.clock.now()), self._node)
+        cell = self._cells[meta.uid(pod)] = PodRuntime(pod, initial_state(pod, self._node.clock.now()), self._node)
         cell.recover(recovery.CLUSTER_RESTARTED)
         return cell
 
@@ -228,7 +228,7 @@ class Kubelet:
         """Reconcile the pods that refer to a claim with this name, because the claim might be bound."""
         key = meta.key(change.object)
         for cell in self._cells.values():
-            if meta.namespace(cell.pod) == key.namespace and key.name in podclaims.by_volume(cell.pod).values():
+            if meta.namespace(cell.pod) == key.namespace and key.name in podclaims.claims_by_volume(cell.pod).values():
                 cell.refresh()
 
     def _free(self, pod: JSONObject) -> None:
@@ -246,8 +246,8 @@ class Kubelet:
         new = failures.keys() - ledger.unhealthy.keys()
         ledger.unhealthy = failures
         for _, uid, device in ledger.allocated_devices():
-            if uuid_of(device) in new and (cell := self._cells.get(uid)) is not None:
-                cell.emit("DeviceUnhealthy", f"{uuid_of(device)} is unhealthy: {failures[uuid_of(device)]}")
+            if device_uuid(device) in new and (cell := self._cells.get(uid)) is not None:
+                cell.emit("DeviceUnhealthy", f"{device_uuid(device)} is unhealthy: {failures[device_uuid(device)]}")
 
     def _discard_orphans(self) -> None:
         uids = {meta.uid(pod) for pod in self._pods.store.list()}

@@ -70,7 +70,7 @@ class PodWorker:
 
     def _patience_at_end(self) -> timedelta:
         """Return the termination time of processes when the cluster stops, minus the time that a deleted pod used."""
-        grace, kill_at = duration.of_seconds(podspec.grace_period(self._cell.pod)), self._cell.state.kill_at
+        grace, kill_at = duration.from_seconds(podspec.grace_period(self._cell.pod)), self._cell.state.kill_at
         elapsed = timedelta() if kill_at is None else self._cell.now() - (kill_at - grace)
         return max(min(grace, self._node.settings.grace_at_end) - elapsed, timedelta())
 
@@ -126,7 +126,8 @@ class PodWorker:
                 self._containers.start(name)
             case lifecycle.Delay(name, until, wait):
                 cell.update(
-                    name, partial(state.record_delay, waiting=podstatus.back_off(cell.pod, name, wait), until=until)
+                    name,
+                    partial(state.record_delay, waiting=podstatus.backoff_waiting(cell.pod, name, wait), until=until),
                 )
                 cell.emit("BackOff", f"Back-off restarting failed container {name}", name)
             case lifecycle.Stop(name, kill_at, message, replaced):
@@ -138,11 +139,11 @@ class PodWorker:
             case lifecycle.RestartAll(name):
                 await self._restart_all(name)
             case lifecycle.StartOver():
-                cell.set(state.started_over(cell.state, cell.now()))
+                cell.set(state.record_restart_of_all(cell.state, cell.now()))
             case lifecycle.Fail(reason, message):
                 cell.set(replace(cell.state, failure=Waiting(reason, message)))
                 cell.emit(reason, message)
-            case lifecycle.WindDown(kill_at):
+            case lifecycle.StopPod(kill_at):
                 cell.set(cell.state.stopping_by(kill_at))
             case lifecycle.RemoveSandbox():
                 await self._remove_sandbox()
@@ -208,7 +209,7 @@ class PodWorker:
             hosts_directory=hosts.directory(cell.pod),
             host_network=podspec.uses_host_network(cell.pod, stub=self._node.settings.stub),
             share_process_namespace=bool(meta.spec(cell.pod).get("shareProcessNamespace")),
-            memory=directories.in_memory(cell.pod, self._volume_directory),
+            memory=directories.memory_volumes(cell.pod, self._volume_directory),
         )
         try:
             ip = await self._node.runner.create_sandbox(spec, cell.lose)
@@ -230,7 +231,7 @@ class PodWorker:
         except ShortageError as error:
             self._put_off("FailedAllocateDevices", f"failed to allocate devices: {error}")
             return False
-        text = deviceallocations.annotation(record)
+        text = deviceallocations.annotation_value(record)
         if record and meta.annotations(cell.pod).get(wellknown.DEVICES) != text:
             patch = {"metadata": {"uid": cell.uid, "annotations": {wellknown.DEVICES: text}}}
             cell.take(await self._node.client.patch(PODS, meta.key(cell.pod), patch, kind="merge"))

@@ -31,7 +31,7 @@ async def cores(made: Machine, pid: int) -> float:
 def groups() -> set[Path]:
     """Return the cgroups of this process."""
     mounts, own = (Path("/proc/self", name).read_text() for name in ("mountinfo", "cgroup"))
-    around = cpugroups.parents(mounts, own)
+    around = cpugroups.parent_groups(mounts, own)
     return {path for parent in around for path in parent.directory.glob(f"{cpugroups.PREFIX}{os.getpid()}-*")}
 
 
@@ -51,13 +51,13 @@ async def test_container_gets_the_processor_time_of_its_limit(tmp_path: Path) ->
 
 
 def test_groups_of_a_killed_cluster_are_removed() -> None:
-    running = cpugroups.find()
+    running = cpugroups.find_groups()
     if running is None:
         pytest.skip(f"this machine refuses cgroups: {NO_LIMITS}")
     (own,) = groups()
     left = own.with_name(f"{cpugroups.PREFIX}{2**22}-killed")  # Linux does not assign this process ID
     (left / "1").mkdir(parents=True)
-    other = cpugroups.find()
+    other = cpugroups.find_groups()
     assert other is not None
     assert (own.exists(), left.exists()) == (True, False)
     for cluster in (running, other):

@@ -91,7 +91,7 @@ def test_start_errors_have_one_base_class(tmp_path: Path, spoil: object) -> None
 def test_cluster_in_a_thread_reports_its_start_error(tmp_path: Path) -> None:
     (tmp_path / "identity.json").write_text("{")
     broken = partial(cluster.serve, Settings(directory=tmp_path))
-    with pytest.raises(RuntimeError, match="did not start") as caught, testing.in_thread(broken):
+    with pytest.raises(RuntimeError, match="did not start") as caught, testing.run_in_thread(broken):
         pass
     assert isinstance(caught.value.__cause__, LocalkubeError)
 

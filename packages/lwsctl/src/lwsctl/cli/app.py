@@ -15,11 +15,11 @@ import click
 
 import lwsctl
 from kuberuntime import standardstreams
-from kuberuntime.errors import leaves
+from kuberuntime.errors import flatten
 from kuberuntime.standardstreams import PIPE_CLOSED
 from lwsctl.cli import errors, suggestions
 from lwsctl.cli.commandtable import COMMANDS, SECTIONS, Needs
-from lwsctl.cli.shell.kubectlparser import LOCAL, cluster_options, values
+from lwsctl.cli.shell.kubectlparser import LOCAL, cluster_option_values, cluster_options
 from lwsctl.cli.shell.lazygroup import LazyGroup
 
 
@@ -39,12 +39,12 @@ def lws(ctx: click.Context) -> None:
         return
     from lwsctl.cli.cluster.target import Target
 
-    ctx.obj = Target(**values(ctx))  # type: ignore[arg-type]  # the options are texts
+    ctx.obj = Target(**cluster_option_values(ctx))  # type: ignore[arg-type]  # the options are texts
 
 
 def main(words: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with its exit code."""
-    standardstreams.prepare()
+    standardstreams.open_missing_streams()
     if "_LWS_COMPLETE" in os.environ:
         from lwsctl.cli.shell import quickcompletion
 
@@ -53,7 +53,7 @@ def main(words: list[str] | None = None) -> NoReturn:
         code = run(sys.argv[1:] if words is None else words)
     except BrokenPipeError:  # the error message is discarded
         code = PIPE_CLOSED
-    standardstreams.leave(code)
+    standardstreams.exit_now(code)
 
 
 def run(words: list[str]) -> int:
@@ -79,7 +79,10 @@ def misplaced_name(words: list[str]) -> str:
     from lwsctl.cli.cluster import clusterdirectories
 
     following = dict(pairwise(words)).get(LOCAL, "")
-    if not clusterdirectories.NAME.fullmatch(following) or not clusterdirectories.place(following).is_cluster:
+    if (
+        not clusterdirectories.NAME.fullmatch(following)
+        or not clusterdirectories.cluster_directory(following).is_cluster
+    ):
         return ""
     return f"note: `{LOCAL} {following}` selects the cluster {clusterdirectories.DEFAULT}; use `{LOCAL}={following}` to select the cluster {following}"
 
@@ -97,14 +100,14 @@ def report(error: Exception) -> int:
         error.show(output)
         click.echo(output.getvalue().replace("Error: ", "error: ", 1), err=True, nl=False)  # as for all other errors
         return errors.USAGE if isinstance(error, click.UsageError) else errors.FAILED
-    raised = leaves(error)
+    raised = flatten(error)
     if not all(isinstance(leaf, errors.CommandError | KubeError | OSError) for leaf in raised):
         raise error
     if any(isinstance(leaf, OSError) for leaf in raised) and (broken := standardstreams.drop_output()) is not None:
         if isinstance(broken, BrokenPipeError):  # no message, for example for `lws get | head -1`
             return PIPE_CLOSED
         raised = [broken]
-    elif any(isinstance(leaf, BrokenPipeError) for leaf in raised) and standardstreams.is_unread():
+    elif any(isinstance(leaf, BrokenPipeError) for leaf in raised) and standardstreams.has_no_reader():
         return PIPE_CLOSED
     for text in dict.fromkeys(map(errors.describe, raised)):
         terminal.print_text(f"error: {text}", err=True)
@@ -116,7 +119,7 @@ def similar_options(error: click.NoSuchOption) -> list[str]:
     """Return the most similar option. The options that select a cluster are also considered."""
     commands = [lws, *([error.ctx.command] if error.ctx else [])]
     options = (param for command in commands for param in command.params if isinstance(param, click.Option))
-    return suggestions.nearest(error.option_name, (name for option in options for name in option.opts))[:1]
+    return suggestions.similar_words(error.option_name, (name for option in options for name in option.opts))[:1]
 
 
 def program() -> str:

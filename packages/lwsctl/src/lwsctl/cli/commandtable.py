@@ -64,12 +64,12 @@ class Command:
         return "\n\n".join([*parts, GLOBAL_OPTIONS] if Needs.CLUSTER in self.needs else parts)
 
 
-def by_name(commands: Iterable[Command]) -> Mapping[str, Command]:
+def index_by_name(commands: Iterable[Command]) -> Mapping[str, Command]:
     """Return the commands by name, in the same order."""
     return {command.name: command for command in commands}
 
 
-COMMANDS: Final = by_name(
+COMMANDS: Final = index_by_name(
     (
         Command(
             "run",

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from kuberuntime.objects import selectors
 from kuberuntime.objects.selectors import EVERYTHING, LabelSelector, SelectorError
-from leaderworkerset.api.groupname import GroupName, name_of
+from leaderworkerset.api.groupname import GroupName, parse_group_name
 from lwsctl.cli.errors import UsageError
-from lwsctl.cli.views.loglines import filter_lines, need_names, printer
+from lwsctl.cli.views.loglines import filter_lines, line_printer, need_names
 from lwsctl.observation.podlogs import PodLogOptions, Sink
 from lwsctl.views.selection import Filter, Selection
 
@@ -36,7 +36,9 @@ class LogsRequest(Struct, frozen=True, kw_only=True):
 
     def sink(self) -> Sink:
         """Return the function to which log lines are passed."""
-        sink = printer(bare=self.is_one_rank, with_name=need_names(selection.name for selection in self.selections))
+        sink = line_printer(
+            bare=self.is_one_rank, with_name=need_names(selection.name for selection in self.selections)
+        )
         if self.pattern is None:
             return sink
         return filter_lines(sink, self.pattern, stamped=self.options.timestamps)
@@ -44,7 +46,7 @@ class LogsRequest(Struct, frozen=True, kw_only=True):
 
 def group_name(text: str) -> GroupName:
     """Parse a group name."""
-    name = name_of(text)
+    name = parse_group_name(text)
     if name is None:
         raise click.BadParameter(f"{text!r} is not a group; use the index or the first characters of the key")
     return name

@@ -59,9 +59,11 @@ container_option: Final = click.option(
 
 def print_selected_container(pods: Sequence[JSONObject], container: str | None) -> None:
     """Report the selected container if the pod has several containers and the user did not specify one."""
-    from lwsctl.views.podcontainers import note_of_choice  # most commands have different defaults for these options
+    from lwsctl.views.podcontainers import (
+        default_container_note,
+    )  # most commands have different defaults for these options
 
-    if container is None and (note := note_of_choice(pods)):
+    if container is None and (note := default_container_note(pods)):
         print_text(note, err=True)
 
 

@@ -11,15 +11,15 @@ MOST: Final = 3
 """The maximum number of suggestions in one message."""
 
 
-def nearest(word: str, known: Iterable[str]) -> list[str]:
+def similar_words(word: str, known: Iterable[str]) -> list[str]:
     """Return the known words that are most similar to `word`, the most similar first. Case is ignored.
 
-    >>> nearest("replica", ["replicas", "size", "startupPolicy"])
+    >>> similar_words("replica", ["replicas", "size", "startupPolicy"])
     ['replicas']
-    >>> nearest("gte", ["get", "delete", "run"])
+    >>> similar_words("gte", ["get", "delete", "run"])
     ['get']
     """
-    scored = sorted((-_likeness(word.lower(), candidate.lower()), candidate) for candidate in set(known) - {word})
+    scored = sorted((-_similarity(word.lower(), candidate.lower()), candidate) for candidate in set(known) - {word})
     return [candidate for score, candidate in scored if -score >= CLOSE][:MOST]
 
 
@@ -29,14 +29,14 @@ def hint(word: str, known: Iterable[str]) -> str:
     >>> hint("replica", ["replicas"])
     ', did you mean "replicas"?'
     """
-    matches = nearest(word, known)
+    matches = similar_words(word, known)
     if not matches:
         return ""
     quoted = [f'"{name}"' for name in matches]
     return f", did you mean {' or '.join([', '.join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)}?"
 
 
-def _likeness(word: str, other: str) -> float:
+def _similarity(word: str, other: str) -> float:
     """Return the similarity of two words. A swap of two adjacent letters counts as one error."""
     if sorted(word) == sorted(other) and sum(a != b for a, b in zip(word, other, strict=True)) <= 2:
         return 1.0

@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
-from leaderworkerset.api.groupname import place_of
+from leaderworkerset.api.groupname import group_and_rank
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.cli import suggestions
 from lwsctl.cli.cluster.target import Session
@@ -77,10 +77,10 @@ def set_name(words: str, command: str) -> str:
     return selection.name
 
 
-def shape(replicas: int, size: int) -> str:
+def describe_shape(replicas: int, size: int) -> str:
     """Return a description of the number of groups and ranks.
 
-    >>> shape(1, 2), shape(3, 1)
+    >>> describe_shape(1, 2), describe_shape(3, 1)
     ('1 group of 2 ranks', '3 groups of 1 rank')
     """
     return f"{format_count(replicas, 'group')} of {format_count(size, 'rank')}"
@@ -99,13 +99,13 @@ async def nothing_found(session: Session, namespace: str, selector: str = "") ->
 
 async def find(session: Session, name: str) -> JSONObject:
     """Return the LeaderWorkerSet with this name. If it does not exist, the error lists existing LeaderWorkerSets."""
-    resource, obj = await find_either(session, name)
+    resource, obj = await find_set(session, name)
     if resource == LEADERWORKERSETS:
         return obj
-    raise _is_set(name, await list_parts(session, session.namespace, name))
+    raise _is_disaggregatedset_error(name, await list_parts(session, session.namespace, name))
 
 
-async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject]:
+async def find_set(session: Session, name: str) -> tuple[Resource, JSONObject]:
     """Return the LeaderWorkerSet or DisaggregatedSet with this name.
 
     If none exists, the error lists LeaderWorkerSets.
@@ -132,20 +132,20 @@ async def _not_found(session: Session, name: str) -> str:
     elsewhere = await _namespaces_of(session, field_selector=f"metadata.name={name}")
     if elsewhere:
         return f"{text}; it exists in {elsewhere}; use -n to select it"
-    if "-" in name and (place := await _place_of_pod(session, name)):
+    if "-" in name and (place := await _rank_of_pod(session, name)):
         return f"{text}; use {place} for pod {name}"
     if name in OTHERS:
         return f"{text}; {OTHERS[name].format(lws=session.lws)}"
     return text + suggestions.hint(name, names)
 
 
-async def _place_of_pod(session: Session, name: str) -> str:
+async def _rank_of_pod(session: Session, name: str) -> str:
     """Return `LWS/group/rank` for the named pod, or an empty string if it does not exist or cannot be read."""
     try:
         pod = await session.client.get(PODS, ObjectKey(session.namespace, name))
     except APIError:
         return ""
-    place = place_of(pod)
+    place = group_and_rank(pod)
     return f"{meta.labels(pod).get(labels.NAME, '')}/{place[0]}/{place[1]}" if place else ""
 
 
@@ -172,7 +172,7 @@ class TargetObjects(Struct, frozen=True):
         return [*map(meta.name, self.sets), *map(meta.name, free)]
 
 
-async def all_of(session: Session, namespace: str, selector: str) -> TargetObjects:
+async def list_objects(session: Session, namespace: str, selector: str) -> TargetObjects:
     """Return all objects with the required labels.
 
     Objects of a DisaggregatedSet are included regardless of labels.
@@ -204,33 +204,35 @@ async def list_parts(session: Session, namespace: str, name: str = "") -> list[J
     return sorted(listing.items, key=meta.key)
 
 
-async def parts_of(session: Session, selection: Selection) -> list[JSONObject]:
+async def list_set_parts(session: Session, selection: Selection) -> list[JSONObject]:
     """Return the LeaderWorkerSets of a DisaggregatedSet. Reject a group, because a DisaggregatedSet has no groups."""
     parts = await list_parts(session, session.namespace, selection.name)
     if selection.group is not None:
-        raise _is_set(selection.name, parts)
+        raise _is_disaggregatedset_error(selection.name, parts)
     return parts
 
 
-def _is_set(name: str, parts: Sequence[JSONObject]) -> UsageError:
+def _is_disaggregatedset_error(name: str, parts: Sequence[JSONObject]) -> UsageError:
     names = ", ".join(map(meta.name, parts)) or "none yet"
     return UsageError(f"{name} is a DisaggregatedSet; specify one of its LeaderWorkerSets ({names})")
 
 
-def reject_missing(whole: View, selection: Selection) -> None:
+def require_existing(whole: View, selection: Selection) -> None:
     """Reject a group or rank that is not part of the LeaderWorkerSet, regardless of its pod."""
     if selection.group is None or any(group.ranks for group in narrow(whole, selection).groups):
         return
     size = max((len(group.ranks) for group in whole.groups), default=0)
-    raise CommandError(f"{selection} does not exist; {whole.name} has {shape(len(whole.groups) + whole.more, size)}")
+    raise CommandError(
+        f"{selection} does not exist; {whole.name} has {describe_shape(len(whole.groups) + whole.more, size)}"
+    )
 
 
-async def view_of(session: Session, lws: JSONObject) -> View:
+async def read_view(session: Session, lws: JSONObject) -> View:
     """Read the pods of a LeaderWorkerSet, and return the view of the LeaderWorkerSet."""
-    return (await views_of(session, [lws]))[0]
+    return (await read_views(session, [lws]))[0]
 
 
-async def views_of(session: Session, leaderworkersets: Sequence[JSONObject]) -> list[View]:
+async def read_views(session: Session, leaderworkersets: Sequence[JSONObject]) -> list[View]:
     """Read the pods of LeaderWorkerSets, and return their views.
 
     A few sets are read by name, and many sets in one list.
@@ -246,7 +248,7 @@ async def views_of(session: Session, leaderworkersets: Sequence[JSONObject]) -> 
     return leaderworkerset.views_of(leaderworkersets, pods)
 
 
-async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
+async def list_pods(session: Session, selection: Selection) -> list[JSONObject]:
     """Return the selected pods by group and rank.
 
     If there are none, the error lists the existing groups and ranks.
@@ -256,13 +258,13 @@ async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
     if not pods:
         replicas = meta.spec(lws).get("replicas", 1)
         size = meta.spec(lws)["leaderWorkerTemplate"].get("size", 1)
-        raise CommandError(f"{selection} has no pods; {selection.name} has {shape(replicas, size)}")
+        raise CommandError(f"{selection} has no pods; {selection.name} has {describe_shape(replicas, size)}")
     return pods
 
 
-async def one_pod(session: Session, selection: Selection) -> JSONObject:
+async def find_pod(session: Session, selection: Selection) -> JSONObject:
     """Return the pod of the specified rank, or the leader pod of the specified or first group."""
     group = selection.group
-    if group is None and not groupname.is_hash_set(await find(session, selection.name)):
+    if group is None and not groupname.uses_random_keys(await find(session, selection.name)):
         group = 0
-    return (await pods_of(session, Selection(selection.name, group, selection.rank or 0)))[0]
+    return (await list_pods(session, Selection(selection.name, group, selection.rank or 0)))[0]

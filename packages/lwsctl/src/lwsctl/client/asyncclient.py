@@ -18,7 +18,7 @@ from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
-from leaderworkerset.api.groupname import place_of
+from leaderworkerset.api.groupname import group_and_rank
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.client import inspection
 from lwsctl.client.inspection import CommandResult, Event, OpenChannels
@@ -159,7 +159,7 @@ class AsyncClient:
         try:
             return await self._open.apply(LEADERWORKERSETS, placed, manager=MANAGER, force=force)
         except ConflictError as error:
-            if not ownfields.is_with_own_only(error):
+            if not ownfields.has_only_own_conflicts(error):
                 raise
             return await self._open.apply(LEADERWORKERSETS, placed, manager=MANAGER, force=True)
 
@@ -327,5 +327,5 @@ class AsyncClient:
 
 def log_line(pod: JSONObject, text: bytes) -> LogLine:
     """Return a line with its group and rank."""
-    group, rank = place_of(pod) or (-1, -1)
+    group, rank = group_and_rank(pod) or (-1, -1)
     return LogLine(group, rank, meta.name(pod), text.decode(errors="replace"))

@@ -63,7 +63,7 @@ class Client:
         if not is_open:
             return
         try:
-            self._run(_end_others())
+            self._run(_cancel_other_tasks())
             self._run(self._inner.__aexit__(None, None, None))
         finally:
             self._stop()
@@ -207,7 +207,7 @@ class Client:
             loop.close()
 
 
-async def _end_others() -> None:
+async def _cancel_other_tasks() -> None:
     """Cancel the tasks of open iterators, and wait until the tasks have finished."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from kuberuntime.objects import decimals
-from leaderworkerset.api.groupname import name_of
+from leaderworkerset.api.groupname import parse_group_name
 from lwsctl.dashboard.address import NAME
 
 MOST_GROUPS: Final = 100_000
@@ -42,10 +42,10 @@ class Runner(Protocol):
         """Run the command until it exits."""
 
 
-def words(action: Mapping[str, object]) -> list[str]:
+def command_arguments(action: Mapping[str, object]) -> list[str]:
     """Return the `lws` arguments for an action. Raise `ActionError` if the action is not available.
 
-    >>> words({"verb": "scale", "namespace": "prod", "name": "web", "groups": "3"})
+    >>> command_arguments({"verb": "scale", "namespace": "prod", "name": "web", "groups": "3"})
     ['-n', 'prod', 'scale', 'web', '--replicas', '3']
     """
     namespace, name = _name(action, "namespace"), _name(action, "name")
@@ -85,6 +85,6 @@ def _groups(action: Mapping[str, object]) -> int:
 
 def _group(action: Mapping[str, object]) -> str:
     group = str(action.get("group"))
-    if name_of(group) is None:
+    if parse_group_name(group) is None:
         raise ActionError(f"group: Invalid value: {group!r}: must be a group of the set")
     return group

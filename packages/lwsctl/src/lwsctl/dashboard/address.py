@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.api.groupname import name_of
+from leaderworkerset.api.groupname import parse_group_name
 
 CODE: Final = re.compile(r"LWS-E[0-9]{3}")
 NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -119,14 +119,14 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     >>> parse("sets/prod/web", {"by": "node"}).path(), parse("sets/prod/web/logs", {}).kind.value
     ('sets/prod/web', 'logs')
     """
-    parts, episode = _episode(path.split("/") if path else [])
+    parts, episode = _split_episode(path.split("/") if path else [])
     try:
         arrangement = Arrangement(query.get("by", Arrangement.GROUP))
         state = StateFilter(query.get("state", StateFilter.ALL))
         form = PageForm(query.get("as", PageForm.PAGE))
     except ValueError as error:
         raise NoSuchPageError(str(error)) from error
-    kind, key = _place(parts)
+    kind, key = _parse_location(parts)
     if kind is PageKind.CAUSE and not episode:
         raise NoSuchPageError(path)
     if kind is PageKind.LOGS and form is PageForm.FILE:
@@ -134,7 +134,7 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     if kind is PageKind.TOPOLOGY:
         return Address(kind=kind, other=_parse_choice(query.get("set", "")), form=form)
     other = query.get("with", "") if kind is PageKind.HISTORY and episode else ""
-    if other and _episode(["history", *other.split("/")])[1] != other:
+    if other and _split_episode(["history", *other.split("/")])[1] != other:
         raise NoSuchPageError(f"{path}: with={other} is not a recorded failure; use GROUP/NUMBER")
     home = PageKind.WHOLE if parts[:1] == ["disaggregated"] and kind is not PageKind.WHOLE else PageKind.SET
     if home is PageKind.WHOLE and episode:
@@ -151,18 +151,18 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     )
 
 
-def _episode(parts: Sequence[str]) -> tuple[Sequence[str], str]:
+def _split_episode(parts: Sequence[str]) -> tuple[Sequence[str], str]:
     """Split off the group and number of a recorded failure, or the cause code."""
     match list(parts):
         case ["causes", code] if CODE.fullmatch(code):
             return ["causes"], code
-        case [*place, "history", group, number] if None not in (name_of(group), decimals.natural(number)):
+        case [*place, "history", group, number] if None not in (parse_group_name(group), decimals.natural(number)):
             return [*place, "history"], f"{group}/{number}"
         case _:
             return parts, ""
 
 
-def _place(parts: Sequence[str]) -> tuple[PageKind, ObjectKey]:
+def _parse_location(parts: Sequence[str]) -> tuple[PageKind, ObjectKey]:
     match list(parts):
         case []:
             return PageKind.NOW, NOBODY

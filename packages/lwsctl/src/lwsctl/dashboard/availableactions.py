@@ -21,7 +21,7 @@ from lwsctl.views.wording import format_count
 AGAIN: Final = "is deleted and recreated, which stops its processes"
 
 
-def of_set(view: View, *, has_past: bool = False) -> str:
+def set_actions(view: View, *, has_past: bool = False) -> str:
     """Return the actions for a LeaderWorkerSet, separated by spaces.
 
     `has_past` means that it has a previous revision.
@@ -30,41 +30,41 @@ def of_set(view: View, *, has_past: bool = False) -> str:
         return ""  # its owner would revert the change
     if is_paused(view.object):
         return _words(Verb.SCALE, Verb.RESUME)
-    pause = [] if groupname.is_hash_set(view.object) else [Verb.PAUSE]
+    pause = [] if groupname.uses_random_keys(view.object) else [Verb.PAUSE]
     return _words(Verb.SCALE, Verb.RESTART, *pause, *([Verb.UNDO] if has_past else []))
 
 
-def of_group(view: View, group: Group) -> list[Verb]:
+def group_actions(view: View, group: Group) -> list[Verb]:
     """Return the actions for a group."""
     if meta.is_deleting(view.object):
         return []
     return [Verb.RECOVER_GROUP] if group.is_exhausted or group.is_over else [Verb.RESTART_GROUP]
 
 
-def of_whole(whole: SetView) -> str:
+def disaggregatedset_actions(whole: SetView) -> str:
     """Return the actions for a DisaggregatedSet, separated by spaces."""
     return "" if meta.is_deleting(whole.object) else _words(Verb.SCALE_ROLE)
 
 
-def roles(whole: SetView) -> Mapping[str, int]:
+def role_replicas(whole: SetView) -> Mapping[str, int]:
     """Return the number of groups of each role in one slice, which `lws scale` changes."""
     slices = max(int(meta.spec(whole.object).get("slices", 1)), 1)
     return {role.name: role.desired // slices for role in whole.roles}
 
 
-def ends(action: Mapping[str, object], snapshot: Snapshot) -> str:
+def describe_stopped_groups(action: Mapping[str, object], snapshot: Snapshot) -> str:
     """Return a description of the groups that an action stops, or an empty string if it stops no group."""
     key = ObjectKey(str(action.get("namespace")), str(action.get("name")))
     verb = action.get("verb")
     if verb == Verb.SCALE_ROLE:
         whole = snapshot.find_whole(key)
-        return "" if whole is None else _fewer(action, roles(whole).get(str(action.get("role")), 0))
+        return "" if whole is None else _scale_down_effect(action, role_replicas(whole).get(str(action.get("role")), 0))
     view = snapshot.find(key)
     if view is None:
         return ""
     match verb:
         case Verb.SCALE:
-            return _fewer(action, view.desired)
+            return _scale_down_effect(action, view.desired)
         case Verb.RESTART | Verb.UNDO:
             return f"Each of {format_count(view.desired, 'group')} {AGAIN}."
         case Verb.RESTART_GROUP | Verb.RECOVER_GROUP:
@@ -73,7 +73,7 @@ def ends(action: Mapping[str, object], snapshot: Snapshot) -> str:
             return ""
 
 
-def _fewer(action: Mapping[str, object], now: int) -> str:
+def _scale_down_effect(action: Mapping[str, object], now: int) -> str:
     target = decimals.natural(str(action.get("groups")))
     if target is None or target >= now:
         return ""

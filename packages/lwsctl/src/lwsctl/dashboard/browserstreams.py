@@ -135,7 +135,7 @@ class BrowserStreams:
                 stream.task.cancel()
 
 
-async def changes(channel: PageChannel, last: str, write: Write) -> None:
+async def write_changes(channel: PageChannel, last: str, write: Write) -> None:
     """Write the changes to a page since a given state."""
     while True:
         newest = channel.ident
@@ -146,7 +146,7 @@ async def changes(channel: PageChannel, last: str, write: Write) -> None:
             await channel.wait_for_change()
 
 
-def lines_to(write: Write) -> Write:
+def line_writer(write: Write) -> Write:
     """Return a function that writes JSON lines as one event. Empty lines are omitted."""
 
     async def send(data: bytes) -> None:

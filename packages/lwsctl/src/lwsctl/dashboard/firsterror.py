@@ -43,10 +43,10 @@ class FirstError(Struct, frozen=True):
     read: int
 
 
-def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
+def earliest_error(logs: Mapping[str, Lines]) -> FirstError | None:
     """Return the earliest error, or None if there is no error. Errors caused by the exit of another rank are last.
 
-    >>> first_of({"0/0": [b"2026-01-01T00:00:02Z lost connection to rank 1"], "0/1": [b"2026-01-01T00:00:01Z KeyError: 1"]}).rank
+    >>> earliest_error({"0/0": [b"2026-01-01T00:00:02Z lost connection to rank 1"], "0/1": [b"2026-01-01T00:00:01Z KeyError: 1"]}).rank
     '0/1'
     """
     errors = []
@@ -62,16 +62,16 @@ def first_of(logs: Mapping[str, Lines]) -> FirstError | None:
     return min(errors, key=lambda pair: pair[0])[1] if errors else None
 
 
-async def find(client: Client, ranks: Mapping[str, Rank]) -> FirstError | None:
+async def find_first_error(client: Client, ranks: Mapping[str, Rank]) -> FirstError | None:
     """Read the logs of ranks by path concurrently, and return the first error with masked secrets."""
     places = sorted(ranks, key=lambda place: not (ranks[place].deaths or ranks[place].is_problem))[:MOST_RANKS]
     async with asyncio.TaskGroup() as tasks:
         readers = {place: tasks.create_task(_lines(client, ranks[place])) for place in places}
-    first = first_of({place: reader.result() for place, reader in readers.items()})
+    first = earliest_error({place: reader.result() for place, reader in readers.items()})
     if first is None:
         return None
     failed = ranks[first.rank].object
-    mask = await podsecrets.mask_for(client, [] if failed is None else [failed])
+    mask = await podsecrets.build_mask(client, [] if failed is None else [failed])
     return FirstError(first.rank, first.time, mask.text(first.text), first.read)
 
 

@@ -22,8 +22,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.texts import errorboundary
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from lwsctl.dashboard.setorder import SetOrder, arrange
-from lwsctl.dashboard.snapshot import Snapshot, place_of
+from lwsctl.dashboard.setorder import SetOrder, update_order
+from lwsctl.dashboard.snapshot import Snapshot, set_location
 from lwsctl.diagnosis.document import BLOCKS, sort_by_urgency
 from lwsctl.diagnosis.facts import is_as_desired
 from lwsctl.diagnosis.observed import Commands
@@ -137,8 +137,8 @@ class LiveModel:
         )
         if not self._order.may_change(snapshot.now):
             return snapshot
-        items = [(place_of(item), item.diagnosis) for item in snapshot.ordered]
-        self._order = arrange(self._order, items, snapshot.now)
+        items = [(set_location(item), item.diagnosis) for item in snapshot.ordered]
+        self._order = update_order(self._order, items, snapshot.now)
         return replace(snapshot, order=self._order)
 
     def announce(self) -> None:
@@ -196,7 +196,7 @@ class LiveModel:
                 of_sets = await setdiagnoses.diagnose_sets(lists, sets, self.namespace, self.commands, self.clock)
                 await self.client.list_page(Query(LEADERWORKERSETS, self.namespace), limit=1)
         except Exception as error:  # the previous diagnoses remain
-            first = _first(error)
+            first = _first_error(error)
             if isinstance(first, KubeError | TimeoutError):
                 reason = str(first) or f"no response within {self._patience:g} s"
                 if isinstance(first, TimeoutError):
@@ -218,25 +218,28 @@ class LiveModel:
 
         The most urgent diagnoses include logs and episodes. The log of each run is read once.
         """
-        urgent = {evidence.identity(diagnosis): diagnosis for diagnosis in sort_by_urgency(diagnoses)[:BLOCKS]}
+        urgent = {evidence.run_identity(diagnosis): diagnosis for diagnosis in sort_by_urgency(diagnoses)[:BLOCKS]}
         known = {run: lines for run, lines in self._runs.items() if run in urgent}
         async with asyncio.TaskGroup() as tasks:
             reads = {
-                run: tasks.create_task(evidence.find(self.client, diagnosis, self.read_episodes))
+                run: tasks.create_task(evidence.find_run_lines(self.client, diagnosis, self.read_episodes))
                 for run, diagnosis in urgent.items()
                 if run is not None and run not in known
             }
         self._runs = known | {run: lines for run, read in reads.items() if (lines := read.result()) is not None}
-        return [evidence.with_run(diagnosis, self._runs.get(evidence.identity(diagnosis))) for diagnosis in diagnoses]
+        return [
+            evidence.with_run_lines(diagnosis, self._runs.get(evidence.run_identity(diagnosis)))
+            for diagnosis in diagnoses
+        ]
 
 
-def _first(error: Exception) -> Exception:
+def _first_error(error: Exception) -> Exception:
     """Return the first error in an exception group. Groups occur because lists are read concurrently."""
-    return _first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
+    return _first_error(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
 
 
 @asynccontextmanager
-async def live(model: LiveModel, *beside: ChangeSource) -> AsyncIterator[None]:
+async def run_model(model: LiveModel, *beside: ChangeSource) -> AsyncIterator[None]:
     """Run a live model while the context is active.
 
     It is synchronized and diagnosed first. `beside` may stop it with an error.

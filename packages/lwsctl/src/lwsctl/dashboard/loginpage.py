@@ -16,7 +16,7 @@ from aiohttp.typedefs import Handler
 from kuberuntime.errors import KubeError
 from lwsctl.dashboard import staticfiles
 from lwsctl.dashboard.loginsessions import LoginRejectedError, LoginSession, LoginSessions
-from lwsctl.dashboard.markup import document, tag
+from lwsctl.dashboard.markup import html_document, tag
 from lwsctl.dashboard.requestchecks import (
     ACTION_HEADER,
     CONTENT_POLICY,
@@ -25,14 +25,14 @@ from lwsctl.dashboard.requestchecks import (
     METHODS,
     OWN_SITES,
     Rejection,
-    same,
+    are_equal,
 )
 
 VISITOR: Final = web.RequestKey("visitor", LoginSession)
 HEALTH: Final = "/healthz"
 LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
-FILES: Final = tuple(f"/{staticfiles.folder()}/{name}" for name in ("style.css", "icon.svg"))
+FILES: Final = tuple(f"/{staticfiles.directory()}/{name}" for name in ("style.css", "icon.svg"))
 """The files that the login page requires."""
 
 HEADERS: Final[Mapping[str, str]] = {
@@ -51,8 +51,8 @@ class LoginPage:
 
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Respond to a request, or pass it to the handler if the user is logged in."""
-        if (refusal := rejection_reason(request)) is not None:
-            return web.Response(status=refusal.status, text=f"{refusal.text}\n")
+        if (rejection := rejection_reason(request)) is not None:
+            return web.Response(status=rejection.status, text=f"{rejection.text}\n")
         match request.method, request.path:
             case "GET", path if path == HEALTH:
                 return web.Response(text="ok\n")
@@ -77,7 +77,7 @@ class LoginPage:
         if request.path == LOGIN:
             return self._page(f"{visitor.user} is logged in.", logs_out=True)
         tokens = request.headers.getall(ACTION_HEADER, [])
-        if request.method == "POST" and not (len(tokens) == 1 and same(tokens[0], visitor.action)):
+        if request.method == "POST" and not (len(tokens) == 1 and are_equal(tokens[0], visitor.action)):
             return web.Response(status=Rejection.FORGED.status, text=f"{Rejection.FORGED.text}\n")
         request[VISITOR] = visitor
         return await handler(request)
@@ -156,5 +156,5 @@ def page(note: str, *, status: int = 200, logs_out: bool = False, cluster: str =
         tag("link", rel="icon", href=FILES[1], type="image/svg+xml"),
         tag("link", rel="stylesheet", href=FILES[0]),
     ]
-    html = document("Log in · lws", head, tag("body", main))
+    html = html_document("Log in · lws", head, tag("body", main))
     return web.Response(text=html, content_type="text/html", charset="utf-8", status=status, headers=HEADERS)

@@ -16,9 +16,9 @@ from msgspec import Struct
 from kuberuntime.clock import Clock
 from kuberuntime.errors import KubeError
 from lwsctl.dashboard.actions import Runner
-from lwsctl.dashboard.requestchecks import session_in
+from lwsctl.dashboard.requestchecks import find_session
 
-LONGEST_VISIT: Final = 8 * 3600.0
+LONGEST_SESSION: Final = 8 * 3600.0
 """The time in seconds after which a user must log in again."""
 
 RECHECK: Final = 300.0
@@ -76,12 +76,12 @@ class LoginSessions:
         self._sessions = {session: login for session, login in self._sessions.items() if now < login.expires_at}
         self._make_room(user)
         session = self._new_secret()
-        self._sessions[session] = LoginSession(user, token, now + LONGEST_VISIT, now, self._new_secret())
+        self._sessions[session] = LoginSession(user, token, now + LONGEST_SESSION, now, self._new_secret())
         return session
 
     async def find(self, cookies: Sequence[str]) -> LoginSession | None:
         """Return the user of the only session in the cookies if the user still has read permission."""
-        session = session_in(cookies)
+        session = find_session(cookies)
         now = self._clock.monotonic()
         if session is None or (visitor := self._sessions.get(session)) is None or now >= visitor.expires_at:
             return None
@@ -99,7 +99,7 @@ class LoginSessions:
 
     def leave(self, cookies: Sequence[str]) -> None:
         """Close the session in the cookies, if it exists."""
-        self._sessions.pop(session_in(cookies) or "", None)
+        self._sessions.pop(find_session(cookies) or "", None)
 
     def _make_room(self, user: str) -> None:
         """Close the oldest session of a user with too many sessions, or of the user with the most sessions."""

@@ -22,7 +22,7 @@ from kuberuntime.objects import errorlines, meta, untrustedtext
 from kuberuntime.objects.errorlines import Strength
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
-from leaderworkerset.api.groupname import GroupName, place_of
+from leaderworkerset.api.groupname import GroupName, group_and_rank
 from lwsctl.dashboard.livemodel import LiveModel
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.disaggregatedset import Owners, rank_path
@@ -100,13 +100,13 @@ class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def covers(self, pod: JSONObject, owners: Owners) -> bool:
         """Return whether a pod is selected."""
-        place, names = place_of(pod), owners.get(_owner(pod))
+        place, names = group_and_rank(pod), owners.get(_owner_key(pod))
         if place is None or names is None:
             return False
         return self.ranks.names(*place, names) or (FAILED in self.ranks.choices and self.ranks.covers(rank_of(pod)))
 
 
-class KnownOwners:
+class CurrentOwners:
     """The LeaderWorkerSet names that rank paths contain. They are determined once for each snapshot."""
 
     def __init__(self, model: LiveModel, request: LogRequest) -> None:
@@ -157,14 +157,14 @@ class LineQueue:
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Add a line with its time."""
         stamp, _, text = line.partition(b" ")
-        place = place_of(pod) or ("?", "?")
+        place = group_and_rank(pod) or ("?", "?")
         content = untrustedtext.clean(text[:LONGEST_LINE].decode(errors="replace"))
         entry: JSONObject = {
-            "rank": rank_path(f"{place[0]}/{place[1]}", self._owners().get(_owner(pod), ())),
+            "rank": rank_path(f"{place[0]}/{place[1]}", self._owners().get(_owner_key(pod), ())),
             "time": stamp.decode(errors="replace"),
             "text": content,
         }
-        self._put(entry | ({"error": True} if errorlines.strength(content) is Strength.ERROR else {}))
+        self._put(entry | ({"error": True} if errorlines.error_strength(content) is Strength.ERROR else {}))
 
     def note(self, text: str) -> None:
         """Add a message about the stream."""
@@ -201,13 +201,13 @@ class LineQueue:
             self._dropped += 1
 
 
-def _owner(pod: JSONObject) -> ObjectKey:
+def _owner_key(pod: JSONObject) -> ObjectKey:
     return ObjectKey(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""))
 
 
 async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], Awaitable[None]]) -> None:
     """Write lines until the set is deleted. Errors from `write` are raised."""
-    owners = KnownOwners(model, request)
+    owners = CurrentOwners(model, request)
     lines = LineQueue(owners.read)
     async with asyncio.TaskGroup() as tasks:
         reading = tasks.create_task(_follow(model, request, owners, lines))
@@ -218,7 +218,7 @@ async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], A
             reading.cancel()
 
 
-async def _follow(model: LiveModel, request: LogRequest, owners: KnownOwners, lines: LineQueue) -> None:
+async def _follow(model: LiveModel, request: LogRequest, owners: CurrentOwners, lines: LineQueue) -> None:
     options = PodLogOptions(tail=request.tail, timestamps=True)
     streams = Streams(
         MOST_STREAMS,

@@ -45,7 +45,7 @@ def join(*content: Content) -> Safe:
     return Safe("".join(map(_escape_content, content)))
 
 
-def document(title: str, head: Content, body: Safe) -> Safe:
+def html_document(title: str, head: Content, body: Safe) -> Safe:
     """Return an HTML document with a title, other elements of its head, and its body."""
     viewport = tag("meta", name="viewport", content="width=device-width, initial-scale=1")
     whole_head = tag("head", tag("meta", charset="utf-8"), viewport, tag("title", title), head)

@@ -30,7 +30,7 @@ HINT: Final = (
 )
 
 
-class Hit(Struct, frozen=True):
+class SearchResult(Struct, frozen=True):
     """A search result with its title, a detail, the address of its page, and additional words that match."""
 
     title: str
@@ -47,30 +47,30 @@ class Hit(Struct, frozen=True):
         return 0 if title in words else 1 if any(map(title.startswith, words)) else 2
 
 
-class Hits(Struct, frozen=True):
+class ResultGroup(Struct, frozen=True):
     """The best results of a kind, and the number of other results."""
 
     kind: str
-    best: Sequence[Hit]
+    best: Sequence[SearchResult]
     more: int = 0
 
 
-def search(snapshot: Snapshot, text: str) -> list[Hits]:
+def search(snapshot: Snapshot, text: str) -> list[ResultGroup]:
     """Return the results by kind, or no results if the query is empty."""
     words = text[:LONGEST].lower().split()
     if not words:
         return []
     kinds = {
-        "Sets": _sets(snapshot),
-        "Groups": _groups(snapshot),
-        "Ranks": _ranks(snapshot),
-        "Nodes": _nodes(snapshot),
-        "Causes": _causes(),
+        "Sets": _set_results(snapshot),
+        "Groups": _group_results(snapshot),
+        "Ranks": _rank_results(snapshot),
+        "Nodes": _node_results(snapshot),
+        "Causes": _cause_results(),
     }
-    return list(filter(None, (_best(kind, hits, words) for kind, hits in kinds.items())))
+    return list(filter(None, (_best_results(kind, hits, words) for kind, hits in kinds.items())))
 
 
-def fragment(snapshot: Snapshot, text: str) -> Safe:
+def results_html(snapshot: Snapshot, text: str) -> Safe:
     """Return the results as list items. If there are no results, return the kinds of objects that can be searched."""
     kinds = search(snapshot, text)
     if not kinds:
@@ -79,48 +79,52 @@ def fragment(snapshot: Snapshot, text: str) -> Safe:
     return join(*(_items(hits) for hits in kinds))
 
 
-def _items(hits: Hits) -> Safe:
+def _items(hits: ResultGroup) -> Safe:
     items = [tag("li", tag("a", hit.title, href=hit.href), " ", tag("small", hit.detail)) for hit in hits.best]
     more = tag("li", f"and {hits.more} more; enter a longer search term", class_="hint") if hits.more else None
     return join(tag("li", hits.kind, class_="kind"), items, more)
 
 
-def _best(kind: str, hits: Iterator[Hit], words: Sequence[str]) -> Hits | None:
+def _best_results(kind: str, hits: Iterator[SearchResult], words: Sequence[str]) -> ResultGroup | None:
     ranked = [(rank, hit) for hit in hits if (rank := hit.rank(words)) is not None]
     best = [hit for _, hit in sorted(ranked, key=lambda pair: (pair[0], len(pair[1].title), pair[1].title))]
-    return Hits(kind, best[:MOST], max(len(best) - MOST, 0)) if best else None
+    return ResultGroup(kind, best[:MOST], max(len(best) - MOST, 0)) if best else None
 
 
-def _sets(snapshot: Snapshot) -> Iterator[Hit]:
+def _set_results(snapshot: Snapshot) -> Iterator[SearchResult]:
     for item in snapshot.ordered:
-        yield _set(item, PageKind.WHOLE if isinstance(item, SetView) else PageKind.SET)
+        yield _set_result(item, PageKind.WHOLE if isinstance(item, SetView) else PageKind.SET)
         if isinstance(item, SetView):
-            yield from (_set(part, PageKind.SET) for part in item.parts)
+            yield from (_set_result(part, PageKind.SET) for part in item.parts)
 
 
-def _set(item: Shown, kind: PageKind) -> Hit:
+def _set_result(item: Shown, kind: PageKind) -> SearchResult:
     diagnosis = item.diagnosis
     detail = " · ".join(filter(None, [item.namespace, WORDS[diagnosis.verdict], diagnosis.code]))
-    return Hit(item.name, detail, Address(kind=kind, key=item.key).path(), diagnosis.sentence)
+    return SearchResult(item.name, detail, Address(kind=kind, key=item.key).path(), diagnosis.sentence)
 
 
-def _groups(snapshot: Snapshot) -> Iterator[Hit]:
+def _group_results(snapshot: Snapshot) -> Iterator[SearchResult]:
     for view, group in _all_groups(snapshot):
         title = f"{view.name}/{group.name}"
-        yield Hit(title, f"{view.namespace} · group · {group.readiness.value}", _place(view, f"{group.name}/0"))
+        yield SearchResult(
+            title, f"{view.namespace} · group · {group.readiness.value}", _display_path(view, f"{group.name}/0")
+        )
 
 
-def _ranks(snapshot: Snapshot) -> Iterator[Hit]:
+def _rank_results(snapshot: Snapshot) -> Iterator[SearchResult]:
     for view, group in _all_groups(snapshot):
-        yield from (_rank(view, rank) for rank in group.ranks)
+        yield from (_rank_result(view, rank) for rank in group.ranks)
 
 
-def _rank(view: View, rank: Rank) -> Hit:
+def _rank_result(view: View, rank: Rank) -> SearchResult:
     detail = " · ".join(filter(None, [view.namespace, rank.state, rank.node]))
-    return Hit(f"{view.name}/{rank.place}", detail, _place(view, rank.place), f"{rank.pod} {rank.readiness.value}")
+    return SearchResult(
+        f"{view.name}/{rank.place}", detail, _display_path(view, rank.place), f"{rank.pod} {rank.readiness.value}"
+    )
 
 
-def _nodes(snapshot: Snapshot) -> Iterator[Hit]:
+def _node_results(snapshot: Snapshot) -> Iterator[SearchResult]:
     """Yield the nodes on which ranks run. The topology page contains all other nodes."""
     ranks: dict[str, int] = {}
     for _, group in _all_groups(snapshot):
@@ -129,18 +133,18 @@ def _nodes(snapshot: Snapshot) -> Iterator[Hit]:
     for name, count in ranks.items():
         if name:
             query = urlencode({"find": name})
-            yield Hit(name, f"node · ranks: {count}", f"{PageKind.TOPOLOGY.value}?{query}")
+            yield SearchResult(name, f"node · ranks: {count}", f"{PageKind.TOPOLOGY.value}?{query}")
 
 
-def _causes() -> Iterator[Hit]:
+def _cause_results() -> Iterator[SearchResult]:
     for cause in BY_CODE.values():
         href = Address(kind=PageKind.CAUSE, episode=cause.code).path()
-        yield Hit(cause.code, cause.title, href)
+        yield SearchResult(cause.code, cause.title, href)
 
 
 def _all_groups(snapshot: Snapshot) -> Iterator[tuple[View, Group]]:
     return ((view, group) for view in snapshot.views for group in view.groups)
 
 
-def _place(view: View, place: str) -> str:
+def _display_path(view: View, place: str) -> str:
     return f"{Address(kind=PageKind.SET, key=view.key).path()}?rank={quote(place)}"

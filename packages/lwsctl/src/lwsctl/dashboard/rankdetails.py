@@ -43,7 +43,7 @@ EVENTS: Final = 30
 PATIENCE: Final = 5.0
 
 
-async def pane(model: LiveModel, view: View, selection: Selection) -> Safe | None:
+async def rank_panel(model: LiveModel, view: View, selection: Selection) -> Safe | None:
     """Return the panel of a rank, or None if the rank does not exist."""
     groups = [group for group in view.groups if group.name == selection.group]
     ranks = [rank for group in groups for rank in group.ranks]
@@ -53,24 +53,24 @@ async def pane(model: LiveModel, view: View, selection: Selection) -> Safe | Non
     lists = Lists(model.client)
     async with asyncio.TaskGroup() as tasks:
         explanation = tasks.create_task(_explanation(model, lists, view, selection))
-        events = tasks.create_task(_events(lists, model, view, selection))
+        events = tasks.create_task(_events_html(lists, model, view, selection))
         lines = tasks.create_task(_last_lines(model, rank))
         first = tasks.create_task(_first_error(model, view, ranks))
-        use = tasks.create_task(_use(model, view, rank))
+        use = tasks.create_task(_usage_html(model, view, rank))
     return join(
         tag("h2", f"{view.name} {rank.place} ", tag("small", rank.pod)),
         tag("p", changes.describe(rank), f" · {rank.node}" if rank.node else ""),
         use.result(),
         first.result(),
-        tag("h3", "Last lines · ", _all_lines(view, rank)),
+        tag("h3", "Last lines · ", _log_link(view, rank)),
         tag("pre", _highlight_error(lines.result()) or "No lines", tabindex=0),
         explanation.result(),
-        [_action(view, group, verb) for group in groups for verb in availableactions.of_group(view, group)],
+        [_action_button(view, group, verb) for group in groups for verb in availableactions.group_actions(view, group)],
         events.result(),
     )
 
 
-def _action(view: View, group: Group, verb: Verb) -> Safe:
+def _action_button(view: View, group: Group, verb: Verb) -> Safe:
     """Return the button of a group action. A script shows it to users with permission."""
     word = "Recover" if verb is Verb.RECOVER_GROUP else "Restart"
     about = {"data_namespace": view.namespace, "data_name": view.name, "data_group": str(group.name)}
@@ -81,7 +81,7 @@ async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> S
     """Return the first error of the group with a link to its rank, or None if no rank has a problem."""
     if not any(rank.deaths or rank.is_problem for rank in ranks):
         return None
-    first = await firsterror.find(model.client, {rank.place: rank for rank in ranks})
+    first = await firsterror.find_first_error(model.client, {rank.place: rank for rank in ranks})
     if first is None:
         return None
     href = f"{Address(kind=PageKind.SET, key=view.key).path()}?rank={quote(first.rank)}"
@@ -92,7 +92,7 @@ async def _first_error(model: LiveModel, view: View, ranks: Sequence[Rank]) -> S
     )
 
 
-async def _use(model: LiveModel, view: View, rank: Rank) -> Safe | None:
+async def _usage_html(model: LiveModel, view: View, rank: Rank) -> Safe | None:
     """Return the usage of a rank and its GPUs, or None if the cluster does not report the usage."""
     key, now, metrics = ObjectKey(view.namespace, rank.pod), model.clock.now(), None
     with suppress(KubeError, TimeoutError):
@@ -101,9 +101,10 @@ async def _use(model: LiveModel, view: View, rank: Rank) -> Safe | None:
     rank = measured_rank(rank, metrics)
     names = rankusage.resources([rank])
     facts = [
-        (rankusage.TITLES[name], text) for name, text in zip(names, rankusage.cells(rank, names, now), strict=True)
+        (rankusage.TITLES[name], text)
+        for name, text in zip(names, rankusage.usage_cells(rank, names, now), strict=True)
     ]
-    facts += [("devices", " ".join(own))] if (own := devices.of_pod(rank.object)) else []
+    facts += [("devices", " ".join(own))] if (own := devices.pod_devices(rank.object)) else []
     entries = [tag("div", tag("dt", title), tag("dd", text)) for title, text in facts]
     return tag("dl", entries, class_="where") if entries else None
 
@@ -119,12 +120,12 @@ async def _explanation(model: LiveModel, lists: Lists, view: View, selection: Se
     if diagnosis.code == of_set.code:
         is_same = diagnosis.sentence == of_set.sentence
         words = "The cause of the whole set" if is_same else cells.sentence(diagnosis.sentence)
-        return tag("p", cells.verdict(diagnosis), " ", words, " ", cells.code(diagnosis))
+        return tag("p", cells.verdict_html(diagnosis), " ", words, " ", cells.code_link(diagnosis))
     diagnosis = await with_evidence(model.client, diagnosis, model.read_episodes)
-    return cells.cause(diagnosis)
+    return cells.cause_html(diagnosis)
 
 
-async def _events(lists: Lists, model: LiveModel, view: View, selection: Selection) -> Safe:
+async def _events_html(lists: Lists, model: LiveModel, view: View, selection: Selection) -> Safe:
     try:
         async with timeouts.within(PATIENCE):
             events = await lists.all(Query(CORE_EVENTS, view.namespace))
@@ -150,7 +151,7 @@ def _event_list(happenings: Sequence[EventValue]) -> Safe:
     return tag("details", title, tag("ol", items, class_="events"), class_="foldable")
 
 
-def _all_lines(view: View, rank: Rank) -> Safe:
+def _log_link(view: View, rank: Rank) -> Safe:
     href = f"{Address(kind=PageKind.LOGS, key=view.key).path()}?rank={quote(rank.place)}"
     return tag("a", "all", href=href, aria_label=f"All lines of {rank.place}")
 
@@ -174,6 +175,6 @@ async def _last_lines(model: LiveModel, rank: Rank) -> str:
     except (KubeError, TimeoutError) as error:
         return str(error) or f"no response within {PATIENCE:g} s"
     text = "\n".join(line[:LONGEST_LINE].decode(errors="replace") for line in lines)
-    mask = await podsecrets.mask_for(model.client, [rank.object])
+    mask = await podsecrets.build_mask(model.client, [rank.object])
     masked_lines = mask.text(text).split("\n")
-    return "\n".join(errorlines.excerpt(masked_lines, LINES)) if text else ""
+    return "\n".join(errorlines.error_excerpt(masked_lines, LINES)) if text else ""

@@ -97,7 +97,7 @@ class Secrets:
 
     def exchange(self, token: str) -> bool:
         """Return whether this link token opens the session. It can be used only once."""
-        is_right = same(token, self.link) and not self.is_used
+        is_right = are_equal(token, self.link) and not self.is_used
         self.is_used = self.is_used or is_right
         return is_right
 
@@ -148,27 +148,27 @@ class RequestChecks(Struct, frozen=True):
 
     def knows(self, request: RequestHead) -> bool:
         """Return whether a request contains the session cookie."""
-        session = session_in(request.cookies)
-        return session is not None and same(session, self.secrets.session)
+        session = find_session(request.cookies)
+        return session is not None and are_equal(session, self.secrets.session)
 
     def _action_refusal(self, request: RequestHead) -> Rejection | None:
         if not self.allows_actions:
             return Rejection.READ_ONLY
         tokens = request.action_tokens
-        is_own = bool(request.origins) and len(tokens) == 1 and same(tokens[0], self.secrets.action)
+        is_own = bool(request.origins) and len(tokens) == 1 and are_equal(tokens[0], self.secrets.action)
         return None if is_own else Rejection.FORGED
 
 
-def session_in(cookies: Iterable[str]) -> str | None:
+def find_session(cookies: Iterable[str]) -> str | None:
     """Return the session in the cookie headers, or None if there is not exactly one session.
 
-    >>> session_in(["theme=dark; lws-dashboard=7"]), session_in(["lws-dashboard=7", "lws-dashboard=8"])
+    >>> find_session(["theme=dark; lws-dashboard=7"]), find_session(["lws-dashboard=7", "lws-dashboard=8"])
     ('7', None)
     """
     values = [value for header in cookies for value in re.findall(rf"(?:^|;)\s*{COOKIE}=([^;]*)", header)]
     return values[0] if len(values) == 1 else None
 
 
-def same(left: str, right: str) -> bool:
+def are_equal(left: str, right: str) -> bool:
     """Return whether two secrets are equal, in constant time."""
     return hmac.compare_digest(left.encode(errors="surrogateescape"), right.encode())

@@ -53,22 +53,22 @@ class SetOrder(Struct, frozen=True):
         return self._at(place, diagnosis)[1]
 
     def _at(self, place: Place, diagnosis: Diagnosis) -> tuple[int, Tier]:
-        return self.places.get(place) or (len(self.places), tier_of(diagnosis))
+        return self.places.get(place) or (len(self.places), verdict_tier(diagnosis))
 
 
-def tier_of(diagnosis: Diagnosis) -> Tier:
+def verdict_tier(diagnosis: Diagnosis) -> Tier:
     """Return the part of the page for a verdict."""
     if diagnosis.verdict in AS_DESIRED:
         return Tier.COMPLETE if diagnosis.verdict is Verdict.COMPLETE else Tier.HEALTHY
     return Tier.PROGRESSING if diagnosis.verdict in CALM else Tier.PROBLEMS
 
 
-def arrange(last: SetOrder, sets: Iterable[tuple[Place, Diagnosis]], now: datetime) -> SetOrder:
+def update_order(last: SetOrder, sets: Iterable[tuple[Place, Diagnosis]], now: datetime) -> SetOrder:
     """Return the order by first failure. While a problem continues, its time does not change."""
     known = dict(sets)
-    problems = {place: diagnosis for place, diagnosis in known.items() if tier_of(diagnosis) is Tier.PROBLEMS}
+    problems = {place: diagnosis for place, diagnosis in known.items() if verdict_tier(diagnosis) is Tier.PROBLEMS}
     since = {place: min(last.since.get(place, now), diagnosis.since or now) for place, diagnosis in problems.items()}
     fresh = SetOrder(since=since)
     ranking = sorted(known, key=lambda place: fresh.key(place, known[place]))
-    places = {place: (at, tier_of(known[place])) for at, place in enumerate(ranking)}
+    places = {place: (at, verdict_tier(known[place])) for at, place in enumerate(ranking)}
     return SetOrder(places, since, now)

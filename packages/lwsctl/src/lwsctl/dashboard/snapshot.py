@@ -38,18 +38,20 @@ class Snapshot(Cluster, frozen=True, kw_only=True):
 
     def judged(self, view: View) -> View:
         """Return a LeaderWorkerSet with its diagnosis."""
-        place = place_of(view)
+        place = set_location(view)
         if place not in self._judged:
             last = self.diagnoses.get(view.key)
-            self._judged[place] = replace(view, diagnosis=current.of_view(view, last, self.now, self.commands))
+            self._judged[place] = replace(view, diagnosis=current.diagnose_view(view, last, self.now, self.commands))
         return self._judged[place]  # type: ignore[return-value]  # the place contains the kind
 
     def judged_whole(self, whole: SetView) -> SetView:
         """Return a DisaggregatedSet and its LeaderWorkerSets with their diagnoses."""
-        place = place_of(whole)
+        place = set_location(whole)
         if place not in self._judged:
             whole = replace(whole, parts=tuple(map(self.judged, whole.parts)))
-            self._judged[place] = replace(whole, diagnosis=current.of_whole(whole, self.of_sets.get(whole.key)))
+            self._judged[place] = replace(
+                whole, diagnosis=current.diagnose_disaggregatedset(whole, self.of_sets.get(whole.key))
+            )
         return self._judged[place]  # type: ignore[return-value]  # likewise
 
     def find(self, key: ObjectKey) -> View | None:
@@ -66,9 +68,9 @@ class Snapshot(Cluster, frozen=True, kw_only=True):
     def ordered(self) -> list[Shown]:
         """Return all sets that are not part of a different set, with their diagnoses, the most urgent first."""
         items = [self.judged(item) if isinstance(item, View) else self.judged_whole(item) for item in self.roots]
-        return sorted(items, key=lambda item: self.order.key(place_of(item), item.diagnosis))
+        return sorted(items, key=lambda item: self.order.key(set_location(item), item.diagnosis))
 
 
-def place_of(item: Shown) -> Place:
+def set_location(item: Shown) -> Place:
     """Return the kind, namespace and name of a set."""
     return type(item).__name__, item.namespace, item.name

@@ -163,7 +163,7 @@ class Subscriptions:
         except Exception as error:  # stored objects may contain any value, and other pages continue
             log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
             trouble = f"this page is outdated, because it cannot be rendered: {errorboundary.describe(error)}"
-            notice = cells.trouble(replace(snapshot, trouble=trouble, answered=opened.made_at))
+            notice = cells.outdated_notes(replace(snapshot, trouble=trouble, answered=opened.made_at))
             rendering = {**opened.channel.shown, "trouble": notice}
         opened.channel.show(rendering)
 

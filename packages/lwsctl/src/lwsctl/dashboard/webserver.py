@@ -23,9 +23,9 @@ from kuberuntime import timeouts
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.bindaddresses import Address as BindAddress
-from kuberuntime.serving.limitlistener import bounds
+from kuberuntime.serving.limitlistener import connection_limits
 from kuberuntime.serving.serving import Listener
-from leaderworkerset.api.groupname import name_of
+from leaderworkerset.api.groupname import parse_group_name
 from lwsctl.dashboard import (
     actions,
     address,
@@ -40,12 +40,12 @@ from lwsctl.dashboard import (
 )
 from lwsctl.dashboard.actions import ActionError, Runner
 from lwsctl.dashboard.address import PageForm, PageKind
-from lwsctl.dashboard.browserstreams import KEY, MOST_TOPICS, BrowserStreams, Topic, Write, changes, lines_to
-from lwsctl.dashboard.livemodel import LiveModel, live
+from lwsctl.dashboard.browserstreams import KEY, MOST_TOPICS, BrowserStreams, Topic, Write, line_writer, write_changes
+from lwsctl.dashboard.livemodel import LiveModel, run_model
 from lwsctl.dashboard.loginpage import LOGIN, VISITOR, LoginPage
 from lwsctl.dashboard.loginsessions import LONGEST_TOKEN, Host, LoginSessions
 from lwsctl.dashboard.logstream import LogRequest
-from lwsctl.dashboard.markup import document, tag
+from lwsctl.dashboard.markup import html_document, tag
 from lwsctl.dashboard.pages import htmldocument
 from lwsctl.dashboard.pages.header import ClusterIdentity
 from lwsctl.dashboard.pages.htmldocument import Serving
@@ -107,7 +107,7 @@ class Dashboard(msgspec.Struct):
 
     async def listen(self, port: int) -> None:
         """Listen on this port, or a free port for 0. Only a shared dashboard serves other machines."""
-        limits = bounds(CONNECTIONS)
+        limits = connection_limits(CONNECTIONS)
         self._listener = Listener(self.application(), BindAddress(self.host, port), name="dashboard", limits=limits)
         await self._listener.__aenter__()
         self.port = self._listener.port
@@ -134,7 +134,7 @@ class Dashboard(msgspec.Struct):
         most = MOST_BODY if self.door is None else MOST_BODY + LONGEST_TOKEN
         application = web.Application(middlewares=[self._guard], client_max_size=most)
         application.router.add_route("*", "/{rest:.*}", self._respond)
-        application.on_response_prepare.append(responses.protect)
+        application.on_response_prepare.append(responses.set_headers)
         return application
 
     @web.middleware
@@ -142,8 +142,8 @@ class Dashboard(msgspec.Struct):
         """Reject a request that fails the checks or has no login before any data is read."""
         if self.door is not None:
             return await self.door.guard(request, handler)
-        refusal = self.gate.refusal(responses.request_head(request))
-        return responses.rejection_response(refusal) if refusal is not None else await handler(request)
+        rejection = self.gate.refusal(responses.request_head(request))
+        return responses.rejection_response(rejection) if rejection is not None else await handler(request)
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         base = self.gate.base
@@ -182,9 +182,9 @@ class Dashboard(msgspec.Struct):
             case "open", [] if self.door is None:
                 return self._open(request)
             case "static", [version, name]:
-                return responses.static(version, name)
+                return responses.static_file(version, name)
             case "search", []:
-                return responses.html(pagesearch.fragment(self.model.snapshot, request.query.get("q", "")))
+                return responses.html_response(pagesearch.results_html(self.model.snapshot, request.query.get("q", "")))
             case _:
                 return None
 
@@ -195,9 +195,9 @@ class Dashboard(msgspec.Struct):
         base = self.gate.base
         onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")
         icon = tag(
-            "link", rel="icon", href=f"{base}{staticfiles.folder()}/icon.svg"
+            "link", rel="icon", href=f"{base}{staticfiles.directory()}/icon.svg"
         )  # otherwise, browsers request it from a different path
-        response = responses.html(document("lws", [onward, icon], tag("body")))
+        response = responses.html_response(html_document("lws", [onward, icon], tag("body")))
         response.set_cookie(COOKIE, self.secrets.session, path=base, httponly=True, samesite="Strict")
         return response
 
@@ -205,13 +205,13 @@ class Dashboard(msgspec.Struct):
         try:
             page_address = address.parse(path, request.query)
         except address.NoSuchPageError:
-            return responses.nowhere(self.gate.base)
+            return responses.not_found_page(self.gate.base)
         if page_address.form in (PageForm.PAGE, PageForm.TABLE):
             return await self._respond_with_page(request, page_address)
         exported = (self.model.snapshot, page_address, await self.subscriptions.facts(page_address))
         if page_address.form is PageForm.TEXT:
             return web.Response(text=pageexport.text(*exported))
-        saved = responses.html(pageexport.render_document(*exported))
+        saved = responses.html_response(pageexport.render_document(*exported))
         saved.headers["Content-Disposition"] = "attachment"
         return saved
 
@@ -224,7 +224,7 @@ class Dashboard(msgspec.Struct):
             about=replace(self.about, user=rights.user, login=LOGIN if self.door else ""),
             namespace=self.model.namespace,
         )
-        response = responses.html(
+        response = responses.html_response(
             htmldocument.document(page_of(page_address), page_address, channel.shown, channel.ident, serving)
         )
         if not serving.action:
@@ -253,7 +253,7 @@ class Dashboard(msgspec.Struct):
                 return responses.not_found()
             first = (key, topic)
         if most := self.streams.exceeded_limit(user, is_shared=self.door is not None):
-            return responses.busy(most)
+            return responses.too_many_streams(most)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
 
         async def admits() -> bool:
@@ -278,7 +278,7 @@ class Dashboard(msgspec.Struct):
         if (topic := self._topic(key, request.query)) is None:
             return responses.not_found()
         if self.streams.is_full(user):
-            return responses.busy(MOST_TOPICS)
+            return responses.too_many_streams(MOST_TOPICS)
         stream.add(key, topic)
         return web.Response(status=204)
 
@@ -302,7 +302,7 @@ class Dashboard(msgspec.Struct):
                     ranks=ranks if ranks.choices else logstream.LEADERS,
                     tail=min(tail or logstream.TAIL, logstream.MOST_TAIL),
                 )
-                return lambda write: logstream.send(self.model, log_request, lines_to(write))
+                return lambda write: logstream.send(self.model, log_request, line_writer(write))
             case _:
                 with suppress(address.NoSuchPageError):
                     page_address = address.parse(path, {name: values[-1] for name, values in own.items()})
@@ -311,7 +311,7 @@ class Dashboard(msgspec.Struct):
 
     async def _follow(self, page_address: address.Address, last: str, write: Write) -> None:
         async with self.subscriptions.subscribe(page_address) as channel:
-            await changes(channel, last, write)
+            await write_changes(channel, last, write)
 
     def _user(self, request: web.Request) -> str:
         return self.about.user if self.door is None else request[VISITOR].user
@@ -321,15 +321,15 @@ class Dashboard(msgspec.Struct):
         ranks = logstream.parse(request.query.getall("rank", []))
         if not owners or ranks is None:
             return responses.not_found()
-        first = await firsterror.find(self.model.client, firsterror.ranks_to_search(owners, ranks))
+        first = await firsterror.find_first_error(self.model.client, firsterror.ranks_to_search(owners, ranks))
         return web.json_response(None if first is None else msgspec.to_builtins(first))
 
     async def _pane(self, key: ObjectKey, group: str, rank: str) -> web.StreamResponse:
         view, number = self.model.snapshot.find(key), decimals.natural(rank)
         if view is None or number is None:
             return responses.not_found()
-        panel = await rankdetails.pane(self.model, view, Selection(view.name, name_of(group), number))
-        return responses.not_found() if panel is None else responses.html(panel)
+        panel = await rankdetails.rank_panel(self.model, view, Selection(view.name, parse_group_name(group), number))
+        return responses.not_found() if panel is None else responses.html_response(panel)
 
     async def _act(self, request: web.Request) -> web.StreamResponse:
         """Run the command of an action. Unless the user has confirmed it, run it as a dry run."""
@@ -338,7 +338,7 @@ class Dashboard(msgspec.Struct):
             return responses.rejection_response(Rejection.READ_ONLY)
         try:
             action = msgspec.json.decode(await request.read(), type=dict[str, object])
-            words = actions.words(action)
+            words = actions.command_arguments(action)
         except web.HTTPRequestEntityTooLarge:
             return responses.rejection_response(Rejection.ADDRESS)
         except (msgspec.DecodeError, ActionError, RecursionError) as error:  # JSON that is nested too deeply
@@ -356,7 +356,7 @@ class Dashboard(msgspec.Struct):
             "command": command,
             "done": is_done,
             "text": text,
-            "ends": availableactions.ends(action, self.model.snapshot),
+            "ends": availableactions.describe_stopped_groups(action, self.model.snapshot),
         }
         return web.json_response(answer)
 
@@ -385,7 +385,7 @@ async def serve_shared(
 
 @asynccontextmanager
 async def _serve(dashboard: Dashboard, port: int, *beside: ChangeSource) -> AsyncIterator[Dashboard]:
-    async with live(dashboard.model, *beside), asyncio.TaskGroup() as tasks:
+    async with run_model(dashboard.model, *beside), asyncio.TaskGroup() as tasks:
         await dashboard.listen(port)
         showing = tasks.create_task(dashboard.subscriptions.run())
         try:

@@ -11,7 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.texts import errorboundary
 from lwsctl.diagnosis import diagnose, groupmoves
 from lwsctl.diagnosis.catalogue import NO_CAUSE
-from lwsctl.diagnosis.facts import verdict_of
+from lwsctl.diagnosis.facts import selection_verdict
 from lwsctl.diagnosis.observed import Commands, Observed
 from lwsctl.model.crashes import is_failing
 from lwsctl.model.diagnosis import Diagnosis
@@ -22,15 +22,15 @@ from lwsctl.views import reasons
 from lwsctl.views.selection import Selection
 
 
-def of_view(view: View, last: Diagnosis | None, now: datetime, commands: Commands) -> Diagnosis:
+def diagnose_view(view: View, last: Diagnosis | None, now: datetime, commands: Commands) -> Diagnosis:
     """Return the diagnosis of a LeaderWorkerSet. If there was no previous diagnosis, the state is progressing."""
-    return errorboundary.attempt(partial(_of_view, view, last, now, commands), partial(_failed_diagnosis, view))
+    return errorboundary.attempt(partial(_diagnose_view, view, last, now, commands), partial(_failed_diagnosis, view))
 
 
-def _of_view(view: View, last: Diagnosis | None, now: datetime, commands: Commands) -> Diagnosis:
+def _diagnose_view(view: View, last: Diagnosis | None, now: datetime, commands: Commands) -> Diagnosis:
     selection = Selection(view.name)
     observed = Observed(view=view, now=now, commands=commands)
-    verdict = verdict_of(view, selection, now)
+    verdict = selection_verdict(view, selection, now)
     if verdict in AS_DESIRED and not groupmoves.is_moving(view):
         return diagnose.diagnose(observed, selection)
     if is_failing(view, now) and (last is None or last.verdict not in (verdict, *NEEDS_USER)):
@@ -40,16 +40,16 @@ def _of_view(view: View, last: Diagnosis | None, now: datetime, commands: Comman
     return last
 
 
-def of_whole(whole: SetView, last: Diagnosis | None) -> Diagnosis:
+def diagnose_disaggregatedset(whole: SetView, last: Diagnosis | None) -> Diagnosis:
     """Return the diagnosis of a DisaggregatedSet, which is derived from the diagnoses of its parts."""
-    return errorboundary.attempt(partial(_of_whole, whole, last), partial(_failed_diagnosis, whole))
+    return errorboundary.attempt(partial(_diagnose_disaggregatedset, whole, last), partial(_failed_diagnosis, whole))
 
 
-def _of_whole(whole: SetView, last: Diagnosis | None) -> Diagnosis:
+def _diagnose_disaggregatedset(whole: SetView, last: Diagnosis | None) -> Diagnosis:
     own = last or _in_progress(whole, whole.rollout)
     if whole.is_settled and own.verdict not in AS_DESIRED and not meta.is_deleting(whole.object):
         own = Diagnosis(target=whole.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=whole.namespace)
-    diagnosis = diagnose.worst(diagnose.of_whole(own, [part.diagnosis for part in whole.parts]))
+    diagnosis = diagnose.worst(diagnose.diagnose_disaggregatedset(own, [part.diagnosis for part in whole.parts]))
     is_fine = own.verdict is diagnosis.verdict is Verdict.HEALTHY  # the view of a part contains only its own groups
     return own if is_fine else diagnosis
 

@@ -21,7 +21,7 @@ from lwsctl.diagnosis.finding import Cause, Finding
 from lwsctl.diagnosis.observed import KUBECTL, Observed
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import SetView
-from lwsctl.model.health import AS_DESIRED, CALM, NEEDS_USER, URGENCY, Verdict, judge
+from lwsctl.model.health import AS_DESIRED, CALM, NEEDS_USER, URGENCY, Verdict, derive_verdict
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import outcome
 from lwsctl.views.selection import Selection, narrow
@@ -37,7 +37,7 @@ def diagnose(observed: Observed, selection: Selection) -> Diagnosis:
     If an object cannot be diagnosed, the diagnosis contains the error.
     """
     return errorboundary.attempt(
-        partial(_with_stored, observed, selection), partial(_failed_diagnosis, observed, selection)
+        partial(_diagnose_with_stored_values, observed, selection), partial(_failed_diagnosis, observed, selection)
     )
 
 
@@ -53,7 +53,7 @@ def _failed_diagnosis(observed: Observed, selection: Selection, error: str) -> D
     )
 
 
-def _with_stored(observed: Observed, selection: Selection) -> Diagnosis:
+def _diagnose_with_stored_values(observed: Observed, selection: Selection) -> Diagnosis:
     diagnosis = _diagnose(observed, selection)
     diagnosis = replace(diagnosis, evidence=(*diagnosis.evidence, *memorylimits.warnings(observed)))
     if selection.group is not None or not (errors := storedvalues.errors(observed)):
@@ -72,22 +72,22 @@ def _diagnose(observed: Observed, selection: Selection) -> Diagnosis:
     If a rank does not have a separate cause, use the cause of its group.
     """
     if observed.of_set is not None:
-        return _of_set(observed, observed.of_set)
+        return _diagnose_set(observed, observed.of_set)
     view, now = observed.view, observed.now
     if is_as_desired(view, selection, now) or facts.is_complete(view, selection, ends=observed.runs_to_completion):
-        return _as_desired(observed, selection)
+        return _healthy_diagnosis(observed, selection)
     cut = replace(observed, view=narrow(view, Selection(selection.name, selection.group)))
     if selection.rank is not None:
-        own_match = _first(replace(cut, rank=selection.rank))
+        own_match = _first_finding(replace(cut, rank=selection.rank))
         if own_match is not None and own_match[0].verdict in NEEDS_USER:
-            return _by_cause(observed, selection, *own_match)
-    match = _first(cut) or _loading_finding(cut)
-    if match is None and facts.verdict_of(view, selection, now) in AS_DESIRED:
-        return _as_desired(observed, selection)
-    return _by_cause(observed, selection, *match) if match else _unknown(cut, selection)
+            return _build_diagnosis(observed, selection, *own_match)
+    match = _first_finding(cut) or _loading_finding(cut)
+    if match is None and facts.selection_verdict(view, selection, now) in AS_DESIRED:
+        return _healthy_diagnosis(observed, selection)
+    return _build_diagnosis(observed, selection, *match) if match else _unknown_diagnosis(cut, selection)
 
 
-def _of_set(observed: Observed, set_view: SetView) -> Diagnosis:
+def _diagnose_set(observed: Observed, set_view: SetView) -> Diagnosis:
     """Return the diagnosis of a DisaggregatedSet itself, because its LeaderWorkerSets are diagnosed separately."""
     selection = Selection(set_view.name)
     if set_view.is_settled and not meta.is_deleting(set_view.object):
@@ -96,12 +96,12 @@ def _of_set(observed: Observed, set_view: SetView) -> Diagnosis:
             target=str(selection), verdict=Verdict.HEALTHY, sentence=text, namespace=set_view.namespace
         )
     else:
-        match = _first(observed, OF_SETS)
-        diagnosis = _by_cause(observed, selection, *match) if match else _unknown(observed, selection)
+        match = _first_finding(observed, OF_SETS)
+        diagnosis = _build_diagnosis(observed, selection, *match) if match else _unknown_diagnosis(observed, selection)
     return replace(diagnosis, owner=set_view.name)
 
 
-def of_whole(whole: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
+def diagnose_disaggregatedset(whole: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
     """Return the findings for a DisaggregatedSet itself, unless one of its parts explains the state better."""
     is_ill = any(part.verdict not in AS_DESIRED for part in parts)
     says_more = whole.verdict in NEEDS_USER or not parts
@@ -115,7 +115,7 @@ def worst(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
     return min(diagnoses, key=lambda diagnosis: URGENCY.index(diagnosis.verdict))
 
 
-def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cause, Finding] | None:
+def _first_finding(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cause, Finding] | None:
     for cause in causes:
         finding = cause.find(observed)
         if finding is not None:
@@ -125,19 +125,19 @@ def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cau
 
 def _loading_finding(observed: Observed) -> tuple[Cause, Finding] | None:
     """Return the fallback finding, which is that running ranks that were never ready may still be starting."""
-    finding = starts.loads(observed)
-    return (starts.is_starting, finding) if finding is not None else None
+    finding = starts.find_loading_ranks(observed)
+    return (starts.find_starting_ranks, finding) if finding is not None else None
 
 
-def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: Finding) -> Diagnosis:
+def _build_diagnosis(observed: Observed, selection: Selection, cause: Cause, finding: Finding) -> Diagnosis:
     view = observed.view
-    known = facts.of_view(view, selection, ends=observed.runs_to_completion, cause=finding.verdict or cause.verdict)
-    verdict = judge(known, observed.now)
+    known = facts.view_health(view, selection, ends=observed.runs_to_completion, cause=finding.verdict or cause.verdict)
+    verdict = derive_verdict(known, observed.now)
     context: tuple[str, ...] = ()
     has_kubectl = bool(observed.commands.kubectl)
     if view.is_updating and not cause.code.startswith("LWS-E08") and cause.verdict in NEEDS_USER:
         context = (f"the rollout waits for it: {updated_groups(view.updated, view.desired, view.up_to_date)}",)
-    since, duration_text = _history(observed, selection, verdict)
+    since, duration_text = _state_history(observed, selection, verdict)
     return Diagnosis(
         target=str(selection),
         verdict=verdict,
@@ -150,7 +150,7 @@ def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: F
         subject=finding.subject,
         evidence=(*finding.evidence, *context),
         steps=tuple(step for step in finding.steps if has_kubectl or KUBECTL not in step),
-        unread=_unread(observed),
+        unread=_unread_kinds(observed),
         log=finding.log,
         recorded=finding.recorded,
         statement=finding.statement,
@@ -159,7 +159,7 @@ def _by_cause(observed: Observed, selection: Selection, cause: Cause, finding: F
     )
 
 
-def _history(observed: Observed, selection: Selection, verdict: Verdict) -> tuple[datetime | None, str]:
+def _state_history(observed: Observed, selection: Selection, verdict: Verdict) -> tuple[datetime | None, str]:
     """Return the time at which the current state started.
 
     For a start, also return its duration and the previous duration.
@@ -176,7 +176,7 @@ def _history(observed: Observed, selection: Selection, verdict: Verdict) -> tupl
     return min((known.first for known in crashes), default=None), ""
 
 
-def _as_desired(observed: Observed, selection: Selection) -> Diagnosis:
+def _healthy_diagnosis(observed: Observed, selection: Selection) -> Diagnosis:
     """Return the diagnosis for a selection that is complete, or that is ready as specified."""
     view = observed.view
     is_complete = facts.is_complete(view, selection, ends=observed.runs_to_completion)
@@ -185,20 +185,20 @@ def _as_desired(observed: Observed, selection: Selection) -> Diagnosis:
     if selection.group is not None:
         text = f"{selection} is {'complete' if is_complete else 'ready'}"
     elif view.is_complete:
-        text = f"{view.completed} of {format_count(view.desired, 'group')} complete{_took(view, since)}"
+        text = f"{view.completed} of {format_count(view.desired, 'group')} complete{_run_duration(view, since)}"
     else:
         text = outcome.count_of_ended(view) if is_complete else _ready_groups(view)
     blocked = evictions.blocking_reason(view, selection.group, observed.get(POD_DISRUPTION_BUDGETS))
     return Diagnosis(
         target=str(selection),
         verdict=Verdict.COMPLETE if is_complete else Verdict.HEALTHY,
-        sentence="; ".join(filter(None, (text, blocked, contention.note(observed)))),
+        sentence="; ".join(filter(None, (text, blocked, contention.contention_note(observed)))),
         namespace=view.namespace,
         since=since,
     )
 
 
-def _took(view: View, end: datetime | None) -> str:
+def _run_duration(view: View, end: datetime | None) -> str:
     """Return the duration of a completed run, which starts when its set is created."""
     began = timestamps.read(view.created)
     return f" after {duration(end - began)}" if began is not None and end is not None else ""
@@ -212,14 +212,14 @@ def _ready_groups(view: View) -> str:
     return text + (f" (partition {partition})" if partition else "")
 
 
-def _unknown(observed: Observed, selection: Selection) -> Diagnosis:
+def _unknown_diagnosis(observed: Observed, selection: Selection) -> Diagnosis:
     """Return a diagnosis with only the observed state. It is used if no cause matches or evidence was not read."""
-    unread = _unread(observed)
-    known = facts.of_view(observed.view, selection, ends=observed.runs_to_completion)
-    verdict = judge(replace(known, is_read=not unread), observed.now)
+    unread = _unread_kinds(observed)
+    known = facts.view_health(observed.view, selection, ends=observed.runs_to_completion)
+    verdict = derive_verdict(replace(known, is_read=not unread), observed.now)
     cause = NOT_READ if verdict is Verdict.UNREAD else NO_CAUSE
     text = f"the evidence could not be read: {', '.join(unread)}" if cause is NOT_READ else "no known cause explains it"
-    since, _ = _history(observed, selection, verdict)
+    since, _ = _state_history(observed, selection, verdict)
     return Diagnosis(
         target=str(selection),
         verdict=verdict,
@@ -227,7 +227,7 @@ def _unknown(observed: Observed, selection: Selection) -> Diagnosis:
         code=cause.code,
         title=cause.title,
         subject=set_subject(observed),
-        evidence=ranks.states((rank for _, rank in observed.unready), 5),
+        evidence=ranks.rank_states((rank for _, rank in observed.unready), 5),
         steps=(observed.lws(f"describe {selection}"),),
         unread=unread,
         namespace=observed.view.namespace,
@@ -235,5 +235,5 @@ def _unknown(observed: Observed, selection: Selection) -> Diagnosis:
     )
 
 
-def _unread(observed: Observed) -> tuple[str, ...]:
+def _unread_kinds(observed: Observed) -> tuple[str, ...]:
     return tuple(sorted(resource.group_resource for resource in observed.unread))

@@ -23,10 +23,10 @@ def headline(diagnosis: Diagnosis) -> str:
     'web is stuck (LWS-E036): no node has enough cpu'
     """
     code = f" ({diagnosis.code})" if diagnosis.code else ""
-    return f"{diagnosis.target} is {state(diagnosis)}{code}: {diagnosis.sentence}"
+    return f"{diagnosis.target} is {verdict_text(diagnosis)}{code}: {diagnosis.sentence}"
 
 
-def state(diagnosis: Diagnosis) -> str:
+def verdict_text(diagnosis: Diagnosis) -> str:
     """Return the verdict in text form. If a start takes long, its duration is included."""
     return " ".join(filter(None, [WORDS[diagnosis.verdict], diagnosis.duration]))
 
@@ -42,10 +42,14 @@ def lines(diagnosis: Diagnosis) -> list[str]:
 
 def document(diagnoses: Sequence[Diagnosis]) -> JSONObject:
     """Return diagnoses as machine-readable data with stable field names."""
-    return {"apiVersion": VERSION, "kind": "DiagnosisList", "items": [_item(diagnosis) for diagnosis in diagnoses]}
+    return {
+        "apiVersion": VERSION,
+        "kind": "DiagnosisList",
+        "items": [_diagnosis_document(diagnosis) for diagnosis in diagnoses],
+    }
 
 
-def _item(diagnosis: Diagnosis) -> JSONObject:
+def _diagnosis_document(diagnosis: Diagnosis) -> JSONObject:
     return {
         "target": diagnosis.target,
         "namespace": diagnosis.namespace or None,
@@ -54,7 +58,7 @@ def _item(diagnosis: Diagnosis) -> JSONObject:
         "since": timestamps.render(diagnosis.since) if diagnosis.since else None,
         "code": diagnosis.code or None,
         "title": diagnosis.title or None,
-        "subject": _subject(diagnosis.subject) if diagnosis.subject else None,
+        "subject": _subject_document(diagnosis.subject) if diagnosis.subject else None,
         "sentence": diagnosis.sentence,
         "evidence": list(diagnosis.evidence),
         "nextSteps": list(diagnosis.steps),
@@ -63,7 +67,7 @@ def _item(diagnosis: Diagnosis) -> JSONObject:
     }
 
 
-def _subject(subject: Subject) -> JSONObject:
+def _subject_document(subject: Subject) -> JSONObject:
     return {"kind": subject.kind, "name": subject.name, "group": subject.group, "rank": subject.rank}
 
 
@@ -76,19 +80,19 @@ NAMES: Final = 10
 
 def sort_by_urgency(diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
     """Sort diagnoses by urgency. Diagnoses of the same DisaggregatedSet remain together."""
-    by_set = [list(group) for _, group in groupby(sorted(diagnoses, key=_set), _set)]
+    by_set = [list(group) for _, group in groupby(sorted(diagnoses, key=_set_identity), _set_identity)]
     inner = [sorted(group, key=lambda diagnosis: URGENCY.index(diagnosis.verdict)) for group in by_set]
     return [
         diagnosis for group in sorted(inner, key=lambda group: URGENCY.index(group[0].verdict)) for diagnosis in group
     ]
 
 
-def overview(diagnoses: Sequence[Diagnosis], *, with_namespace: bool = False) -> list[str]:
+def overview_lines(diagnoses: Sequence[Diagnosis], *, with_namespace: bool = False) -> list[str]:
     """Return diagnoses as text. The first ones are in full, others in one line, and healthy objects share a line."""
-    sets = [list(group) for _, group in groupby(diagnoses, _set)]
+    sets = [list(group) for _, group in groupby(diagnoses, _set_identity)]
     ill = [group for group in sets if worst(group).verdict not in AS_DESIRED]
     fine = [group for group in sets if worst(group).verdict in AS_DESIRED]
-    paragraphs = [_block(group, with_namespace=with_namespace) for group in ill[:BLOCKS]]
+    paragraphs = [_group_lines(group, with_namespace=with_namespace) for group in ill[:BLOCKS]]
     if others := [worst(group) for group in ill[BLOCKS:]]:
         other_lines = [f"  {_prefix(other, with_namespace=with_namespace)}{headline(other)}" for other in others]
         paragraphs.append(["Others:", *other_lines])
@@ -98,7 +102,7 @@ def overview(diagnoses: Sequence[Diagnosis], *, with_namespace: bool = False) ->
     return [line for paragraph in paragraphs for line in ("", *paragraph)][1:]
 
 
-def _block(group: Sequence[Diagnosis], *, with_namespace: bool) -> list[str]:
+def _group_lines(group: Sequence[Diagnosis], *, with_namespace: bool) -> list[str]:
     diagnosis = worst(group)
     first, *rest = lines(diagnosis)
     parts = [f"  {headline(other)}" for other in group if other is not diagnosis]
@@ -106,7 +110,7 @@ def _block(group: Sequence[Diagnosis], *, with_namespace: bool) -> list[str]:
     return [_prefix(diagnosis, with_namespace=with_namespace) + first, *rest, *below]
 
 
-def _set(diagnosis: Diagnosis) -> tuple[str, str, str]:
+def _set_identity(diagnosis: Diagnosis) -> tuple[str, str, str]:
     return diagnosis.namespace, diagnosis.owner, "" if diagnosis.owner else diagnosis.target
 
 

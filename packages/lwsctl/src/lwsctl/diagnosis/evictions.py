@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.groupname import GroupName, name_of
+from leaderworkerset.api.groupname import GroupName, parse_group_name
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.decisions.nodemaintenance import OPEN_BUDGET, DisruptionSettings, disruption_limit
 from lwsctl.model.leaderworkerset import View
@@ -19,10 +19,10 @@ NAMED = 5
 """The maximum number of groups that are listed."""
 
 
-def are_asked_for(view: View) -> bool:
+def uses_only_budgets(view: View) -> bool:
     """Return whether only disruption budgets, and no annotation, define the limit."""
     has_own = labels.DISRUPTION_BUDGET in meta.annotations(view.object)
-    return not has_own and any(group.is_ready for group in view.groups) and bool(_away(view))
+    return not has_own and any(group.is_ready for group in view.groups) and bool(_unavailable_groups(view))
 
 
 def blocking_reason(view: View, group: GroupName | None, budgets: Iterable[JSONObject] = ()) -> str:
@@ -30,9 +30,9 @@ def blocking_reason(view: View, group: GroupName | None, budgets: Iterable[JSONO
 
     If `group` is None, all ready groups are checked.
     """
-    annotations, unready = meta.annotations(view.object), _away(view)
+    annotations, unready = meta.annotations(view.object), _unavailable_groups(view)
     if labels.DISRUPTION_BUDGET not in annotations:
-        own = [budget for budget in budgets if group in (None, name_of(groupname.label(budget)))]
+        own = [budget for budget in budgets if group in (None, parse_group_name(groupname.label(budget)))]
         is_closed = own and all(
             meta.is_controlled(budget, view.object) and meta.spec(budget).get("minAvailable") != OPEN_BUDGET
             for budget in own
@@ -49,7 +49,7 @@ def blocking_reason(view: View, group: GroupName | None, budgets: Iterable[JSONO
     return f"its eviction is delayed, because {_phrase(unready)} and at most {format_count(limit, 'group')} may be unavailable"
 
 
-def _away(view: View) -> list[str]:
+def _unavailable_groups(view: View) -> list[str]:
     return [f"{view.name}/{group.name}" for group in view.groups if not group.is_ready]
 
 

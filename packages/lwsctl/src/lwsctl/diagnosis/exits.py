@@ -59,7 +59,7 @@ ON_PURPOSE: Final = "host"
 """The image name that explicitly selects executables of the host."""
 
 
-def signal(end: JSONObject) -> str:
+def signal_name(end: JSONObject) -> str:
     """Return the signal that terminated a run.
 
     Return an empty string if there is none, or the reason is more specific.
@@ -73,7 +73,7 @@ def describe_exit(end: JSONObject) -> str:
     >>> describe_exit({"exitCode": 139, "reason": "Error"}), describe_exit({"exitCode": 1})
     ('exit code 139 (Error, killed by SIGSEGV)', 'exit code 1')
     """
-    name = signal(end)
+    name = signal_name(end)
     words = ", ".join(filter(None, (end.get("reason"), name and f"killed by {name}")))
     return f"exit code {end.get('exitCode')}{f' ({words})' if words else ''}"
 
@@ -86,17 +86,17 @@ def declared_containers(observed: Observed, rank: Rank) -> list[JSONObject]:
     return [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
 
 
-def container_of(observed: Observed, rank: Rank, name: str) -> JSONObject:
+def find_container(observed: Observed, rank: Rank, name: str) -> JSONObject:
     """Return the container with this name, or an empty object if it is not declared."""
     return next((container for container in declared_containers(observed, rank) if container.get("name") == name), {})
 
 
-def advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[str]:
+def exit_advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterator[str]:
     """Yield the meaning of an exit code, such as the sender of the signal or a missing executable or file."""
     code = death.end.get("exitCode") or 0
-    container = container_of(observed, rank, death.container)
-    if name := signal(death.end):
-        yield _of_signal(observed, rank, container, code, name)
+    container = find_container(observed, rank, death.container)
+    if name := signal_name(death.end):
+        yield _signal_advice(observed, rank, container, code, name)
     image = str(container.get("image") or "")
     reason = next((candidate for candidate in FailureReason if candidate == code), None)
     is_unmapped = _is_unmapped(observed, rank, death.container, image)
@@ -127,7 +127,7 @@ def log_steps(observed: Observed, rank: Rank, death: ContainerFailure) -> Iterat
         yield f"{logerrors.NO_LINES}{death.container}"
 
 
-def _of_signal(observed: Observed, rank: Rank, container: JSONObject, code: int, name: str) -> str:
+def _signal_advice(observed: Observed, rank: Rank, container: JSONObject, code: int, name: str) -> str:
     if code in OWN_FAULTS:
         return f"{name}: {OWN_FAULTS[code]}"
     if code not in BY_OTHERS:
@@ -145,14 +145,14 @@ def _of_signal(observed: Observed, rank: Rank, container: JSONObject, code: int,
 def _is_unmapped(observed: Observed, rank: Rank, container: str, image: str) -> bool:
     """Return whether a container ran executables of the host because its image is not mapped."""
     if observed.commands.images is not None:
-        return not any(maps(name, image) for name in observed.commands.images)
+        return not any(is_mapped(name, image) for name in observed.commands.images)
     return str(container_status(rank.object or {}, container).get("imageID")).startswith(OF_THE_MACHINE)
 
 
-def maps(name: str, image: str) -> bool:
+def is_mapped(name: str, image: str) -> bool:
     """Return whether a mapping applies to an image, which may have a tag or a digest.
 
-    >>> maps("reg:5000/vllm", "reg:5000/vllm:v1"), maps("reg", "reg:5000/vllm"), maps("vllm", "vllm-openai")
+    >>> is_mapped("reg:5000/vllm", "reg:5000/vllm:v1"), is_mapped("reg", "reg:5000/vllm"), is_mapped("vllm", "vllm-openai")
     (True, False, False)
     """
     rest = image.removeprefix(name)

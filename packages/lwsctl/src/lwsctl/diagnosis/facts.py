@@ -7,7 +7,7 @@ from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.decisions.admissionchecks import unreadable_leaderworkerset
 from lwsctl.diagnosis import groupmoves
 from lwsctl.diagnosis.causes import hangs, scaledworkers
-from lwsctl.model.health import AS_DESIRED, HealthFacts, Verdict, judge
+from lwsctl.model.health import AS_DESIRED, HealthFacts, Verdict, derive_verdict
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import outcome
 from lwsctl.views.selection import Selection
@@ -15,15 +15,15 @@ from lwsctl.views.selection import Selection
 
 def is_as_desired(view: View, selection: Selection, now: datetime) -> bool:
     """Return whether the selection is ready or complete, has no recent failure, and needs no group move."""
-    return verdict_of(view, selection, now) in AS_DESIRED and not groupmoves.is_moving(view)
+    return selection_verdict(view, selection, now) in AS_DESIRED and not groupmoves.is_moving(view)
 
 
-def verdict_of(view: View, selection: Selection, now: datetime) -> Verdict:
+def selection_verdict(view: View, selection: Selection, now: datetime) -> Verdict:
     """Return the verdict for a selection from its view, without a cause."""
-    return judge(of_view(view, selection), now)
+    return derive_verdict(view_health(view, selection), now)
 
 
-def of_view(view: View, selection: Selection, *, ends: bool = False, cause: Verdict | None = None) -> HealthFacts:
+def view_health(view: View, selection: Selection, *, ends: bool = False, cause: Verdict | None = None) -> HealthFacts:
     """Return the health of a selection. If `ends` is set, ranks that exited with code 0 are considered complete."""
     groups = [group for group in view.groups if selection.group in (None, group.name)]
     return HealthFacts(

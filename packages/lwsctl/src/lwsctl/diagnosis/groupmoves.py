@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.api.leaderworkerset import decode
-from leaderworkerset.decisions.nodemaintenance import MOVES_OFF, TAINTS_OF_KUBERNETES, must_leave
+from leaderworkerset.decisions.nodemaintenance import MOVES_OFF, TAINTS_OF_KUBERNETES, must_be_moved
 from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
@@ -39,14 +39,14 @@ def _closing_taints(spec: JSONObject) -> Iterator[JSONObject]:
             yield taint
 
 
-def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:
+def nodes_to_leave(group: Group, nodes: Closed) -> frozenset[str]:
     """Return the nodes from which a group must be moved. Exhausted and complete groups are not moved."""
     if group.is_over:
         return frozenset()
     return frozenset(
         rank.node
         for rank in group.ranks
-        if rank.object is not None and rank.node in nodes and must_leave(rank.object, nodes[rank.node])
+        if rank.object is not None and rank.node in nodes and must_be_moved(rank.object, nodes[rank.node])
     )
 
 
@@ -56,7 +56,7 @@ def is_marked(group: Group) -> bool:
     return leader is not None and not meta.is_deleting(leader) and labels.MOVE_GROUP in meta.annotations(leader)
 
 
-def obstacle(lws: JSONObject) -> str:
+def move_obstacle(lws: JSONObject) -> str:
     """Return the reason why available groups of a LeaderWorkerSet cannot be moved.
 
     Return an empty string if groups are moved, or the LeaderWorkerSet is invalid.
@@ -67,7 +67,7 @@ def obstacle(lws: JSONObject) -> str:
         return ""
     if limits.unavailable:
         return ""
-    if groupname.is_hash_set(lws):
+    if groupname.uses_random_keys(lws):
         return NEVER
     return HELD if limits.partition else ""
 
@@ -76,4 +76,4 @@ def rejection(lws: JSONObject) -> str:
     """Return the field that keeps groups on closed nodes, or an empty string if no such field is set."""
     if meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_OFF:
         return f"its annotation {labels.MOVE_OFF_CLOSED_NODES} is {MOVES_OFF}"
-    return obstacle(lws)
+    return move_obstacle(lws)

@@ -29,16 +29,16 @@ INDENT: Final = "  "
 """The indentation of quoted lines in evidence."""
 
 
-def quotes(lines: Sequence[str]) -> list[str]:
+def quoted_errors(lines: Sequence[str]) -> list[str]:
     """Return the first error and the last lines of a container as masked evidence."""
     return _quote_lines(Mask().lines(lines)) if lines else []
 
 
 def _quote_lines(masked_lines: Sequence[str]) -> list[str]:
-    return [f"{INDENT}{ranks.quote(line)}" for line in errorlines.excerpt(masked_lines, QUOTED)]
+    return [f"{INDENT}{ranks.quote_message(line)}" for line in errorlines.error_excerpt(masked_lines, QUOTED)]
 
 
-def wants_log(end: JSONObject) -> bool:
+def needs_log(end: JSONObject) -> bool:
     """Return whether the log of a run may contain an error that its termination message does not contain."""
     lines, message = podstate.last_lines(end), str(end.get("message") or "")
     is_cut = len(lines) >= CUT_LINES or len(message) >= CUT_LENGTH
@@ -47,7 +47,7 @@ def wants_log(end: JSONObject) -> bool:
 
 def recorded_run(death: ContainerFailure) -> RecordedRun | None:
     """Return the run in the recreation record if its log may contain an error that the record does not contain."""
-    if not death.is_recorded or not wants_log(death.end):
+    if not death.is_recorded or not needs_log(death.end):
         return None
     return RecordedRun(death.pod, death.container, int(death.end.get("exitCode") or 0))
 
@@ -58,7 +58,7 @@ def with_lines(diagnosis: Diagnosis, pod: str, container: str, lines: Sequence[s
         return diagnosis
     facts = [line for line in diagnosis.evidence if not line.startswith(INDENT)]
     title = f"the last lines of {pod}, container {container}:"
-    error = ranks.quote(podstate.quote_errors(lines)) if diagnosis.statement else ""
+    error = ranks.quote_message(podstate.quote_errors(lines)) if diagnosis.statement else ""
     sentence = f"{diagnosis.statement}{error}" if diagnosis.statement else diagnosis.sentence
     steps = tuple(step for step in diagnosis.steps if not step.startswith(NO_LINES))
     evidence = (*facts, title, *_quote_lines(lines))

@@ -30,7 +30,7 @@ QUEUED_WORKLOADS: Final = Resource(SERVED_BY_KUEUE, "v1beta1", "workloads", "Wor
 """The Kueue resource for Workloads, in the version that all supported releases serve."""
 
 
-REFUSED_POD: Final = re.compile(r'pods "(?P<pod>[^"]+)"')
+REJECTED_POD: Final = re.compile(r'pods "(?P<pod>[^"]+)"')
 """The pattern of the name of the rejected pod in the API server's message."""
 
 KUBECTL: Final = "kubectl"
@@ -114,7 +114,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         failure = meta.find_condition(self.leader_deployment or {}, "ReplicaFailure") or {}
         if self.view.more and failure.get("status") == "True":
             message = mask_message(str(failure.get("message") or ""))
-            match = REFUSED_POD.search(message)
+            match = REJECTED_POD.search(message)
             pod = match["pod"] if match else self.view.name
             yield Group(index=-1, ranks=(Rank(group="", index=0, pod=pod, state=MISSING, why=message),))
 
@@ -130,11 +130,11 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
 
     def startup(self, rank: Rank) -> Startup | None:
         """Return the start of a rank that was never ready, or None if it exceeds its time limit."""
-        return rankstarts.current(rank, self._longest_starts, self.now)
+        return rankstarts.current_start(rank, self._longest_starts, self.now)
 
     @cached_property
     def _longest_starts(self) -> Mapping[bool, timedelta]:
-        return rankstarts.longest(self.view.ranks)
+        return rankstarts.longest_starts(self.view.ranks)
 
     @cached_property
     def warnings(self) -> Warnings:

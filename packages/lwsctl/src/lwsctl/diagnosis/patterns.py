@@ -46,16 +46,16 @@ class StageMessage(Struct, frozen=True):
         if not hits:
             return None
         rank, match = hits[0]
-        words = words_of(observed, rank, match) | {"others": ranks.others(len(hits))}
+        words = message_values(observed, rank, match) | {"others": ranks.others_suffix(len(hits))}
         return Finding(
-            subject=ranks.subject(rank),
+            subject=ranks.pod_subject(rank),
             sentence=self.sentence.format(**words),
-            evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+            evidence=(f"{rank.pod}: {ranks.quote_message(rank.why)}",),
             steps=tuple(step.format(**words) for step in self.steps),
         )
 
 
-def words_of(observed: Observed, rank: Rank, match: Match[str] | None = None) -> dict[str, str]:
+def message_values(observed: Observed, rank: Rank, match: Match[str] | None = None) -> dict[str, str]:
     """Return the values that sentences and next steps for a rank can contain."""
     captures = {name: " ".join((value or "").split()) for name, value in match.groupdict().items()} if match else {}
     return captures | {

@@ -44,7 +44,7 @@ def is_placed(rank: Rank) -> bool:
     return rank.object is not None and bool(rank.node) and not is_terminating(rank)
 
 
-def is_placed_or_recorded(rank: Rank) -> bool:
+def is_scheduled_or_recorded(rank: Rank) -> bool:
     """Return whether the pod is assigned to a node, or the record describes the failure of the previous pod."""
     return is_placed(rank) or recorded_run(rank) is not None
 
@@ -65,50 +65,50 @@ def unready_ranks(observed: Observed) -> Iterator[tuple[Group, Rank]]:
     return ((group, rank) for group, rank in members(observed) if not rank.is_ready or rank.deaths)
 
 
-def subject(rank: Rank) -> Subject:
+def pod_subject(rank: Rank) -> Subject:
     """Return the pod of a rank as the subject of a sentence. A rejected leader has no group yet."""
     if not rank.place.startswith("/"):
         return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)
     return Subject(kind="Pod", name=rank.pod)
 
 
-def pod(view: View, name: str) -> JSONObject | None:
+def find_pod(view: View, name: str) -> JSONObject | None:
     """Return the pod with this name, or None if no rank has it."""
     return next((rank.object for rank in view.ranks if rank.pod == name), None)
 
 
-def of_subject(observed: Observed, subject: Subject) -> Rank:
+def find_rank(observed: Observed, subject: Subject) -> Rank:
     """Return the rank whose pod is the subject of the finding."""
     return next(rank for _, rank in observed.unready if rank.pod == subject.name)
 
 
-def others(count: int) -> str:
+def others_suffix(count: int) -> str:
     """Return the suffix after the name of the first rank, with the number of other ranks."""
     return f" (and {format_count(count - 1, 'more rank')})" if count > 1 else ""
 
 
-def states(members: Iterable[Rank], most: int = 3) -> tuple[str, ...]:
+def rank_states(members: Iterable[Rank], most: int = 3) -> tuple[str, ...]:
     """Return a line for each of the first ranks with its state and reason."""
     return tuple(
-        f"{rank.pod}: {wording.state(rank)}{f': {quote(rank.why)}' if rank.why else ''}"
+        f"{rank.pod}: {wording.state(rank)}{f': {quote_message(rank.why)}' if rank.why else ''}"
         for rank in islice(members, most)
     )
 
 
-def quote(text: str) -> str:
+def quote_message(text: str) -> str:
     """Return a message on one line, with masked secrets, and truncated to fit in a terminal."""
     line = " ".join(mask_message(text).split())
     return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
 
 
-def statuses(rank: Rank) -> Sequence[JSONObject]:
+def container_statuses(rank: Rank) -> Sequence[JSONObject]:
     """Return the container statuses of a rank, init containers first, or an empty list if it has no pod."""
     return podstate.container_statuses(rank.object or {})
 
 
 def waiting_containers(rank: Rank) -> Iterator[tuple[str, str, str]]:
     """Yield the container, reason and message for each waiting container."""
-    for status in statuses(rank):
+    for status in container_statuses(rank):
         state: dict[str, Any] = (status.get("state") or {}).get("waiting") or {}
         if state.get("reason"):
             yield str(status.get("name")), str(state["reason"]), mask_message(str(state.get("message") or ""))
@@ -124,7 +124,7 @@ def rejected_starts(rank: Rank) -> Iterator[tuple[str, str, str]]:
             yield run.container, str(run.end["reason"]), mask_message(str(run.end.get("message") or ""))
 
 
-def messages(observed: Observed, rank: Rank, *reasons: str, of_any: bool = False) -> list[str]:
+def warning_messages(observed: Observed, rank: Rank, *reasons: str, of_any: bool = False) -> list[str]:
     """Return Warning event messages about a rank's pod, the latest first. With `of_any`, include previous pods."""
     warnings = observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
     own = [warning for warning in warnings if warning.reason in reasons and (of_any or warning.uid == rank.uid)]

@@ -11,10 +11,10 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 
 
-def held_back(pod: JSONObject) -> str:
+def gate_reason(pod: JSONObject) -> str:
     """Return what the pod waits for. Quota is first, because it blocks all other conditions.
 
-    >>> held_back({"spec": {"schedulingGates": [{"name": "example.com/a"}, {"name": "example.com/b"}]}})
+    >>> gate_reason({"spec": {"schedulingGates": [{"name": "example.com/a"}, {"name": "example.com/b"}]}})
     'waits for the scheduling gates example.com/a, example.com/b'
     """
     spec = meta.spec(pod)
@@ -30,21 +30,21 @@ def held_back(pod: JSONObject) -> str:
     return ""
 
 
-def _quota(pod: JSONObject) -> str:
+def _quota_reason(pod: JSONObject) -> str:
     queue = meta.labels(pod).get(labels.QUEUE_NAME, "")
     return f"waits for quota in queue {queue} (Kueue)" if queue else "waits for quota (Kueue)"
 
 
-def _topology(_pod: JSONObject) -> str:
+def _topology_reason(_pod: JSONObject) -> str:
     return "waits until Kueue selects its node"
 
 
-def _group(pod: JSONObject) -> str:
+def _group_reason(pod: JSONObject) -> str:
     size = meta.annotations(pod).get(labels.SIZE, "")
     return f"waits until all {size} pods of its group fit on the nodes"
 
 
-def _replacement(pod: JSONObject) -> str:
+def _replacement_reason(pod: JSONObject) -> str:
     replaced = meta.annotations(pod).get(labels.REPLACES, "")
     return (
         f"waits until the group of {replaced} has terminated" if replaced else "waits for its turn to replace a group"
@@ -52,9 +52,9 @@ def _replacement(pod: JSONObject) -> str:
 
 
 KNOWN: Final[Mapping[str, Callable[[JSONObject], str]]] = {
-    labels.QUOTA_GATE: _quota,
-    labels.TOPOLOGY_GATE: _topology,
-    labels.GANG_GATE: _group,
-    labels.REPLACEMENT_GATE: _replacement,
+    labels.QUOTA_GATE: _quota_reason,
+    labels.TOPOLOGY_GATE: _topology_reason,
+    labels.GANG_GATE: _group_reason,
+    labels.REPLACEMENT_GATE: _replacement_reason,
 }
 """Scheduling gates that have specific sentences, in the order of their removal."""

@@ -22,7 +22,7 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
 
         DisaggregatedSets contain the same views.
         """
-        return cluster_of(views, [whole.object for whole in self.sets], self.namespace)
+        return build_cluster(views, [whole.object for whole in self.sets], self.namespace)
 
     @cached_property
     def owners(self) -> Mapping[ObjectKey, SetView]:
@@ -64,6 +64,6 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
         return item.owners if isinstance(item, SetView) else [(item, ())]
 
 
-def cluster_of(views: Sequence[View], sets: Iterable[JSONObject], namespace: str = "") -> Cluster:
+def build_cluster(views: Sequence[View], sets: Iterable[JSONObject], namespace: str = "") -> Cluster:
     """Return the cluster with these LeaderWorkerSets and with the DisaggregatedSets of these objects."""
     return Cluster(namespace=namespace, views=views, sets=[set_view(obj, views) for obj in sets])

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.terminations import REMEMBERED, run_length
+from kuberuntime.objects.terminations import REMEMBERED, run_duration
 from lwsctl.model.failurehistory import Crashes, Recreations
 from lwsctl.model.groups import COMPLETED, Group, Rank
 from lwsctl.model.leaderworkerset import View
@@ -48,7 +48,7 @@ def of_group(group: Group, *, ends: bool = False, evictions: Sequence[datetime] 
     """
     if group.end is not None:
         return None
-    record = group.recreations if group.recreations is not None and is_own(group.recreations) else None
+    record = group.recreations if group.recreations is not None and is_own_failure(group.recreations) else None
     suspects = [rank for rank in group.ranks if rank.object is not None and (rank.restarts or not rank.is_ready)]
     runs = [run for rank in suspects for run in _failed_runs(rank.object or {}, ends=ends)]
     if record is None and not runs and not evictions:
@@ -75,7 +75,7 @@ def _recorded_lengths(record: Recreations) -> list[timedelta]:
     return [] if record.longest_run is None else [record.longest_run]
 
 
-def is_calm(view: View, now: datetime) -> bool:
+def has_no_recent_failures(view: View, now: datetime) -> bool:
     """Return whether all groups have run for so long that failures are irrelevant and records are not needed."""
     moments = (_stable_since(group) for group in view.groups if group.end is None)
     return all(moment is not None and now - moment >= REMEMBERED for moment in moments)
@@ -86,12 +86,12 @@ def is_failing(view: View, now: datetime) -> bool:
     return any(group.crashes is not None and not group.crashes.are_over(now) for group in view.groups)
 
 
-def is_own(record: Recreations) -> bool:
+def is_own_failure(record: Recreations) -> bool:
     """Return whether a group was recreated because of its own failure instead of a drain or deletion."""
     return DISRUPTED.fullmatch(record.failure) is None
 
 
-def started_at(rank: Rank) -> list[datetime]:
+def start_times(rank: Rank) -> list[datetime]:
     """Return the start time of the current container runs of a rank."""
     statuses = meta.status(rank.object or {}).get("containerStatuses") or []
     stamps = (((status.get("state") or {}).get("running") or {}).get("startedAt") for status in statuses)
@@ -111,14 +111,14 @@ def _failed_runs(pod: JSONObject, *, ends: bool) -> Iterator[_Run]:
         # If the restart was not counted, the last run did not fail. Its node was restarted.
         for end, number in ((last if count else {}, count), (ended if podstate.is_failure(ended) else {}, count + 1)):
             is_success = ends and not end.get("exitCode")
-            if end and not is_success and not podstate.ended_on_request(pod, end):
-                yield from _run(pod, end, number)
+            if end and not is_success and not podstate.was_ended_by_deletion(pod, end):
+                yield from _read_run(pod, end, number)
 
 
-def _run(pod: JSONObject, end: JSONObject, number: int) -> Iterator[_Run]:
+def _read_run(pod: JSONObject, end: JSONObject, number: int) -> Iterator[_Run]:
     finished = timestamps.read(str(end.get("finishedAt") or meta.creation_timestamp(pod)))
     if finished is not None:
-        yield _Run(finished, run_length(end), number)
+        yield _Run(finished, run_duration(end), number)
 
 
 def _stable_since(group: Group) -> datetime | None:
@@ -127,7 +127,7 @@ def _stable_since(group: Group) -> datetime | None:
     for rank in group.ranks:
         if rank.state == COMPLETED:
             continue
-        own = started_at(rank)
+        own = start_times(rank)
         ready = rank.ready_since
         if ready is None and len(own) < len(meta.spec(rank.object or {}).get("containers") or [None]):
             return None

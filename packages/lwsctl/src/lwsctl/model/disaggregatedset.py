@@ -119,13 +119,13 @@ def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
         name=meta.name(obj),
         namespace=meta.namespace(obj),
         created=meta.metadata(obj).get("creationTimestamp", ""),
-        roles=tuple(_count(obj, role, own) for role in meta.spec(obj).get("roles") or []),
+        roles=tuple(_count_groups(obj, role, own) for role in meta.spec(obj).get("roles") or []),
         parts=tuple(sorted(own, key=lambda part: (part.slice.zfill(9), part.role, part.set_revision))),
         object=obj,
     )
 
 
-def _count(obj: JSONObject, role: JSONObject, parts: Iterable[View]) -> RoleCount:
+def _count_groups(obj: JSONObject, role: JSONObject, parts: Iterable[View]) -> RoleCount:
     """Count the groups of a role. If a role has a scaler, its LeaderWorkerSets contain the desired number."""
     own = [part for part in parts if part.role == role.get("name")]
     if has_scaler(role):

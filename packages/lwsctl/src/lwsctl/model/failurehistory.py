@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from kuberuntime.objects.terminations import REMEMBERED, SETTLED, proof
+from kuberuntime.objects.terminations import REMEMBERED, SETTLED, required_ready_time
 
 
 class Recreations(Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class Crashes(Struct, frozen=True, kw_only=True):
             return False
         if self.stable_since is None or (self.longest_run is None and not self.is_ready):
             return now - self.last >= REMEMBERED
-        return now - self.stable_since >= proof(self.longest_run or timedelta(), least)
+        return now - self.stable_since >= required_ready_time(self.longest_run or timedelta(), least)
 
 
 class Startup(Struct, frozen=True, kw_only=True):

@@ -18,10 +18,10 @@ from kuberuntime.objects.terminations import ContainerFailure
 from kuberuntime.texts import errorboundary
 from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.groupname import GroupEnd, GroupName, place_of
+from leaderworkerset.api.groupname import GroupEnd, GroupName, group_and_rank
 from leaderworkerset.api.policytypes import AWAITS_LEADER
-from leaderworkerset.api.progressannotations import Hang, Progress, hang_of, of_annotation
-from lwsctl.model.admission import held_back
+from leaderworkerset.api.progressannotations import Hang, Progress, parse_annotation, parse_hang
+from lwsctl.model.admission import gate_reason
 from lwsctl.model.failurehistory import Crashes, Recreations, Startup
 
 MISSING: Final = "Missing"
@@ -209,22 +209,22 @@ class Group(Struct, frozen=True, kw_only=True):
     @property
     def is_over(self) -> bool:
         """Return whether the group is terminated permanently, because it is exhausted or complete."""
-        return groupname.is_over(self._leader)
+        return groupname.is_finished(self._leader)
 
     @property
     def end(self) -> GroupEnd | None:
         """Return the result of a group that is complete or reached its deadline."""
-        return groupname.end_of(self._leader)
+        return groupname.group_result(self._leader)
 
     @property
     def progress(self) -> Progress | None:
         """Return the last progress report of the leader, or None if there is none."""
-        return of_annotation(meta.annotations(self._leader).get(labels.PROGRESS, ""))
+        return parse_annotation(meta.annotations(self._leader).get(labels.PROGRESS, ""))
 
     @property
     def hang(self) -> Hang | None:
         """Return details about the hang of a group, or None if the group makes progress or is not monitored."""
-        return None if self.end is not None else hang_of(meta.annotations(self._leader).get(labels.HANG, ""))
+        return None if self.end is not None else parse_hang(meta.annotations(self._leader).get(labels.HANG, ""))
 
     @property
     def leader(self) -> Rank | None:
@@ -243,25 +243,25 @@ class Group(Struct, frozen=True, kw_only=True):
 
 def rank_of(pod: JSONObject) -> Rank:
     """Convert a pod of a group to a rank. If the pod cannot be parsed, the error is the reason of the rank."""
-    return errorboundary.attempt(partial(_rank_of, pod), partial(_unreadable_rank, pod))
+    return errorboundary.attempt(partial(_read_rank, pod), partial(_unreadable_rank, pod))
 
 
 def _unreadable_rank(pod: JSONObject, error: str) -> Rank:
-    group, index = place_of(pod) or (-1, -1)
+    group, index = group_and_rank(pod) or (-1, -1)
     return Rank(group=group, index=index, pod=meta.name(pod), state=UNREADABLE, why=error, uid=meta.uid(pod))
 
 
-def _rank_of(pod: JSONObject) -> Rank:
-    place = place_of(pod) or (-1, -1)
+def _read_rank(pod: JSONObject) -> Rank:
+    place = group_and_rank(pod) or (-1, -1)
     status = meta.status(pod)
     return Rank(
         group=place[0],
         index=place[1],
         pod=meta.name(pod),
         state=podstate.state(pod),
-        why=mask_message(held_back(pod) or podstate.waiting_reason(pod)),
+        why=mask_message(gate_reason(pod) or podstate.waiting_reason(pod)),
         is_ready=podstate.stays_ready(pod),
-        restarts=podstate.restarts(pod),
+        restarts=podstate.restart_count(pod),
         node=meta.spec(pod).get("nodeName", ""),
         address=status.get("podIP", ""),
         created=meta.metadata(pod).get("creationTimestamp", ""),

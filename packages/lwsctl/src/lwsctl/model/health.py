@@ -72,7 +72,7 @@ class HealthFacts(Struct, frozen=True, kw_only=True):
     is_read: bool = True
 
 
-def judge(facts: HealthFacts, now: datetime) -> Verdict:
+def derive_verdict(facts: HealthFacts, now: datetime) -> Verdict:
     """Return the verdict. The first failure of a group that recovers is not considered a crash loop."""
     current = [crashes for crashes in facts.crashes if not crashes.are_over(now)]
     if facts.is_complete:

@@ -18,7 +18,7 @@ from kuberuntime.texts import errorboundary
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SLICE
-from leaderworkerset.api.groupname import GroupEnd, GroupName, place_of
+from leaderworkerset.api.groupname import GroupEnd, GroupName, group_and_rank
 from leaderworkerset.api.policytypes import AWAITING_LEADER, AWAITS_LEADER
 from lwsctl.model import printedview
 from lwsctl.model.diagnosis import NOT_DIAGNOSED, Diagnosis
@@ -173,7 +173,7 @@ def view(
 
     A set that cannot be parsed has one rank, whose reason is the error.
     """
-    return errorboundary.attempt(partial(_view, lws, pods, describe, leaders), partial(_unreadable_view, lws))
+    return errorboundary.attempt(partial(_build_view, lws, pods, describe, leaders), partial(_unreadable_view, lws))
 
 
 def _unreadable_view(lws: JSONObject, error: str) -> View:
@@ -190,7 +190,7 @@ def _unreadable_view(lws: JSONObject, error: str) -> View:
     )
 
 
-def _view(
+def _build_view(
     lws: JSONObject, pods: Iterable[JSONObject], describe: Callable[[JSONObject], Rank], leaders: JSONObject | None
 ) -> View:
     spec, status = meta.spec(lws), meta.status(lws)
@@ -199,18 +199,18 @@ def _view(
     desired = int(spec.get("replicas", 1))
     by_name: dict[GroupName, dict[int, JSONObject]] = {}
     for pod in pods:
-        place = place_of(pod)
+        place = group_and_rank(pod)
         if place is not None:
             by_name.setdefault(place[0], {})[place[1]] = pod
     by_group = _number_groups(by_name, desired)
     shortage = desired - sum(0 <= index < desired for index in by_group)
-    listed_count = 0 if groupname.is_hash_set(lws) else min(shortage, max(LISTED // size, 1))
+    listed_count = 0 if groupname.uses_random_keys(lws) else min(shortage, max(LISTED // size, 1))
     by_group |= {
         index: (index, {}) for index in islice((at for at in range(desired) if at not in by_group), listed_count)
     }
     waits_for_leader = spec.get("startupPolicy") in AWAITING_LEADER
     all_members = (_Members(index, *members, describe=describe) for index, members in sorted(by_group.items()))
-    groups = (_group(lws, members, size, waits_for_leader) for members in all_members)
+    groups = (_build_group(lws, members, size, waits_for_leader) for members in all_members)
     return View(
         name=meta.name(lws),
         namespace=meta.namespace(lws),
@@ -225,9 +225,9 @@ def _view(
     )
 
 
-def order_of(pod: JSONObject) -> tuple[int, str, int]:
+def sort_key(pod: JSONObject) -> tuple[int, str, int]:
     """Return the key that sorts the pods of one LeaderWorkerSet by group and rank."""
-    group, rank = place_of(pod) or (-1, -1)
+    group, rank = group_and_rank(pod) or (-1, -1)
     return (group, "", rank) if isinstance(group, int) else (0, group, rank)
 
 
@@ -260,18 +260,18 @@ def _number_groups(
         name: (name, pods) for name, pods in by_name.items() if isinstance(name, int)
     }
     keyed = [_Members(-1, name, pods, rank_of) for name, pods in by_name.items() if isinstance(name, str)]
-    living = sorted((members for members in keyed if not members.are_final), key=_age, reverse=True)
+    living = sorted((members for members in keyed if not members.are_final), key=_creation_and_age, reverse=True)
     ending = sorted((members for members in keyed if members.are_final), key=lambda members: str(members.name))
     numbered |= {index: (members.name, members.pods) for index, members in enumerate(living)}
     first = max(desired, len(living))
     return numbered | {index: (members.name, members.pods) for index, members in enumerate(ending, first)}
 
 
-def _age(members: _Members) -> tuple[str, str]:
+def _creation_and_age(members: _Members) -> tuple[str, str]:
     return meta.creation_timestamp(members.leader or {}), str(members.name)
 
 
-def _size_of(members: _Members, size: int) -> int:
+def _group_size(members: _Members, size: int) -> int:
     """Return the original group size, limited to `LISTED`. During a rollout, it may differ from the spec.
 
     The limit is required because users with write access to pods can set any number in the annotation.
@@ -282,24 +282,24 @@ def _size_of(members: _Members, size: int) -> int:
     return min(size if own is None else own, LISTED)
 
 
-def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool) -> Group:  # noqa: FBT001
+def _build_group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool) -> Group:  # noqa: FBT001
     leader = members.leader
-    condition = "ContainersReady" if leader is not None and groupname.is_hash(leader) else "Ready"
+    condition = "ContainersReady" if leader is not None and groupname.has_random_key(leader) else "Ready"
     is_held = waits_for_leader and not (leader is not None and meta.is_condition_true(leader, condition))
     ranks = tuple(
         members.describe(members.pods[number])
         if number in members.pods
-        else _missing_rank(lws, members, number, is_held=is_held)
-        for number in sorted({*range(_size_of(members, size)), *members.pods})
+        else _build_missing_rank(lws, members, number, is_held=is_held)
+        for number in sorted({*range(_group_size(members, size)), *members.pods})
     )
-    if leader is not None and groupname.end_of(leader) is GroupEnd.COMPLETE:
+    if leader is not None and groupname.group_result(leader) is GroupEnd.COMPLETE:
         ranks = tuple(replace(rank, state=COMPLETED, why="", is_ready=False) for rank in ranks)
     revision = groupname.revision(leader) if leader else ""
     key = members.name if isinstance(members.name, str) else ""
     return Group(index=members.index, key=key, ranks=ranks, revision=revision)
 
 
-def _missing_rank(lws: JSONObject, members: _Members, rank: int, *, is_held: bool) -> Rank:
+def _build_missing_rank(lws: JSONObject, members: _Members, rank: int, *, is_held: bool) -> Rank:
     host = groupname.hostname(members.leader) if members.leader else f"{meta.name(lws)}-{members.name}"
     why = AWAITS_LEADER if is_held and rank else NOT_CREATED
     return Rank(group=members.name, index=rank, pod=f"{host}-{rank}" if rank else host, state=MISSING, why=why)

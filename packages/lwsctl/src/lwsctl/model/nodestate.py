@@ -41,7 +41,7 @@ class Node(Struct, frozen=True, dict=True):
     @cached_property
     def requested(self) -> Demand:
         """Return the sum of the requests of the known pods."""
-        return add_demand(*map(requests_of, self.pods or ()))
+        return add_demand(*map(pod_requests, self.pods or ()))
 
     def free(self, name: str) -> Quantity:
         """Return the amount that is not requested. It is 0 if pods request more because devices failed."""
@@ -57,6 +57,6 @@ def nodes_of(nodes: Iterable[JSONObject], pods: Iterable[JSONObject] | None) -> 
     return [Node(node, None if pods is None else by_node.get(meta.name(node), [])) for node in nodes]
 
 
-def requests_of(pod: JSONObject) -> Demand:
+def pod_requests(pod: JSONObject) -> Demand:
     """Return the requests of a pod, including 1 for the `pods` resource."""
     return demand_of_pod(meta.spec(pod)) | {"pods": quantity.parse("1")}

@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import Selection, only
+from kuberuntime.client.requests import Selection, select_one
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import ForbiddenError, UnauthorizedError
 from kuberuntime.objects import meta
@@ -140,7 +140,7 @@ class ConditionWatch:
         """Return the first result of `check` that is not None. `check` is called after each change.
 
         If `every` is set, it is also called after this number of seconds without a change. After each check there is
-        a pause (`pause_left`), and changes during the pause are checked together. The pause depends on the shorter of
+        a pause (`remaining_pause`), and changes during the pause are checked together. The pause depends on the shorter of
         the last two checks, because a single check may take long on a machine with busy CPUs.
         """
         clock = SystemClock()
@@ -154,11 +154,11 @@ class ConditionWatch:
             with suppress(TimeoutError):
                 async with timeouts.within(every):
                     await self._changed.wait()
-            await asyncio.sleep(pause_left(took, clock.monotonic() - ended))
+            await asyncio.sleep(remaining_pause(took, clock.monotonic() - ended))
             self._changed.clear()
 
 
-def pause_left(took: float, since: float) -> float:
+def remaining_pause(took: float, since: float) -> float:
     """Return the delay in seconds before the next check.
 
     The last check took `took` seconds, and was `since` seconds ago.
@@ -166,7 +166,7 @@ def pause_left(took: float, since: float) -> float:
     The pause is three times as long as the check, and at most `LONGEST_PAUSE`, so that checks of thousands of pods do
     not use all CPU time. A change after the pause is checked immediately.
 
-    >>> pause_left(0.0625, 0.125), pause_left(0.0625, 5.0)
+    >>> remaining_pause(0.0625, 0.125), remaining_pause(0.0625, 5.0)
     (0.0625, 0.0)
     """
     return max(0.0, min(3 * took, LONGEST_PAUSE) - since)
@@ -242,7 +242,7 @@ class SetInformers:
 
     def __init__(self, client: Client, key: ObjectKey) -> None:
         self.key = key
-        self.set = Informer(client, only(LEADERWORKERSETS, key))
+        self.set = Informer(client, select_one(LEADERWORKERSETS, key))
         self.pods = Informer(client, Selection(PODS, key.namespace, f"{labels.NAME}={key.name}"))
         self._explanations = Explanations(client, key.namespace, key.name)
 
@@ -268,7 +268,7 @@ class DisaggregatedInformers:
     def __init__(self, client: Client, key: ObjectKey) -> None:
         selector = f"{SET_NAME}={key.name}"
         self.key = key
-        self.set = Informer(client, only(DISAGGREGATED_SETS, key))
+        self.set = Informer(client, select_one(DISAGGREGATED_SETS, key))
         self.leaderworkersets = Informer(client, Selection(LEADERWORKERSETS, key.namespace, selector))
         self.pods = Informer(client, Selection(PODS, key.namespace, f"{selector},{labels.NAME}"))
         self._explanations = Explanations(client, key.namespace)

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.client.requests import Selection as Query
-from kuberuntime.client.requests import only
+from kuberuntime.client.requests import select_one
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import APIError, NotFoundError
 from kuberuntime.objects import meta, resources
@@ -31,7 +31,7 @@ from leaderworkerset.decisions.nodefit import VOLCANO_GROUP_NAME
 from lwsctl.diagnosis import evictions, groupmoves, ranks
 from lwsctl.diagnosis.causes import managers, missingpods, nameconflicts, volumes
 from lwsctl.diagnosis.causes.components import autoscalers, podpolicies
-from lwsctl.diagnosis.causes.schedulinggates import GROUPED, gates
+from lwsctl.diagnosis.causes.schedulinggates import GROUPED, gate_names
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.facts import is_as_desired
 from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, RESOURCE_QUOTAS, Commands, Observed
@@ -91,14 +91,14 @@ async def observe_view(
     """
     reader, now = Reader(lists), clock.now()
     if is_as_desired(plain, selection, now):
-        known = plain if crashes.is_calm(plain, now) else await _with_memory(reader, plain, now)
+        known = plain if crashes.has_no_recent_failures(plain, now) else await _with_history(reader, plain, now)
         if is_as_desired(known, selection, now):
-            if evictions.are_asked_for(plain):
+            if evictions.uses_only_budgets(plain):
                 own = f"{labels.NAME}={plain.name}"
                 await reader.read(ListRequest(Query(resources.POD_DISRUPTION_BUDGETS, plain.namespace, own)))
             return Observed(view=known, now=now, objects=reader.objects)
     async with asyncio.TaskGroup() as tasks:
-        for want in wants_of_view(plain):
+        for want in required_lists(plain):
             tasks.create_task(reader.read(want))
         tasks.create_task(reader.read_nodes(plain))
         tasks.create_task(reader.read_leader_deployment(plain))
@@ -117,7 +117,7 @@ async def observe_view(
     )
     if name := missingpods.first_overdue_pod(observed):
         observed = replace(observed, namesake=await reader.find_pod(ObjectKey(plain.namespace, name)))
-    if not (wants := list(_wants_of_evidence(observed))):
+    if not (wants := list(_evidence_lists(observed))):
         return observed
     async with asyncio.TaskGroup() as tasks:
         for want in wants:
@@ -125,7 +125,7 @@ async def observe_view(
     return replace(observed, objects=reader.objects, unread=frozenset(reader.unread))
 
 
-async def _with_memory(reader: "Reader", view: View, now: datetime) -> View:
+async def _with_history(reader: "Reader", view: View, now: datetime) -> View:
     """Add recreations and evictions to a view. Groups of the view may have failed recently."""
     await reader.read(ListRequest(lists.records_of(view.namespace, view.name)))
     await reader.read(ListRequest(Query(resources.CORE_EVENTS, view.namespace, field_selector=f"reason={EVICTED}")))
@@ -134,14 +134,14 @@ async def _with_memory(reader: "Reader", view: View, now: datetime) -> View:
     return explain_views([view], Evidence(events=events, records=records), now)[0]
 
 
-def wants_of_view(view: View) -> Iterator[ListRequest]:
+def required_lists(view: View) -> Iterator[ListRequest]:
     """Yield the lists that causes require for a LeaderWorkerSet that is not in its desired state."""
     namespace, own = view.namespace, f"{labels.NAME}={view.name}"
     yield ListRequest(lists.events_in(namespace))
     members = view.unready
     is_changing = meta.is_deleting(view.object) or view.is_updating or len(view.groups) != view.desired
     # if all members are ready, the status may be older than the pods
-    if is_changing or not members or not meta.is_observed(view.object) or any(map(_is_to_be_made, members)):
+    if is_changing or not members or not meta.is_observed(view.object) or any(map(_is_pending_creation, members)):
         yield ListRequest(Query(resources.CONTROLLER_REVISIONS, namespace, own))
         yield ListRequest(Query(resources.STATEFULSETS, namespace, own))
     else:
@@ -149,12 +149,12 @@ def wants_of_view(view: View) -> Iterator[ListRequest]:
     if any(map(_has_started, members)):
         yield ListRequest(Query(resources.SERVICES, namespace))
     if not meta.is_observed(view.object) or any(map(_awaits_manager, view.groups)):
-        yield from of_manager()
+        yield from manager_lists()
     if waiting := list(filter(ranks.is_unscheduled, members)):
-        yield from _of_places(view, waiting)
-    elif any(rank.node and not _has_started(rank) and volumes.claims(rank) for rank in members):
+        yield from _placement_lists(view, waiting)
+    elif any(rank.node and not _has_started(rank) and volumes.claim_names(rank) for rank in members):
         yield ListRequest(Query(resources.PERSISTENT_VOLUME_CLAIMS, namespace))
-    if any(gates(rank) for rank in members):
+    if any(gate_names(rank) for rank in members):
         yield ListRequest(Query(QUEUED_WORKLOADS, namespace), NEWER_WORKLOADS)
 
 
@@ -162,19 +162,19 @@ def _has_started(rank: Rank) -> bool:
     return meta.status(rank.object or {}).get("phase") in STARTED
 
 
-def _wants_of_evidence(observed: Observed) -> Iterator[ListRequest]:
+def _evidence_lists(observed: Observed) -> Iterator[ListRequest]:
     """Yield additional lists that events suggest."""
     if autoscalers.nominated_node_claims(observed):
         yield ListRequest(Query(autoscalers.NODE_CLAIMS))
-    if nameconflicts.without_revision(observed):
+    if nameconflicts.statefulsets_without_revision(observed):
         yield ListRequest(Query(RESOURCE_QUOTAS, observed.view.namespace))
     if podpolicies.first_rejected_rank(observed):
-        yield from _of_pod_policy()
-    if managers.rejected_pod(observed) and not observed.knows(resources.DEPLOYMENTS):
-        yield from of_manager()
+        yield from _pod_policy_lists()
+    if managers.find_rejected_pod(observed) and not observed.knows(resources.DEPLOYMENTS):
+        yield from manager_lists()
 
 
-def _is_to_be_made(rank: Rank) -> bool:
+def _is_pending_creation(rank: Rank) -> bool:
     """Return whether a rank has no pod, or a pod that is about to be replaced."""
     return rank.object is None or meta.is_deleting(rank.object)
 
@@ -185,24 +185,24 @@ def _awaits_manager(group: Group) -> bool:
     return bool(has_leader) and any(rank.index and rank.object is None for rank in group.ranks)
 
 
-def of_manager() -> Iterator[ListRequest]:
+def manager_lists() -> Iterator[ListRequest]:
     """Yield the lists about a manager that may be inactive."""
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
     yield ListRequest(Query(resources.DEPLOYMENTS, field_selector=f"metadata.name={MANAGER}"))
     yield ListRequest(Query(resources.LEASES, field_selector=f"metadata.name={LEASE}"))
-    yield ListRequest(only(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
+    yield ListRequest(select_one(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
 
 
-def _of_pod_policy() -> Iterator[ListRequest]:
+def _pod_policy_lists() -> Iterator[ListRequest]:
     """Yield the lists about the pod admission policy and the configuration that requires it."""
     yield ListRequest(Query(resources.CONFIG_MAPS, field_selector=f"metadata.name={CONFIGURATION}"))
     for kind in podpolicy.KINDS:
-        yield ListRequest(only(kind, podpolicy.KEY))
+        yield ListRequest(select_one(kind, podpolicy.KEY))
 
 
-def _of_places(view: View, waiting: Sequence[Rank]) -> Iterator[ListRequest]:
+def _placement_lists(view: View, waiting: Sequence[Rank]) -> Iterator[ListRequest]:
     namespace = view.namespace
-    if any(map(volumes.claims, waiting)):
+    if any(map(volumes.claim_names, waiting)):
         yield ListRequest(Query(resources.PERSISTENT_VOLUME_CLAIMS, namespace))
         yield ListRequest(Query(resources.STORAGE_CLASSES))
     if any(GANG_MARKS & meta.annotations(pod).keys() for pod in view.pods):
@@ -249,7 +249,7 @@ class Reader:
 
     async def read_leader_deployment(self, view: View) -> None:
         """Read the leader Deployment of groups with random keys."""
-        if not groupname.is_hash_set(view.object):
+        if not groupname.uses_random_keys(view.object):
             return
         try:
             deployments = await self._lists.all(
@@ -263,7 +263,7 @@ class Reader:
     async def find_pod(self, key: ObjectKey) -> JSONObject | None:
         """Return a pod, or None if it does not exist or cannot be read."""
         try:
-            return next(iter(await self._lists.all(only(resources.PODS, key))), None)
+            return next(iter(await self._lists.all(select_one(resources.PODS, key))), None)
         except APIError:
             return None
 

@@ -15,17 +15,17 @@ from lwsctl.views.selection import Selection
 async def read(client: Client, view: View, selection: Selection) -> list[EventValue]:
     """Read the events in the namespace of a LeaderWorkerSet, and return the events that belong to the selection."""
     events = await client.list(CORE_EVENTS, namespace=view.namespace)
-    return History(view.object, view.pods, await names_in(client, view.namespace)).read(events.items, selection)
+    return History(view.object, view.pods, await list_names(client, view.namespace)).read(events.items, selection)
 
 
-async def read_whole(client: Client, whole: SetView) -> list[EventValue]:
+async def read_disaggregatedset(client: Client, whole: SetView) -> list[EventValue]:
     """Read the events of a DisaggregatedSet and its objects."""
-    events, names = await client.list(CORE_EVENTS, namespace=whole.namespace), await names_in(client, whole.namespace)
+    events, names = await client.list(CORE_EVENTS, namespace=whole.namespace), await list_names(client, whole.namespace)
     parts = [History(part.object, part.pods, names) for part in whole.parts]
-    return eventhistory.of_set(whole.object, parts, events.items)
+    return eventhistory.set_events(whole.object, parts, events.items)
 
 
-async def names_in(client: Client, namespace: str) -> list[str]:
+async def list_names(client: Client, namespace: str) -> list[str]:
     """Return the names of the LeaderWorkerSets in a namespace."""
     listing = await client.list(LEADERWORKERSETS, namespace=namespace)
     return [meta.name(lws) for lws in listing.items]

@@ -20,7 +20,7 @@ from leaderworkerset.decisions.episoderecords import episode_place, stored_episo
 from lwsctl.diagnosis.logerrors import with_lines
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.observation.podlogs import log_tail
-from lwsctl.observation.recordedruns import lines_of
+from lwsctl.observation.recordedruns import recorded_lines
 
 PATIENCE = 5.0
 """The maximum time in seconds for reading recorded failures."""
@@ -40,17 +40,17 @@ class RunLines(Struct, frozen=True):
 
 async def with_evidence(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> Diagnosis:
     """Return a diagnosis with all evidence that the user may read. If there is no new evidence, it is unchanged."""
-    return with_run(diagnosis, await find(client, diagnosis, read))
+    return with_run_lines(diagnosis, await find_run_lines(client, diagnosis, read))
 
 
-def with_run(diagnosis: Diagnosis, run: RunLines | None) -> Diagnosis:
+def with_run_lines(diagnosis: Diagnosis, run: RunLines | None) -> Diagnosis:
     """Return a diagnosis with the error in the log lines of its run. If there are no lines, it is unchanged."""
     if run is None:
         return diagnosis
     return replace(with_lines(diagnosis, run.pod, run.container, run.lines), is_of_record=run.is_of_record)
 
 
-async def find(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> RunLines | None:
+async def find_run_lines(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> RunLines | None:
     """Return the log lines that explain a diagnosis better, or None if they are not needed or not readable."""
     run = diagnosis.recorded
     if diagnosis.log is not None and (lines := await log_tail(client, diagnosis.log)):
@@ -61,12 +61,12 @@ async def find(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None =
     with suppress(KubeError, OSError, TimeoutError):
         async with timeouts.within(PATIENCE):
             episodes = await (read(key) if read is not None else list_stored_episodes(client, key))
-            if lines_of_run := lines_of(episodes, run):
+            if lines_of_run := recorded_lines(episodes, run):
                 return RunLines(run.pod, run.container, lines_of_run, is_of_record=True)
     return None
 
 
-def identity(diagnosis: Diagnosis) -> Hashable:
+def run_identity(diagnosis: Diagnosis) -> Hashable:
     """Return the identifier of the run whose final log lines explain a diagnosis, or None if there is none."""
     if diagnosis.log is not None:
         pod, container = diagnosis.log.pod, diagnosis.log.container

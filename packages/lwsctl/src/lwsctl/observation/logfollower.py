@@ -32,7 +32,7 @@ Lost: TypeAlias = Callable[[JSONObject, LostLogError], None]
 """A function that is called with a pod and an error if the log of the pod is no longer available."""
 
 
-def reject(_: JSONObject, error: LostLogError) -> None:
+def raise_error(_: JSONObject, error: LostLogError) -> None:
     """Raise the error."""
     raise error
 
@@ -46,7 +46,7 @@ class Streams(Struct):
 
     most: int | None = None
     report_full: Callable[[], None] = lambda: None
-    lost: Lost = reject
+    lost: Lost = raise_error
     _open: set[asyncio.Task[None]] = field(default_factory=set)
     _was_full: bool = False
 
@@ -167,7 +167,7 @@ class LogFollower:
         if not self._streams.has_room():
             return False
         # If a run started and terminated between two observed pod states, its log is the previous log.
-        was_missed = number > 0 and (uid, number - 1) not in self._seen and runs(status)
+        was_missed = number > 0 and (uid, number - 1) not in self._seen and is_running(status)
         self._seen |= {(uid, number), (uid, number - 1)}
 
         def current() -> JSONObject | None:
@@ -264,7 +264,7 @@ def is_run(pod: JSONObject | None, number: int, container: str | None) -> bool:
     if pod is None:
         return False
     status = container_status(pod, container)
-    return status.get("restartCount", 0) == number and runs(status)
+    return status.get("restartCount", 0) == number and is_running(status)
 
 
 def comparable(stamp: bytes) -> bytes:
@@ -277,6 +277,6 @@ def comparable(stamp: bytes) -> bytes:
     return whole + b"." + fraction.ljust(9, b"0")
 
 
-def runs(status: JSONObject) -> bool:
+def is_running(status: JSONObject) -> bool:
     """Return whether the container is running."""
     return "running" in (status.get("state") or {})

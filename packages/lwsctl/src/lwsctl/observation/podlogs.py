@@ -121,7 +121,7 @@ async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_L
     """Return the name, the first error and the last lines of a failed container, or no lines if unreadable."""
     lines = await log_tail(client, failed)
     title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
-    return "\n".join([title, *(f"  {line}" for line in errorlines.excerpt(lines, tail))]) if lines else ""
+    return "\n".join([title, *(f"  {line}" for line in errorlines.error_excerpt(lines, tail))]) if lines else ""
 
 
 async def log_tail(client: Client, failed: FailedContainer) -> list[str]:
@@ -132,5 +132,5 @@ async def log_tail(client: Client, failed: FailedContainer) -> list[str]:
             output = [line[:LONGEST_LINE].decode(errors="replace") async for line in read(client, failed.pod, options)]
     except (KubeError, TimeoutError):
         return []
-    mask = await podsecrets.mask_for(client, [failed.pod])
+    mask = await podsecrets.build_mask(client, [failed.pod])
     return mask.lines(line.rstrip() for line in output if line.strip())

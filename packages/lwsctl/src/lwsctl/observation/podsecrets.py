@@ -24,17 +24,17 @@ MOST: Final = 8
 PATIENCE: Final = 2.0
 
 
-async def mask_for(client: Client, pods: Sequence[JSONObject]) -> Mask:
+async def build_mask(client: Client, pods: Sequence[JSONObject]) -> Mask:
     """Return a mask for the values of the pods' Secrets, and of variables whose name indicates a secret."""
-    keys = dict.fromkeys(ObjectKey(meta.namespace(pod), name) for pod in pods for name in names(pod) if name)
+    keys = dict.fromkeys(ObjectKey(meta.namespace(pod), name) for pod in pods for name in secret_names(pod) if name)
     secrets = await asyncio.gather(*(_find(client, key) for key in islice(keys, MOST)))
     return Mask(masking.secret_values([secret for secret in secrets if secret is not None], pods))
 
 
-def names(pod: JSONObject) -> Iterator[str]:
+def secret_names(pod: JSONObject) -> Iterator[str]:
     """Yield the names of Secrets that a pod mounts or uses in environment variables. A name can be empty.
 
-    >>> list(filter(None, names({"spec": {"volumes": [{"secret": {"secretName": "tls"}}]}})))
+    >>> list(filter(None, secret_names({"spec": {"volumes": [{"secret": {"secretName": "tls"}}]}})))
     ['tls']
     """
     spec = meta.spec(pod)

@@ -11,13 +11,13 @@ from leaderworkerset.api.episode import Episode
 from lwsctl.model.diagnosis import RecordedRun
 
 
-def lines_of(episodes: Iterable[Episode], run: RecordedRun) -> Sequence[str]:
+def recorded_lines(episodes: Iterable[Episode], run: RecordedRun) -> Sequence[str]:
     """Return the lines of the latest episode of a run, or no lines if there is no episode."""
     newest_first = sorted(episodes, key=lambda episode: (episode.time, episode.number), reverse=True)
-    return next((lines for episode in newest_first for lines in _logs(episode, run)), ())
+    return next((lines for episode in newest_first for lines in _matching_logs(episode, run)), ())
 
 
-def _logs(episode: Episode, run: RecordedRun) -> Iterator[tuple[str, ...]]:
+def _matching_logs(episode: Episode, run: RecordedRun) -> Iterator[tuple[str, ...]]:
     """Yield the logs of a run. A log with an error is first, because a container may have restarted."""
     ends = [
         container

@@ -25,7 +25,7 @@ from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import lists
-from lwsctl.observation.diagnosisinput import FEW, ListRequest, Reader, observe_view, of_manager
+from lwsctl.observation.diagnosisinput import FEW, ListRequest, Reader, manager_lists, observe_view
 from lwsctl.observation.lists import Lists, TooManyError
 from lwsctl.views.selection import Selection
 
@@ -136,18 +136,18 @@ class OwnLists(Struct, frozen=True):
             return (await self.shared.read(wide, _keys_by_label)).get(self.key, ())
         if query.resource == CORE_EVENTS:
             return (await self.shared.read(wide, self.shared.mentioned)).get(self.key, ())
-        keys = _keys_by_namespace if query.namespace else _anywhere
+        keys = _keys_by_namespace if query.namespace else _no_keys
         return (await self.shared.read(wide, keys)).get(ObjectKey(query.namespace, ""), ())
 
     async def list_bounded(self, query: Query) -> Sequence[JSONObject]:
         """Return a list in all namespaces that has at most `MOST` objects."""
-        keys = _of_node if query.resource == NODES else _anywhere
+        keys = _keys_by_node if query.resource == NODES else _no_keys
         return (await self.shared.read(query, keys, is_bounded=True)).get(ObjectKey("", ""), ())
 
     async def node(self, name: str) -> JSONObject | None:
         """Return a node, or None if it does not exist. All nodes are read, because other sets also require them."""
         try:
-            nodes = await self.shared.read(Query(NODES), _of_node, is_bounded=True)
+            nodes = await self.shared.read(Query(NODES), _keys_by_node, is_bounded=True)
         except TooManyError:
             return await self.shared.node(name)
         return next(iter(nodes.get(ObjectKey("", name), ())), None)
@@ -161,11 +161,11 @@ def _keys_by_namespace(obj: JSONObject) -> Iterable[ObjectKey]:
     return (ObjectKey(meta.namespace(obj), ""),)
 
 
-def _of_node(node: JSONObject) -> Iterable[ObjectKey]:
+def _keys_by_node(node: JSONObject) -> Iterable[ObjectKey]:
     return (ObjectKey("", meta.name(node)), ObjectKey("", ""))
 
 
-def _anywhere(_: JSONObject) -> Iterable[ObjectKey]:
+def _no_keys(_: JSONObject) -> Iterable[ObjectKey]:
     return (ObjectKey("", ""),)
 
 
@@ -179,7 +179,7 @@ async def diagnose_sets(
     for set_view in sets:
         reader = Reader(OwnLists(shared, set_view.key))
         async with asyncio.TaskGroup() as tasks:
-            for want in wants_of_set(set_view):
+            for want in required_lists(set_view):
                 tasks.create_task(reader.read(want))
         observed = Observed(
             view=bare(set_view),
@@ -193,14 +193,14 @@ async def diagnose_sets(
     return diagnoses
 
 
-def wants_of_set(set_view: SetView) -> Iterator[ListRequest]:
+def required_lists(set_view: SetView) -> Iterator[ListRequest]:
     """Yield the lists for a DisaggregatedSet, or no lists if the set is complete."""
     if set_view.is_settled:
         return
     yield ListRequest(lists.events_in(set_view.namespace))
     yield ListRequest(Query(ROLE_SCALERS, set_view.namespace))
     if not meta.is_observed(set_view.object):
-        yield from of_manager()
+        yield from manager_lists()
 
 
 def bare(set_view: SetView) -> View:

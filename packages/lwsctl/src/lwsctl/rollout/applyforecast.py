@@ -91,9 +91,11 @@ def forecast_apply(before: View | None, after: JSONObject) -> ApplyForecast:
     old = before.object if before else None
     content = build_revision_data(after)
     rolls = old is not None and build_revision_data(old) != content
-    starts = startups(before) if before else []
-    is_open = groupname.is_hash_set(after)
-    world = RolloutState(Current(0, 0, "")) if is_open else _world(before, revision_hash(content) if rolls else "")
+    starts = startup_times(before) if before else []
+    is_open = groupname.uses_random_keys(after)
+    world = (
+        RolloutState(Current(0, 0, "")) if is_open else _current_state(before, revision_hash(content) if rolls else "")
+    )
     way = read_in_place(meta.annotations(after)) if rolls and not is_open else InPlace.OFF
     obstacle = _obstacle(old, after) if old is not None and way.is_wanted else ""
     is_barred = bool(obstacle) and way.forbids_recreation
@@ -123,9 +125,9 @@ def forecast_apply(before: View | None, after: JSONObject) -> ApplyForecast:
     )
 
 
-def startups(lws_view: View) -> list[timedelta]:
+def startup_times(lws_view: View) -> list[timedelta]:
     """Return the start durations of groups without restarts. They end when all ranks are ready."""
-    return [length for group in lws_view.groups if (length := _startup(group)) is not None]
+    return [length for group in lws_view.groups if (length := _startup_time(group)) is not None]
 
 
 def lines(plan: ApplyForecast) -> list[str]:
@@ -134,10 +136,10 @@ def lines(plan: ApplyForecast) -> list[str]:
     return [
         *head,
         _summary(plan),
-        *_in_place(plan),
-        *_steps(plan),
+        *_in_place_lines(plan),
+        *_step_lines(plan),
         *_exhausted_effects(plan),
-        *_bounds(plan),
+        *_limit_lines(plan),
         *(f"warning: {text}" for text in plan.warnings),
     ]
 
@@ -176,7 +178,7 @@ def _parse(obj: JSONObject) -> JSONObject:
     return restore_revision(obj, {"data": {"spec": content}})
 
 
-def _world(before: View | None, revision: str) -> RolloutState:
+def _current_state(before: View | None, revision: str) -> RolloutState:
     """Return the current groups. `revision` is the revision key after the change, or empty if it is not changed."""
     if before is None:
         return RolloutState(Current(0, 0, ""))
@@ -204,7 +206,7 @@ def _bits(groups: list[Group]) -> int:
     return sum(1 << group.index for group in groups)
 
 
-def _startup(group: Group) -> timedelta | None:
+def _startup_time(group: Group) -> timedelta | None:
     began = timestamps.read(min((rank.created for rank in group.ranks if rank.created), default=""))
     if group.ready_since is None or began is None or group.restarts:
         return None
@@ -221,14 +223,14 @@ def _summary(plan: ApplyForecast) -> str:
     if plan.is_open:
         return f"no new revision: {format_count(plan.budget.replicas, 'group')} of {format_count(plan.size, 'pod')} desired"
     if not plan.forecast.waves:
-        return "no groups would be created or deleted" + (_held_note(plan) if plan.rolls else "")
+        return "no groups would be created or deleted" + (_partition_note(plan) if plan.rolls else "")
     back = f"the revision of {format_count(plan.kept, 'existing group')}" if plan.kept else "a new revision"
     reason = back if plan.rolls else "no new revision"
     action = "updated" if plan.in_place else "created"
-    return f"{reason}: {format_count(making, 'group')} of {format_count(plan.size, 'pod')} would be {action}{_held_note(plan)}"
+    return f"{reason}: {format_count(making, 'group')} of {format_count(plan.size, 'pod')} would be {action}{_partition_note(plan)}"
 
 
-def _held_note(plan: ApplyForecast) -> str:
+def _partition_note(plan: ApplyForecast) -> str:
     if not plan.forecast.held:
         return ""
     if plan.is_barred:
@@ -241,7 +243,7 @@ def _recreated_groups(plan: ApplyForecast) -> int:
     return sum(len(wave.groups) for wave in plan.forecast.waves) - plan.in_place
 
 
-def _in_place(plan: ApplyForecast) -> Iterator[str]:
+def _in_place_lines(plan: ApplyForecast) -> Iterator[str]:
     """Yield the number of pods that are not recreated, or the field that prevents an update in place."""
     if plan.is_barred:
         yield f"in place: not possible, because {plan.obstacle} of a running pod is immutable; the rollout stops"
@@ -251,11 +253,11 @@ def _in_place(plan: ApplyForecast) -> Iterator[str]:
         yield f"in place: {format_count(plan.in_place * plan.size, 'pod')}, recreated: {_recreated_groups(plan) * plan.size}"
 
 
-def _steps(plan: ApplyForecast) -> Iterator[str]:
+def _step_lines(plan: ApplyForecast) -> Iterator[str]:
     waves = plan.forecast.waves
     for number, wave in enumerate(waves, start=1):
         if number < WAVES_SHOWN or number == len(waves):
-            yield f"  step {number}: {_wave_text(wave)}; {wave.available} available{_extra(wave, plan.size)}"
+            yield f"  step {number}: {_wave_text(wave)}; {wave.available} available{_surge_text(wave, plan.size)}"
         elif number == WAVES_SHOWN:
             yield f"  … {format_count(len(waves) - WAVES_SHOWN, 'more step')}"
 
@@ -283,11 +285,11 @@ def _wave_text(wave: RolloutStage) -> str:
     return f"group{'s' if len(wave.groups) > 1 else ''} {ranges(wave.groups)}"
 
 
-def _extra(wave: RolloutStage, size: int) -> str:
+def _surge_text(wave: RolloutStage, size: int) -> str:
     return f", {format_count(wave.extra * size, 'extra pod')}" if wave.extra else ""
 
 
-def _bounds(plan: ApplyForecast) -> Iterator[str]:
+def _limit_lines(plan: ApplyForecast) -> Iterator[str]:
     if plan.forecast.is_stuck:
         yield "  it would not complete, because groups that are not ready count as unavailable"
     if plan.forecast.available is None or plan.is_new:

@@ -16,7 +16,7 @@ from leaderworkerset.decisions.nodemaintenance import choose_moves
 from leaderworkerset.decisions.rolloutsteps import read_rollout_budget
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
-from lwsctl.rollout.applyforecast import startups
+from lwsctl.rollout.applyforecast import startup_times
 from lwsctl.views.wording import duration, format_count
 
 MIRROR: Final = "kubernetes.io/config.mirror"
@@ -41,11 +41,11 @@ class DrainForecast(Struct, frozen=True, kw_only=True):
 def forecast_moves(view: View, groups: Sequence[Group], why_not: str = "") -> DrainForecast:
     """Return the predicted moves of these groups. Raise ValueError if the rollout strategy is invalid."""
     limits = read_rollout_budget(leaderworkerset.decode(view.object).spec)
-    extra = 0 if groupname.is_hash_set(view.object) else limits.surge
+    extra = 0 if groupname.uses_random_keys(view.object) else limits.surge
     at_once = max(limits.unavailable + extra, 1)
     available = {group.name for group in view.groups if group.is_ready}
     ordered = [group.name for group in sorted(groups, key=_move_order)]
-    starts = startups(view)
+    starts = startup_times(view)
     return DrainForecast(
         place=f"{view.namespace}/{view.name}",
         groups=tuple(choose_moves(ordered, available, least=0)),
@@ -75,7 +75,7 @@ def lines(sets: Iterable[DrainForecast]) -> Iterator[str]:
 
 def count_other_pods(pods: Iterable[JSONObject]) -> str:
     """Return the number of pods outside groups by kind of owner, or an empty string if there are none."""
-    kinds = [_kind(pod) for pod in pods]
+    kinds = [_owner_kind(pod) for pod in pods]
     others = kinds.count("")
     words = [format_count(others, "pod") + " that are not moved (`kubectl drain` evicts them)"] if others else []
     words += [f"{format_count(count, 'pod')} of {kind}" for kind in (DAEMONS, NODE) if (count := kinds.count(kind))]
@@ -86,7 +86,7 @@ DAEMONS: Final = "DaemonSets"
 NODE: Final = "the node itself"
 
 
-def _kind(pod: JSONObject) -> str:
+def _owner_kind(pod: JSONObject) -> str:
     if MIRROR in meta.annotations(pod):
         return NODE
     return DAEMONS if (meta.controller_of(pod) or {}).get("kind") == "DaemonSet" else ""

@@ -113,10 +113,10 @@ def _waves(
     is_taken_back = is_new_revision and bool(world.updated & lowest)
     has_old = not is_taken_back and (is_new_revision or bool(world.members & ~world.updated))
     for _ in range(4 * LARGEST):
-        decided = _decide(world, limits, is_new_revision=is_new)
+        decided = _apply_controller(world, limits, is_new_revision=is_new)
         is_new = False
-        has_old = has_old and not renewal_of(_leaders(decided, limits, current=OLD))
-        replaced = choose_outdated_leaders(_leaders(decided, limits, current=OLD if has_old else NEW))
+        has_old = has_old and not renewal_of(_rollout_leaders(decided, limits, current=OLD))
+        replaced = choose_outdated_leaders(_rollout_leaders(decided, limits, current=OLD if has_old else NEW))
         kept = decided.members & ~sum(1 << index for index in replaced)
         whole = (1 << decided.current.replicas) - 1
         creations = whole & ~kept
@@ -134,7 +134,7 @@ def _waves(
         world = ended
 
 
-def _decide(world: RolloutState, limits: Budget, *, is_new_revision: bool) -> RolloutState:
+def _apply_controller(world: RolloutState, limits: Budget, *, is_new_revision: bool) -> RolloutState:
     """Return the state after the controller changed the StatefulSet as far as possible without surplus groups.
 
     The controller waits for added groups before it continues.
@@ -157,7 +157,7 @@ def _decide(world: RolloutState, limits: Budget, *, is_new_revision: bool) -> Ro
             return world
 
 
-def _leaders(world: RolloutState, limits: Budget, *, current: str) -> RolloutLeaders:
+def _rollout_leaders(world: RolloutState, limits: Budget, *, current: str) -> RolloutLeaders:
     """Return the leaders. `current` is the revision of the groups below the partition."""
     folded = GroupIndex(
         members=world.members,

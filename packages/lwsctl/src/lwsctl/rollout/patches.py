@@ -11,7 +11,7 @@ from typing import Final
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.decisions.revisioncontent import COVERED_BY_REVISIONS, Entry, revision_content
+from leaderworkerset.decisions.revisioncontent import COVERED_BY_REVISIONS, RevisionEntry, revision_content
 from leaderworkerset.decisions.rolloutsteps import rollout_position
 from lwsctl.model.leaderworkerset import View
 
@@ -28,7 +28,7 @@ def is_paused(lws: JSONObject) -> bool:
     return labels.PAUSED_PARTITION in meta.annotations(lws)
 
 
-def restore_patch(lws: JSONObject, entry: Entry) -> list[JSONObject]:
+def restore_patch(lws: JSONObject, entry: RevisionEntry) -> list[JSONObject]:
     """Return the JSON patch that restores a revision, and its recorded change cause."""
     saved = revision_content(entry)
     fields = [

@@ -64,12 +64,12 @@ def relocate(lws: JSONObject, group: Group, closed: Collection[str], cluster: Cl
     """Return the nodes except closed nodes on which a group fits after its pods are deleted."""
     nodes = [node for node in cluster.nodes if meta.name(node) not in closed]
     own = {rank.uid for rank in group.ranks}
-    others = [pod for pod in cluster.pods if meta.uid(pod) not in own and _stays(pod)]
-    needs = Counter(_needs(lws, group, cluster))
+    others = [pod for pod in cluster.pods if meta.uid(pod) not in own and _remains(pod)]
+    needs = Counter(_rank_needs(lws, group, cluster))
     key = meta.annotations(lws).get(labels.EXCLUSIVE_TOPOLOGY, "")
-    domains = untaken(key, nodes, _nodes_of_groups(others, meta.namespace(lws))) if key else [nodes]
+    domains = free_domains(key, nodes, _nodes_of_groups(others, meta.namespace(lws))) if key else [nodes]
     least = _preemption_priority(group)
-    used, used_by_rivals = usage(others), usage(pod for pod in others if _priority(pod) >= least)
+    used, used_by_rivals = node_usage(others), node_usage(pod for pod in others if _priority(pod) >= least)
     for amounts, domain in itertools.product((used, used_by_rivals), domains):
         if (pods := free_space(domain, amounts).distribute(needs)) is not None:
             return Relocation(pods, is_preempting=amounts is not used)
@@ -91,7 +91,9 @@ def unplaceable_groups(
             yield f"  {view.namespace}/{view.name}: group {group.name} would wait, because {outlook}"
 
 
-def untaken(key: str, nodes: Iterable[JSONObject], nodes_of_groups: AbstractSet[str]) -> list[Sequence[JSONObject]]:
+def free_domains(
+    key: str, nodes: Iterable[JSONObject], nodes_of_groups: AbstractSet[str]
+) -> list[Sequence[JSONObject]]:
     """Return the nodes in topology domains that no group uses."""
     domains: dict[str, list[JSONObject]] = {}
     for node in nodes:
@@ -119,7 +121,7 @@ def insufficient_resources(nodes: Sequence[JSONObject], used: Mapping[str, Amoun
     return "; ".join(texts) or TOO_FEW
 
 
-def usage(pods: Iterable[JSONObject]) -> dict[str, Amounts]:
+def node_usage(pods: Iterable[JSONObject]) -> dict[str, Amounts]:
     """Return the sum of the requests on each node."""
     sums: dict[str, Counter[str]] = {}
     for pod in pods:
@@ -127,7 +129,7 @@ def usage(pods: Iterable[JSONObject]) -> dict[str, Amounts]:
     return dict(sums)
 
 
-def _stays(pod: JSONObject) -> bool:
+def _remains(pod: JSONObject) -> bool:
     return bool(meta.spec(pod).get("nodeName")) and not podstate.has_ended(pod) and not meta.is_deleting(pod)
 
 
@@ -152,17 +154,17 @@ def _preemption_priority(group: Group) -> int:
     return min(map(_priority, pods))
 
 
-def _needs(lws: JSONObject, group: Group, cluster: ClusterFacts) -> Iterator[Need]:
+def _rank_needs(lws: JSONObject, group: Group, cluster: ClusterFacts) -> Iterator[Need]:
     """Yield the requirements of each rank. If a rank has no pod, it has the requirements of the previous rank."""
     need: Need | None = None
     for rank in group.ranks:
         if rank.object is not None:
-            need = _need(lws, rank.object, cluster, is_leader=rank.index == 0)
+            need = _pod_need(lws, rank.object, cluster, is_leader=rank.index == 0)
         if need is not None:
             yield need
 
 
-def _need(lws: JSONObject, pod: JSONObject, cluster: ClusterFacts, *, is_leader: bool) -> Need:
+def _pod_need(lws: JSONObject, pod: JSONObject, cluster: ClusterFacts, *, is_leader: bool) -> Need:
     need = read_need(pod)
     if not is_leader:
         # Its nodeSelector contains the leader's domain, and a new leader has a different domain.
@@ -186,17 +188,17 @@ def _volume_terms(
     retention = template.get("persistentVolumeClaimRetentionPolicy") or {}
     if not is_leader and retention.get("whenDeleted") == "Delete":
         return
-    passing = podclaims.ephemeral(pod)
-    for volume, claim in podclaims.by_volume(pod).items():
+    passing = podclaims.ephemeral_templates(pod)
+    for volume, claim in podclaims.claims_by_volume(pod).items():
         bound = volumes.get(ObjectKey(meta.namespace(pod), claim))
         required = (meta.spec(bound or {}).get("nodeAffinity") or {}).get("required")
         if required and volume not in passing:
             yield tuple(map(placement.read_node_term, required.get("nodeSelectorTerms") or []))
 
 
-def claims_of(group: Group) -> frozenset[ObjectKey]:
+def group_claims(group: Group) -> frozenset[ObjectKey]:
     """Return the PersistentVolumeClaims of a group's pods."""
     pods = [rank.object for rank in group.ranks if rank.object is not None]
     return frozenset(
-        ObjectKey(meta.namespace(pod), claim) for pod in pods for claim in podclaims.by_volume(pod).values()
+        ObjectKey(meta.namespace(pod), claim) for pod in pods for claim in podclaims.claims_by_volume(pod).values()
     )

@@ -30,13 +30,13 @@ def pods_to_delete(view: View, names: Sequence[GroupName], rank: int | None = No
     """
     uids: dict[GroupName, str] = {}
     for group in view.groups:
-        member = _member(group, rank or 0)
+        member = _find_rank(group, rank or 0)
         if group.name in names and member is not None and member.object is not None:
             uids[group.name] = member.uid
     return uids
 
 
-def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
+def recreates_group(lws: LeaderWorkerSet, group: Group) -> bool:
     """Return whether the controller recreates the whole group if one rank's pod is deleted (R-POD-3, R-POD-5)."""
     if not is_failure_active(lws):
         return False
@@ -59,7 +59,7 @@ def next_batch(view: View, old: Mapping[GroupName, str], budget: int, *, rank: i
             if group.key and group.index < view.desired and not group.is_ready:
                 left.append(group.name)  # it may replace a restarted pod
             continue
-        member = _member(group, rank or 0)
+        member = _find_rank(group, rank or 0)
         is_old = member is not None and member.uid == old[group.name]
         if is_old or not group.is_ready:
             left.append(group.name)
@@ -72,5 +72,5 @@ def next_batch(view: View, old: Mapping[GroupName, str], budget: int, *, rank: i
     return RestartStep(tuple(ranks), tuple(sorted(left, key=str)))
 
 
-def _member(group: Group, rank: int) -> Rank | None:
+def _find_rank(group: Group, rank: int) -> Rank | None:
     return next((member for member in group.ranks if member.index == rank), None)

@@ -50,7 +50,7 @@ def forecast_roles(before: JSONObject | None, after: JSONObject) -> RoleForecast
     revisions = [role_revision(meta.spec(obj).get("roles") or []) for obj in (before or after, after)]
     rolls = revisions[0] != revisions[1]
     roles = {role.name: role for role in new.roles}
-    present = {} if old is None else _present(old)
+    present = {} if old is None else _existing_groups(old)
     names = (*roles, *sorted(present.keys() - roles.keys()))
     states = tuple(_state(name, new, present.get(name, 0)) for name in names)
     return RoleForecast(
@@ -78,7 +78,7 @@ def lines(plan: RoleForecast) -> Iterator[str]:
         yield "a new revision: the groups of all roles would be replaced" if plan.rolls else "no new revision"
     for number, step in enumerate(plan.steps, start=1):
         if number < WAVES_SHOWN or number == len(plan.steps):
-            yield f"  step {number}: {_counts(plan, step)}"
+            yield f"  step {number}: {_counts_text(plan, step)}"
         elif number == WAVES_SHOWN:
             yield f"  … {format_count(len(plan.steps) - WAVES_SHOWN, 'more step')}"
 
@@ -107,7 +107,7 @@ def document(plan: RoleForecast) -> JSONObject:
     }
 
 
-def _present(old: DisaggregatedSet) -> dict[str, int]:
+def _existing_groups(old: DisaggregatedSet) -> dict[str, int]:
     """Return the number of existing groups of each role in one slice."""
     status = {role.name: role.replicas for role in old.status.role_statuses or ()} if old.status else {}
     return {role.name: status[role.name] // old.slices if role.name in status else role.replicas for role in old.roles}
@@ -120,6 +120,6 @@ def _state(name: str, new: DisaggregatedSet, present: int) -> RoleState:
     return RoleState(present, present, 0, target, limits.surge, limits.unavailable)
 
 
-def _counts(plan: RoleForecast, step: PlannerStep) -> str:
+def _counts_text(plan: RoleForecast, step: PlannerStep) -> str:
     rows = zip(plan.roles, step.old, step.new, strict=True)
     return "; ".join(f"{name} {old} old, {new} new" for name, old, new in rows)

@@ -53,7 +53,7 @@ class RolloutProgress(Struct, frozen=True, kw_only=True):
         return self.done, self.updated, self.ready
 
 
-def progress(view: View, now: datetime) -> RolloutProgress:
+def measure_progress(view: View, now: datetime) -> RolloutProgress:
     """Measure the rollout of a LeaderWorkerSet based on its groups."""
     lws = view.object
     held_count = min(partition(lws), view.desired)
@@ -138,10 +138,10 @@ def document(rollout: RolloutProgress) -> JSONObject:
     }
 
 
-def bar(rollout: RolloutProgress) -> str:
+def progress_bar(rollout: RolloutProgress) -> str:
     """Return a bar that shows the finished, starting, and remaining groups.
 
-    >>> bar(RolloutProgress(name="web", done=2, updated=3, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
+    >>> progress_bar(RolloutProgress(name="web", done=2, updated=3, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
     ...     remaining=None, reason=""))
     '[##########=====-----]'
     """

@@ -34,7 +34,7 @@ class ScaleDown(Struct, frozen=True, kw_only=True):
 def forecast(view: View, replicas: int) -> ScaleDown:
     """Return the groups that are deleted if the set is scaled down to this number of groups."""
     live = [group for group in view.groups if not _is_ending(group)]
-    if groupname.is_hash_set(view.object):
+    if groupname.uses_random_keys(view.object):
         broken = _names(group for group in live if not group.is_ready)
         return ScaleDown(going=broken, broken=broken, others=max(len(live) - replicas, 0) - len(broken))
     going = [group for group in live if group.index >= replicas]
@@ -51,15 +51,15 @@ def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
     """Yield sentences about the deleted and remaining groups."""
     if scale_down.others < 0:
         count = len(scale_down.going) + scale_down.others
-        yield f"{name}: {count} of {format_groups(scale_down.going)} {_go(count)}, because Kubernetes deletes unready groups first"
+        yield f"{name}: {count} of {format_groups(scale_down.going)} {_verb(count)}, because Kubernetes deletes unready groups first"
         return
     ready = [group for group in scale_down.going if group not in scale_down.broken]
     if scale_down.broken:
-        yield f"{name}: {format_groups(scale_down.broken)} {_go(len(scale_down.broken))} (not ready)"
+        yield f"{name}: {format_groups(scale_down.broken)} {_verb(len(scale_down.broken))} (not ready)"
     if ready:
-        yield f"{name}: {format_groups(ready)} {_go(len(ready))} although ready, because groups with an index are deleted in descending order"
+        yield f"{name}: {format_groups(ready)} {_verb(len(ready))} although ready, because groups with an index are deleted in descending order"
     if scale_down.others > 0:
-        yield f"{name}: {format_count(scale_down.others, 'ready group')} {_go(scale_down.others)}"
+        yield f"{name}: {format_count(scale_down.others, 'ready group')} {_verb(scale_down.others)}"
     for stays, what in ((scale_down.staying, ""), (scale_down.over, ", and not recreated")):
         if stays:
             verb = "remain" if len(stays) > 1 else "remains"
@@ -76,5 +76,5 @@ def _names(groups: Sequence[Group] | Iterator[Group]) -> tuple[GroupName, ...]:
     return tuple(group.name for group in groups)
 
 
-def _go(count: int) -> str:
+def _verb(count: int) -> str:
     return "is deleted" if count == 1 else "are deleted"

@@ -30,14 +30,14 @@ def build(views: Iterable[View]) -> JSONObject:
 
 def find(objects: Sequence[JSONObject], name: str, namespace: str) -> View | None:
     """Return a LeaderWorkerSet in a snapshot. Without a namespace, only one LeaderWorkerSet may match."""
-    for lws in _of(objects, LEADERWORKERSETS.kind):
+    for lws in _objects_of_kind(objects, LEADERWORKERSETS.kind):
         if meta.name(lws) == name and namespace in {"", meta.namespace(lws)}:
             place = meta.namespace(lws)
-            pods = [pod for pod in _of(objects, PODS.kind) if _belongs(pod, name, place)]
+            pods = [pod for pod in _objects_of_kind(objects, PODS.kind) if _is_in_set(pod, name, place)]
             sets = [
                 statefulset
-                for statefulset in _of(objects, STATEFULSETS.kind)
-                if meta.name(statefulset) == name and _belongs(statefulset, name, place)
+                for statefulset in _objects_of_kind(objects, STATEFULSETS.kind)
+                if meta.name(statefulset) == name and _is_in_set(statefulset, name, place)
             ]
             served = default_leaderworkerset(lws)  # the snapshot may be older than the CRD
             return view(served, pods, leaders=sets[0] if sets else None)
@@ -61,9 +61,9 @@ def _overlay(live: JSON, manifest: JSON) -> JSON:
     return manifest
 
 
-def _of(objects: Sequence[JSONObject], kind: str) -> list[JSONObject]:
+def _objects_of_kind(objects: Sequence[JSONObject], kind: str) -> list[JSONObject]:
     return [obj for obj in objects if obj.get("kind") == kind]
 
 
-def _belongs(obj: JSONObject, name: str, namespace: str) -> bool:
+def _is_in_set(obj: JSONObject, name: str, namespace: str) -> bool:
     return meta.labels(obj).get(labels.NAME) == name and meta.namespace(obj) == namespace

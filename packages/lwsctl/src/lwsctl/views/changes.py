@@ -98,10 +98,10 @@ def _subjects(view: View, now: datetime, prefix: str) -> Iterator[ViewSubject]:
         own = f"{name} group {group.name}"
         whole = f"{prefix}{summary(view, group, now)}"
         is_one_of_many = len(view.groups) > FEW_GROUPS
-        yield ViewSubject(own, name, dict(_facts(group, name, own)), whole, group if is_one_of_many else None)
+        yield ViewSubject(own, name, dict(_group_values(group, name, own)), whole, group if is_one_of_many else None)
 
 
-def _facts(group: Group, name: str, own: str) -> Iterator[tuple[str, str]]:
+def _group_values(group: Group, name: str, own: str) -> Iterator[tuple[str, str]]:
     for rank in group.ranks:
         yield f"{name}/{rank.place}", describe(rank)
     if group.recreations:

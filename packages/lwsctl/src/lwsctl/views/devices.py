@@ -20,10 +20,10 @@ ACCELERATORS_HEALTHY: Final = "AcceleratorsHealthy"
 """The node condition whose message lists the failing devices."""
 
 
-def of_pod(pod: JSONObject | None) -> tuple[str, ...]:
+def pod_devices(pod: JSONObject | None) -> tuple[str, ...]:
     """Return the distinct devices of a pod.
 
-    >>> of_pod({"metadata": {"annotations": {DEVICES: '{"a":["GPU-1"],"b":["GPU-1","GPU-2"]}'}}})
+    >>> pod_devices({"metadata": {"annotations": {DEVICES: '{"a":["GPU-1"],"b":["GPU-1","GPU-2"]}'}}})
     ('GPU-1', 'GPU-2')
     """
     try:
@@ -36,12 +36,12 @@ def of_pod(pod: JSONObject | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(device) for devices in lists for device in devices))
 
 
-def idle(pod: JSONObject | None, now: datetime) -> str:
+def idle_text(pod: JSONObject | None, now: datetime) -> str:
     """Return how long the devices of a pod have been idle, or an empty string if they are busy or unknown.
 
     >>> from datetime import UTC
     >>> note = {DEVICES: '{"a":["GPU-1","GPU-2"]}', IDLE: '{"GPU-1":"2026-01-01T00:00:00Z"}'}
-    >>> idle({"metadata": {"annotations": note}}, datetime(2026, 1, 1, 0, 5, tzinfo=UTC))
+    >>> idle_text({"metadata": {"annotations": note}}, datetime(2026, 1, 1, 0, 5, tzinfo=UTC))
     '1 of 2 GPUs idle for 5m'
     """
     try:
@@ -51,7 +51,7 @@ def idle(pod: JSONObject | None, now: datetime) -> str:
         return ""
     if not since:
         return ""
-    own = max(len(of_pod(pod)), len(since))
+    own = max(len(pod_devices(pod)), len(since))
     which = f"{len(since)} of {own} GPUs" if len(since) < own else "GPU" if own == 1 else f"all {own} GPUs"
     return f"{which} idle for {duration(now - max(since))}"
 

@@ -98,7 +98,7 @@ def without_managed_fields(obj: JSONObject) -> JSONObject:
     return {**obj, "metadata": metadata}
 
 
-def _recreations(recreation: Recreations) -> JSONObject:
+def _recreations_document(recreation: Recreations) -> JSONObject:
     return {
         "count": recreation.count,
         "failedPod": recreation.failed_pod,
@@ -109,7 +109,7 @@ def _recreations(recreation: Recreations) -> JSONObject:
     }
 
 
-def _progress(progress: Progress) -> JSONObject:
+def _progress_document(progress: Progress) -> JSONObject:
     return {
         "step": progress.step,
         "total": progress.total,
@@ -119,7 +119,7 @@ def _progress(progress: Progress) -> JSONObject:
     }
 
 
-def _hang(hang: Hang) -> JSONObject:
+def _hang_document(hang: Hang) -> JSONObject:
     ranks = [
         {"rank": rank.rank, "pod": rank.pod, "silentSince": rank.since.isoformat(), "waits": rank.waits}
         for rank in hang.ranks
@@ -132,9 +132,9 @@ def _group_document(group: Group) -> JSONObject:
         "group": group.name,
         "ready": group.is_ready,
         "revision": group.revision,
-        "recreations": _recreations(group.recreations) if group.recreations else None,
-        **({"progress": _progress(group.progress)} if group.progress else {}),
-        **({"hang": _hang(group.hang)} if group.hang else {}),
+        "recreations": _recreations_document(group.recreations) if group.recreations else None,
+        **({"progress": _progress_document(group.progress)} if group.progress else {}),
+        **({"hang": _hang_document(group.hang)} if group.hang else {}),
         **({"end": group.end.value} if group.end else {}),
         "ranks": [
             {

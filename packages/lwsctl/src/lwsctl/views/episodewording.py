@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from leaderworkerset.api.episode import ContainerEnd, Episode, RankEnd, RunEnd
+from leaderworkerset.api.episode import Episode, RecordedContainer, RecordedRank, RunTermination
 from lwsctl.views.wording import age, format_count
 
 
@@ -16,7 +16,7 @@ def sentence(episode: Episode, now: datetime) -> str:
     return f"group {episode.group} {episode.outcome.description} {age(episode.time, now)} ago{first} (pod {episode.failed_pod or '-'}{failure})"
 
 
-def circumstances(episode: Episode) -> Iterator[str]:
+def circumstance_lines(episode: Episode) -> Iterator[str]:
     """Yield the time, the number of consecutive failures, the revision and its changes, and omitted details."""
     yield f"Time: {episode.time}"
     if episode.recreations:
@@ -31,12 +31,12 @@ def circumstances(episode: Episode) -> Iterator[str]:
         yield f"Note: values that look like secrets are replaced with [masked], {format_count(episode.masked, 'time')}"
 
 
-def ends(runs: Sequence[RunEnd]) -> str:
+def describe_terminations(runs: Sequence[RunTermination]) -> str:
     """Return a description of how the runs of a container terminated."""
     return ", ".join(f"{end.exit_code} {end.reason}".rstrip() for end in runs) or "-"
 
 
-def logs(episode: Episode) -> Iterator[tuple[str, Sequence[str]]]:
+def log_blocks(episode: Episode) -> Iterator[tuple[str, Sequence[str]]]:
     """Yield the title and the lines of each log."""
     for rank in episode.ranks:
         for container in rank.containers:
@@ -44,6 +44,6 @@ def logs(episode: Episode) -> Iterator[tuple[str, Sequence[str]]]:
                 yield _title(rank, container, number, run), run
 
 
-def _title(rank: RankEnd, container: ContainerEnd, number: int, run: Sequence[str]) -> str:
+def _title(rank: RecordedRank, container: RecordedContainer, number: int, run: Sequence[str]) -> str:
     which = f", run {number} of {len(container.logs)}" if len(container.logs) > 1 else ""
     return f"Log of rank {rank.rank} ({rank.pod}, {container.name}{which}), the last {format_count(len(run), 'line')}:"

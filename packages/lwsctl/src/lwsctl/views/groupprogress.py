@@ -15,25 +15,25 @@ MOST_METRICS: Final = 3
 """The maximum number of metrics to show. The output of `-o json` includes all metrics."""
 
 
-def sentence(group: Group, now: datetime) -> str:
+def progress_sentence(group: Group, now: datetime) -> str:
     """Return a line with the progress of a group and its first rank that has idle GPUs.
 
     Return an empty string if nothing is known.
     """
     if group.hang is not None:
-        text = silence(group.hang, now)
+        text = silence_text(group.hang, now)
     elif group.progress is not None and group.end is None:
-        text = steps(group.progress, now)
+        text = progress_steps(group.progress, now)
     else:
         return ""
-    idle = ((rank.pod, devices.idle(rank.object, now)) for rank in group.ranks)
+    idle = ((rank.pod, devices.idle_text(rank.object, now)) for rank in group.ranks)
     return text + next((f"; {pod}: {words}" for pod, words in idle if words), "")
 
 
-def steps(progress: Progress, now: datetime) -> str:
+def progress_steps(progress: Progress, now: datetime) -> str:
     """Return a bar and the progress of a workload.
 
-    >>> steps(Progress(step=120, total=480, metrics=(("loss", "2.1"),)), datetime.now())
+    >>> progress_steps(Progress(step=120, total=480, metrics=(("loss", "2.1"),)), datetime.now())
     '[#####---------------] step 120 of 480 (25 %), loss 2.1'
     """
     share, left = progress.share, progress.remaining_time(now)
@@ -46,7 +46,7 @@ def steps(progress: Progress, now: datetime) -> str:
     return ", ".join([*parts, *([f"{duration(left)} remaining"] if left is not None else [])])
 
 
-def silence(hang: Hang, now: datetime) -> str:
+def silence_text(hang: Hang, now: datetime) -> str:
     """Return the time without progress, and the rank whose progress report is the oldest."""
     blamed = hang.longest_silent_rank
     waits = f" and waits for {blamed.waits}" if blamed.waits else ""

@@ -5,7 +5,7 @@ from typing import Final
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.model.admission import held_back
+from lwsctl.model.admission import gate_reason
 from lwsctl.views.wording import format_count
 
 DEFAULT: Final = "kubectl.kubernetes.io/default-container"
@@ -35,10 +35,10 @@ def default_container(pod: JSONObject) -> str:
     return default if default in names else names[0]
 
 
-def note_of_choice(pods: Sequence[JSONObject]) -> str:
+def default_container_note(pods: Sequence[JSONObject]) -> str:
     """Return a note if a pod has several containers but no default container, or else an empty string.
 
-    >>> note_of_choice([{"spec": {"containers": [{"name": "main"}, {"name": "proxy"}]}}])
+    >>> default_container_note([{"spec": {"containers": [{"name": "main"}, {"name": "proxy"}]}}])
     'note: this is container main; use -c to select another of main, proxy'
     """
     for pod in pods:
@@ -71,8 +71,8 @@ def missing_log_reason(pod: JSONObject, container: str | None) -> str:
     """
     if container not in {None, *containers(pod)} or has_log(container_status(pod, container)):
         return ""
-    why = " ".join((held_back(pod) or _reason(pod)).split())
-    return f"no log yet ({podstate.state(pod)}){f': {why}' if why else ''}{_before(pod, container)}"
+    why = " ".join((gate_reason(pod) or _reason(pod)).split())
+    return f"no log yet ({podstate.state(pod)}){f': {why}' if why else ''}{_previous_run_note(pod, container)}"
 
 
 def waiting_for_logs(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str] | None:
@@ -111,7 +111,7 @@ def _reason(pod: JSONObject) -> str:
     return "" if meta.spec(pod).get("nodeName") else "it has no node yet"
 
 
-def _before(pod: JSONObject, container: str | None) -> str:
+def _previous_run_note(pod: JSONObject, container: str | None) -> str:
     inits = [str(init_container.get("name")) for init_container in meta.spec(pod).get("initContainers") or []]
     logged = [name for name in inits if name != container and has_log(container_status(pod, name))]
     return f"; to read the log of its init container: -c {logged[-1]}" if logged else ""

@@ -23,7 +23,7 @@ TITLES: Final = {CPU: "CPU", MEMORY: "memory", GPU: "GPU", GPU_MEMORY: "GPU memo
 """The column title of each resource."""
 
 
-def metrics_of(namespace: str, name: str = "") -> Query:
+def metrics_selector(namespace: str, name: str = "") -> Query:
     """Return a label selector for the pod metrics of one LeaderWorkerSet or of all LeaderWorkerSets."""
     return Query(POD_METRICS, namespace, label_selector=f"{labels.NAME}={name}" if name else labels.NAME)
 
@@ -34,43 +34,43 @@ def resources(ranks: Iterable[Rank]) -> tuple[str, ...]:
     return () if not names else (CPU, MEMORY, *(OF_GPUS if names.intersection(OF_GPUS) else ()))
 
 
-def cells(rank: Rank, names: Sequence[str], now: datetime) -> list[str]:
+def usage_cells(rank: Rank, names: Sequence[str], now: datetime) -> list[str]:
     """Return the usage and the maximum of each resource for a rank, or `-` if they are unknown."""
-    return [_busy(rank, now) if name == GPU else _cell(rank, name) for name in names]
+    return [_gpu_utilization(rank, now) if name == GPU else _usage_cell(rank, name) for name in names]
 
 
-def sums(ranks: Sequence[Rank], names: Sequence[str]) -> list[str]:
+def usage_totals(ranks: Sequence[Rank], names: Sequence[str]) -> list[str]:
     """Return the total usage of each resource of several ranks."""
-    return [amount_of(name, sum((amount(rank, name) for rank in ranks), ZERO)) for name in names]
+    return [format_amount(name, sum((used_amount(rank, name) for rank in ranks), ZERO)) for name in names]
 
 
-def amount(rank: Rank, name: str) -> Quantity:
+def used_amount(rank: Rank, name: str) -> Quantity:
     """Return the used amount of a resource, or 0 if it is unknown."""
     usage = (rank.usage or {}).get(name)
     return ZERO if usage is None else usage.amount
 
 
-def _cell(rank: Rank, name: str) -> str:
+def _usage_cell(rank: Rank, name: str) -> str:
     usage = (rank.usage or {}).get(name)
     if usage is None:
         return "-"
-    used = amount_of(name, usage.amount)
-    return used if usage.limit is None else f"{used} of {amount_of(name, usage.limit)}"
+    used = format_amount(name, usage.amount)
+    return used if usage.limit is None else f"{used} of {format_amount(name, usage.limit)}"
 
 
-def _busy(rank: Rank, now: datetime) -> str:
+def _gpu_utilization(rank: Rank, now: datetime) -> str:
     """Return the GPU utilization of a rank, and how long its GPUs have been idle."""
-    own, used = len(devices.of_pod(rank.object)), (rank.usage or {}).get(GPU)
+    own, used = len(devices.pod_devices(rank.object)), (rank.usage or {}).get(GPU)
     if used is None or not own:
         return "-"
-    idle = devices.idle(rank.object, now)
+    idle = devices.idle_text(rank.object, now)
     return f"{round(100 * used.amount.nanos / NANOS / own)}% of {own}" + (f" ({idle})" if idle else "")
 
 
-def amount_of(name: str, value: Quantity) -> str:
+def format_amount(name: str, value: Quantity) -> str:
     """Format an amount. CPUs have two decimal places, and memory is in Mi or Gi.
 
-    >>> amount_of("cpu", Quantity(1_250_000_000)), amount_of("memory", Quantity(3 * 2**29 * 10**9))
+    >>> format_amount("cpu", Quantity(1_250_000_000)), format_amount("memory", Quantity(3 * 2**29 * 10**9))
     ('1.25', '1.5Gi')
     """
     if name in (CPU, GPU):

@@ -7,7 +7,7 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.selectors import EVERYTHING, LabelSelector
 from leaderworkerset.api import labels
-from leaderworkerset.api.groupname import GroupName, name_of, place_of
+from leaderworkerset.api.groupname import GroupName, group_and_rank, parse_group_name
 from lwsctl.model.leaderworkerset import View
 
 
@@ -23,7 +23,7 @@ class Selection(Struct, frozen=True):
 
     def covers(self, pod: JSONObject) -> bool:
         """Return whether a pod of the LeaderWorkerSet is part of the selection."""
-        place = place_of(pod)
+        place = group_and_rank(pod)
         if place is None:
             return False
         return self.group in (None, place[0]) and self.rank in (None, place[1])
@@ -45,7 +45,10 @@ def read(words: str) -> Selection | None:
     (Selection(name='web', group=1, rank=3), 'web', None)
     """
     name, *numbers = words.split("/")
-    group, rank = (name_of(numbers[0]) if numbers else None), (decimals.natural(numbers[1]) if numbers[1:] else None)
+    group, rank = (
+        (parse_group_name(numbers[0]) if numbers else None),
+        (decimals.natural(numbers[1]) if numbers[1:] else None),
+    )
     is_valid = name and len(numbers) <= 2 and not [group, rank][: len(numbers)].count(None)
     return Selection(name, group, rank) if is_valid else None
 
@@ -60,7 +63,7 @@ class Filter(Struct, frozen=True):
 
     def covers(self, pod: JSONObject) -> bool:
         """Return whether a pod is selected."""
-        place = place_of(pod)
+        place = group_and_rank(pod)
         if place is None or not self.selection.covers(pod) or not self.labels.matches(meta.labels(pod)):
             return False
         return (not self.groups or place[0] in self.groups) and (not self.ranks or place[1] in self.ranks)
@@ -78,7 +81,7 @@ def narrow(view: View, selection: Selection) -> View:
     return replace(view, groups=kept)
 
 
-def not_ready(view: View) -> View | None:
+def unready_view(view: View) -> View | None:
     """Reduce a view to its unready ranks. Return None if the LeaderWorkerSet and all ranks are ready."""
     groups = (replace(group, ranks=tuple(rank for rank in group.ranks if not rank.is_fine)) for group in view.groups)
     kept = tuple(group for group in groups if group.ranks)

@@ -36,32 +36,32 @@ def parse(condition: str) -> Check:
     """Parse the condition to wait for. Raise ValueError if it is unknown."""
     word, _, value = condition.partition("=")
     if word in WAIT_WORDS and not value:
-        return for_outcome(WAIT_WORDS[word])
+        return outcome_check(WAIT_WORDS[word])
     if word == "delete" and not value:
-        return for_deletion
+        return missing_for_deletion
     replicas = decimals.natural(value)
     if word == "replicas" and replicas is not None:
-        return lambda view: for_replicas(view, replicas)
+        return lambda view: missing_for_replicas(view, replicas)
     if word == "condition" and value:
         kind, _, status = value.partition("=")
-        return lambda view: for_condition(view, kind, status or "True")
+        return lambda view: missing_for_condition(view, kind, status or "True")
     if word == "jsonpath" and (match := ASSIGNMENT.fullmatch(value)):
         path = jsonpath.normalize(match["path"])
-        steps = jsonpath.path(path)
-        return lambda view: for_path(view, path, steps, match["value"])
+        steps = jsonpath.parse_path(path)
+        return lambda view: missing_for_path(view, path, steps, match["value"])
     raise ValueError(f"{condition}: use {USABLE}")
 
 
-def for_outcome(outcome: ConditionOutcome) -> Check:
+def outcome_check(outcome: ConditionOutcome) -> Check:
     """Return the check for a named condition. For two of the conditions, the description includes groups."""
     if outcome is AVAILABLE:
-        return for_ready
+        return missing_for_ready
     if outcome is COMPLETE:
-        return for_completion
-    return lambda view: for_condition(view, outcome.type, "True")
+        return missing_for_completion
+    return lambda view: missing_for_condition(view, outcome.type, "True")
 
 
-def for_ready(view: Shown | None) -> str | None:
+def missing_for_ready(view: Shown | None) -> str | None:
     """Return what is missing until the latest spec is applied and all groups are ready."""
     if view is None:
         return "it no longer exists"
@@ -78,10 +78,12 @@ def condition_check(condition: str, now: Callable[[], datetime], least: timedelt
     check = parse(condition)
     if WAIT_WORDS.get(condition) is not AVAILABLE:
         return check
-    return lambda view: check(view) or for_lasting(view, now(), least)
+    return lambda view: check(view) or missing_for_lasting(view, now(), least)
 
 
-def for_lasting(view: Shown | None, now: datetime, least: timedelta = READY_FOR, *, kept_back: int = 0) -> str | None:
+def missing_for_lasting(
+    view: Shown | None, now: datetime, least: timedelta = READY_FOR, *, kept_back: int = 0
+) -> str | None:
     """Return the first group that failed and has not been ready for `least` and longer than its longest run.
 
     If `least` is 0, it is sufficient that the group is currently ready. The first `kept_back` groups are ignored.
@@ -102,10 +104,10 @@ def ready_groups(view: Shown) -> str:
             f"{role.name} {role.ready} of {format_count(role.desired, 'group')} ready" for role in view.roles
         )
         return f"{roles}; rollout {view.rollout}{_first_reason(view)}"
-    return f"{view.ready_by_pods} of {format_count(view.desired, 'group')} ready{reasons(view) or _behind(view)}"
+    return f"{view.ready_by_pods} of {format_count(view.desired, 'group')} ready{reasons(view) or _outdated_status_note(view)}"
 
 
-def for_completion(view: Shown | None) -> str | None:
+def missing_for_completion(view: Shown | None) -> str | None:
     """Return what is missing until a LeaderWorkerSet that runs to completion is complete."""
     if view is None:
         return "it no longer exists"
@@ -135,16 +137,16 @@ def _not_ended(view: View) -> str:
     return f"; {text}" if text else ""
 
 
-def for_replicas(view: Shown | None, count: int) -> str | None:
+def missing_for_replicas(view: Shown | None, count: int) -> str | None:
     """Return what is missing until exactly `count` groups are ready."""
     if view is None:
         return "it no longer exists"
     if view.ready == count:
         return None
-    return f"{format_count(view.ready, 'group')} ready, not {count}{_first_reason(view)}{_behind(view)}"
+    return f"{format_count(view.ready, 'group')} ready, not {count}{_first_reason(view)}{_outdated_status_note(view)}"
 
 
-def _behind(view: Shown) -> str:
+def _outdated_status_note(view: Shown) -> str:
     """Return a note if the status does not yet match the pods."""
     text = "" if isinstance(view, SetView) else behind(view)
     return f"; {text}" if text else ""
@@ -157,7 +159,7 @@ def _first_reason(view: Shown) -> str:
     return reasons(view)
 
 
-def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
+def missing_for_condition(view: Shown | None, kind: str, status: str) -> str | None:
     """Return what is missing until a condition has the status for the latest spec, ignoring case (R-STAT-15)."""
     if view is None:
         return "it no longer exists"
@@ -173,12 +175,12 @@ def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
     return f"condition {kind} {state}{stale}{_first_reason(view)}"
 
 
-def for_path(view: Shown | None, path: str, steps: Sequence[Step], value: str | None) -> str | None:
+def missing_for_path(view: Shown | None, path: str, steps: Sequence[Step], value: str | None) -> str | None:
     """Return what is missing until a field of the object exists or has the expected value."""
     if view is None:
         return "it no longer exists"
     try:
-        texts = [jsonpath.text(result) for result in jsonpath.select(steps, view.object)]
+        texts = [jsonpath.format_result(result) for result in jsonpath.select(steps, view.object)]
     except JSONPathError as error:
         return f"{path}: {error}"
     if not texts:
@@ -188,6 +190,6 @@ def for_path(view: Shown | None, path: str, steps: Sequence[Step], value: str | 
     return f"{path} is {' '.join(texts)}, not {value}{_first_reason(view)}"
 
 
-def for_deletion(view: Shown | None) -> str | None:
+def missing_for_deletion(view: Shown | None) -> str | None:
     """Return what is missing until the set is deleted."""
     return None if view is None else "it still exists"

@@ -23,7 +23,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
 from lwsctl.cli import targets
-from lwsctl.cli.sets.diagnoses import commands_of, explain
+from lwsctl.cli.sets.diagnoses import explain, next_step_commands
 from lwsctl.cli.targets import parse
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.observation.diagnosisinput import diagnose_one
@@ -64,8 +64,8 @@ async def diagnosis(space: LiveScenario, target: str = "web", *, late: timedelta
         (told,) = await explain(session, parse(target))
         return told
     chosen = parse(target)
-    shown = await targets.view_of(session, await targets.find(session, chosen.name))
-    return await diagnose_one(Lists(space.client), shown, chosen, commands_of(session), LateClock(late))
+    shown = await targets.read_view(session, await targets.find(session, chosen.name))
+    return await diagnose_one(Lists(space.client), shown, chosen, next_step_commands(session), LateClock(late))
 
 
 async def typed(space: LiveScenario, *words: str, code: int = 0) -> str:

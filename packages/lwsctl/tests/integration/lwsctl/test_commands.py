@@ -107,16 +107,14 @@ spec:
 
 async def test_empty_blocks_of_a_chart_are_accepted(space: LiveScenario) -> None:
     session, documents = session_of(space), manifests.parse(EMPTY_BLOCKS, "chart.yaml")
-    (tried,) = await applier.try_out(session, documents, force=False)
+    (tried,) = await applier.dry_run(session, documents, force=False)
     assert tried.before is None
     assert list(diff.differences([tried]))
     assert await apply_documents(space, documents) == ["leaderworkerset/web created"]
-    (again,) = await applier.try_out(session, documents, force=False)
+    (again,) = await applier.dry_run(session, documents, force=False)
     assert list(diff.differences([again])) == []
     assert (
-        plan.forecast_change(
-            again.document, await rollouttargets.with_leaders(session, again.after), again.after
-        ).changes
+        plan.forecast_change(again.document, await rollouttargets.read_view(session, again.after), again.after).changes
         == ()
     )
 
@@ -159,16 +157,16 @@ async def test_node_table_shows_free_resources_and_their_users(space: LiveScenar
     await apply(space, lws(replicas=1, size=2))
     await space.settled()
     session = session_of(space)
-    objects, pods = await nodes.objects_of(session, (), ""), await nodes.pods_of(session)
+    objects, pods = await nodes.list_nodes(session, (), ""), await nodes.list_pods(session)
     assert pods is not None
     listed = nodes_of(objects, pods)
     table = nodes.node_table(listed, show_labels=False)
     assert table[0].startswith("NODE ")
     assert {line.split()[1] for line in table[1:]} == {"Ready"}
-    told = [line for node in listed for line in nodes.description(node)]
+    told = [line for node in listed for line in nodes.describe_node(node)]
     for name in ("web-0", "web-0-1"):
         assert sum(line.startswith(f"    {space.namespace}/{name}: ") for line in told) == 1
-    (named,) = await nodes.objects_of(session, (listed[0].name,), "")
+    (named,) = await nodes.list_nodes(session, (listed[0].name,), "")
     assert formats.render_objects("name", [named], is_one=True) == f"node/{listed[0].name}\n"
 
 
@@ -205,7 +203,7 @@ async def test_rejected_pod_explains_the_missing_rank(space: LiveScenario) -> No
     why = await explained(space, "0/1", "no-such-priority")
     assert why.lower().startswith("create pod web-0-1 in statefulset web-0 failed error: ")  # 1.34 writes "create"
     session = session_of(space)
-    view = await targets.view_of(session, await targets.find(session, "web"))
+    view = await targets.read_view(session, await targets.find(session, "web"))
     (shown,) = await lists.with_evidence(Lists(space.client), [view], space.namespace)
     assert whys(shown, "0/1") == [why]
     assert "no-such-priority" not in whys(shown, "0/0")[0]
@@ -230,30 +228,30 @@ async def test_disaggregated_set_is_listed_with_its_parts(space: LiveScenario) -
     obj = disaggregatedset_object(roles) | {"metadata": {"name": "split"}}
     assert await apply(space, obj) == ["disaggregatedset/split created"]
     session = session_of(space)
-    assert await wait.resource_of(session, "split", "ready") == DISAGGREGATED_SETS
-    assert await wait.resource_of(session, "split", "delete") == DISAGGREGATED_SETS
-    first = await set_that_is(space, lambda shown: unmetconditions.for_ready(shown) is None)
+    assert await wait.find_resource(session, "split", "ready") == DISAGGREGATED_SETS
+    assert await wait.find_resource(session, "split", "delete") == DISAGGREGATED_SETS
+    first = await set_that_is(space, lambda shown: unmetconditions.missing_for_ready(shown) is None)
     assert [str(one) for one in first.roles] == ["prefill 2/2", "decode 1/1"]
     assert [one.name for one in first.parts] == [f"split-0-{revision_of(first)}-{one}" for one in ("decode", "prefill")]
     await apply(space, obj | {"spec": with_image(obj, "app:2")})
     rolling = await set_that_is(space, lambda shown: shown.is_updating)
-    assert unmetconditions.for_ready(rolling)
+    assert unmetconditions.missing_for_ready(rolling)
     second = await set_that_is(space, lambda shown: shown.is_ready)
     assert revision_of(second) != revision_of(first)
 
-    found = await shown.objects_of(session, [Selection("split")])
+    found = await shown.find_objects(session, [Selection("split")])
     assert [meta.name(one) for one in found.sets] == ["split"]
     assert [meta.name(one) for one in found.leaderworkersets] == [one.name for one in second.parts]
-    assert await targets.all_of(session, space.namespace, "") == found
+    assert await targets.list_objects(session, space.namespace, "") == found
     assert found.names == ["split"]
     with pytest.raises(UsageError, match="split is a DisaggregatedSet; specify one of its LeaderWorkerSets"):
-        await shown.objects_of(session, [Selection("split", 0)])
+        await shown.find_objects(session, [Selection("split", 0)])
 
 
 async def test_disaggregated_set_is_described_with_its_parts(space: LiveScenario) -> None:
     obj = disaggregatedset_object([role("prefill", 2, size=2), role("decode", 1)]) | {"metadata": {"name": "split"}}
     await apply(space, obj)
-    shown = await set_that_is(space, lambda found: unmetconditions.for_ready(found) is None)
+    shown = await set_that_is(space, lambda found: unmetconditions.missing_for_ready(found) is None)
     parts = {f"leaderworkerset/{part.name}" for part in shown.parts}
     lines = await describe.describe(session_of(space), Selection("split"))
     text = "\n".join(lines)
@@ -269,7 +267,7 @@ async def test_disaggregated_set_is_described_with_its_parts(space: LiveScenario
 
 async def regarded(space: LiveScenario, shown: SetView) -> set[str]:
     """Return the objects to which the events of a DisaggregatedSet refer."""
-    return {one.object for one in await eventlog.read_whole(space.client, shown)}
+    return {one.object for one in await eventlog.read_disaggregatedset(space.client, shown)}
 
 
 async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: LiveScenario) -> None:
@@ -289,7 +287,7 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: LiveScenario
     with pytest.raises(CommandError, match="scale split --role decode"):
         await scale(session, whole.parts[0].name, ScaleRequest(1))
     with pytest.raises(UsageError, match="split is a DisaggregatedSet; specify one of its LeaderWorkerSets"):
-        await targets.pods_of(session, Selection("split", 0))
+        await targets.list_pods(session, Selection("split", 0))
     wanted = LogsRequest(
         selections=(Selection("split"),),
         groups=frozenset(),
@@ -298,7 +296,7 @@ async def test_role_of_a_disaggregated_set_is_scaled_by_name(space: LiveScenario
         most=9,
         options=PodLogOptions(),
     )
-    assert len(await logs.pods_of(session, wanted)) == 5
+    assert len(await logs.list_pods(session, wanted)) == 5
 
 
 async def set_that_is(space: LiveScenario, wanted: Callable[[SetView], bool]) -> SetView:

@@ -30,12 +30,12 @@ from kuberuntime.objects.resources import NAMESPACES, PODS, SERVICES, Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.cli import targets
 from lwsctl.cli.errors import CommandError, UsageError
-from lwsctl.cli.sets.causes import Causes
-from lwsctl.cli.sets.diagnoses import explain, notes, survey
+from lwsctl.cli.sets.causes import CauseMonitor
+from lwsctl.cli.sets.diagnoses import explain, stuck_notes, survey
 from lwsctl.cli.targets import parse
 from lwsctl.diagnosis.causes.managers import SILENCE
 from lwsctl.diagnosis.diagnose import worst
-from lwsctl.diagnosis.document import headline, overview
+from lwsctl.diagnosis.document import headline, overview_lines
 from lwsctl.diagnosis.observed import RESOURCE_QUOTAS
 from lwsctl.model.health import Verdict
 from lwsctl.observation.lists import Lists
@@ -281,15 +281,15 @@ async def test_other_commands_report_the_cause_of_explain(space: LiveScenario) -
     await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
     await space.until(warned("urgent"))
     told = await named(space, "LWS-E026")
-    said = await Causes(session_of(space), "web", print).conclude()
+    said = await CauseMonitor(session_of(space), "web", print).conclude()
     assert said == f"\n{headline(told)}\nuse `lws -n {space.namespace} explain web` for details"
     title = "web is stuck (LWS-E026): the priority class does not exist"
     session = session_of(space)
-    whole = await targets.view_of(session, await targets.find(session, "web"))
-    assert await notes(session, Lists(space.client), space.namespace, [], [whole]) == [
+    whole = await targets.read_view(session, await targets.find(session, "web"))
+    assert await stuck_notes(session, Lists(space.client), space.namespace, [], [whole]) == [
         f"{title}; use `lws -n {space.namespace} explain web` for details"
     ]
-    assert await Causes(session_of(space), "nobody", print).conclude() == ""
+    assert await CauseMonitor(session_of(space), "nobody", print).conclude() == ""
 
 
 async def test_explain_without_a_name_lists_the_worst_first(space: LiveScenario) -> None:
@@ -307,7 +307,7 @@ async def test_explain_without_a_name_lists_the_worst_first(space: LiveScenario)
             found = await survey(session, space.namespace)
     assert {one.namespace for one in found} == {space.namespace}
     assert [one.owner for one in found if "split" in one.target] == ["split", "split"]
-    assert overview(found)[-1] == "1 of 3 sets healthy: web"
+    assert overview_lines(found)[-1] == "1 of 3 sets healthy: web"
     everywhere = [one for one in await survey(session, "") if one.namespace == space.namespace]
     assert [(one.target, one.code) for one in everywhere] == [(one.target, one.code) for one in found]
     alone = [await explain(session, parse(one.target)) for one in found]

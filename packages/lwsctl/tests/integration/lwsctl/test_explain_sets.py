@@ -73,7 +73,7 @@ async def test_explain_names_a_scaler_of_a_different_owner(
     session = session_of(space)
     wanted = shown.GetRequest((parse("split"),), None, everywhere=False, selector="", managed_fields=False)
     lists = Lists(session.client)
-    await get.say_causes(session, lists, await shown.observe(session, wanted, lists), wanted)
+    await get.print_causes(session, lists, await shown.observe(session, wanted, lists), wanted)
     assert f"{line} for details" in capsys.readouterr().err.splitlines()
     await follow(space, found, "if it is not needed")
     await healthy(space)

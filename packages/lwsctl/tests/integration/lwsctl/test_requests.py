@@ -58,7 +58,7 @@ async def test_get_names_the_cause_within_its_request_limit(
     session, transport = counted(space)
     wanted = shown.GetRequest(tuple(map(parse, names)), None, everywhere=False, selector="", managed_fields=False)
     lists = Lists(session.client)
-    await get.say_causes(session, lists, await shown.observe(session, wanted, lists), wanted)
+    await get.print_causes(session, lists, await shown.observe(session, wanted, lists), wanted)
     assert "web is stuck (LWS-E036)" in capsys.readouterr().err
     assert len(transport.asked) <= MOST_OF_GET, transport.asked
 
@@ -82,6 +82,6 @@ async def test_get_names_a_rejected_pod_within_its_request_limit(
     session, transport = counted(space)
     wanted = shown.GetRequest((parse("web"),), None, everywhere=False, selector="", managed_fields=False)
     lists = Lists(session.client)
-    await get.say_causes(session, lists, await shown.observe(session, wanted, lists), wanted)
+    await get.print_causes(session, lists, await shown.observe(session, wanted, lists), wanted)
     assert "web is stuck (LWS-E026)" in capsys.readouterr().err
     assert len(transport.asked) <= MOST_OF_GET, transport.asked

@@ -12,7 +12,7 @@ from tests.integration.clusters.state import State, assert_pods, revision_of
 from tests.integration.lwsctl.test_commands import apply, session_of
 
 from kuberuntime import timeouts
-from kuberuntime.errors import leaves
+from kuberuntime.errors import flatten
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
@@ -30,7 +30,7 @@ from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
 from lwsctl.cli.reading.manifests import Document
 from lwsctl.cli.rollouts import rollouttargets
 from lwsctl.cli.rollouts.grouprestart import Restart, RestartRequest
-from lwsctl.cli.sets.causes import Causes, StuckError
+from lwsctl.cli.sets.causes import CauseMonitor, StuckError
 from lwsctl.cli.watchwarnings import following
 from lwsctl.rollout import patches
 
@@ -49,7 +49,7 @@ def with_image(image: str) -> dict[str, object]:
 
 
 async def numbers(space: LiveScenario) -> list[tuple[int, bool]]:
-    found = await rollouttargets.past(session_of(space), "web")
+    found = await rollouttargets.read_history(session_of(space), "web")
     return [(entry.number, entry.is_current) for entry in found]
 
 
@@ -58,7 +58,7 @@ def raises_one(kind: type[CommandError], match: str) -> Iterator[None]:
     """Expect the error of a task that follows objects. It is raised in an exception group."""
     with pytest.raises(ExceptionGroup) as caught:
         yield
-    (found,) = leaves(caught.value)
+    (found,) = flatten(caught.value)
     assert isinstance(found, kind)
     assert re.search(match, str(found)), found
 
@@ -84,7 +84,7 @@ async def test_undo_returns_to_a_revision_that_is_kept(space: LiveScenario) -> N
     assert kept["data"] == original["data"]
     assert kept["revision"] == 1
     assert await numbers(space) == [(1, False), (2, True)]
-    old, new = await rollouttargets.past(session, "web")
+    old, new = await rollouttargets.read_history(session, "web")
     assert (old.groups, new.groups) == ((), (0, 1))
     assert "app:1" in str(revision_content(old))
 
@@ -215,7 +215,7 @@ async def test_rollout_status_names_the_cause_once(space: LiveScenario, capsys: 
     session, notes = session_of(space), list[str]()
     await space.bring_up(lws(replicas=1, size=1))
     await space.replace_worker_template(pod_template(priorityClassName="urgent"))
-    causes = Causes(session, "web", notes.append, first=0.2)
+    causes = CauseMonitor(session, "web", notes.append, first=0.2)
     async with timeouts.within(30), following(*follower(space).informers, causes) as objects:
         await objects.until(lambda: notes or None, every=0.1)
     assert notes == [
@@ -281,13 +281,13 @@ async def test_forecast_of_a_manifest_comes_true(space: LiveScenario) -> None:
     old = lws(replicas=3, size=2)
     await apply(space, old)
     await space.settled()
-    tried = await applier.try_out(session, documents(old), force=False)
+    tried = await applier.dry_run(session, documents(old), force=False)
     assert list(diff.differences(tried)) == []
     new = lws(replicas=3, size=2, image="app:2")
 
-    (one,) = await applier.try_out(session, documents(new), force=False)
+    (one,) = await applier.dry_run(session, documents(new), force=False)
     assert one.before is not None
-    before = await rollouttargets.with_leaders(session, one.before)
+    before = await rollouttargets.read_view(session, one.before)
     found = plan.forecast_change(one.document, before, one.after)
 
     assert [wave.groups for wave in found.forecast.waves] == [(2,), (1,), (0,)]
@@ -314,7 +314,7 @@ async def test_forecast_of_a_manifest_comes_true(space: LiveScenario) -> None:
 
 async def test_rejected_manifest_is_named(space: LiveScenario) -> None:
     with pytest.raises(CommandError, match=r"test.yaml:1: leaderworkerset/web: .*spec.replicas"):
-        await applier.try_out(session_of(space), documents(lws(replicas=-1)), force=False)
+        await applier.dry_run(session_of(space), documents(lws(replicas=-1)), force=False)
 
 
 async def test_disaggregated_set_is_followed_but_not_steered(space: LiveScenario) -> None:
@@ -332,4 +332,4 @@ async def test_disaggregated_set_is_followed_but_not_steered(space: LiveScenario
     part = next(name for name in space.state.leaderworkersets if name.endswith("decode"))
     with pytest.raises(CommandError, match=f"^{part} belongs to DisaggregatedSet split"):
         await pause(session, part)
-    assert len(await rollouttargets.past(session, part)) == 1
+    assert len(await rollouttargets.read_history(session, part)) == 1

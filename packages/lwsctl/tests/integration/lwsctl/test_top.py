@@ -35,7 +35,7 @@ async def test_top_shows_the_usage_of_each_rank(space: LiveScenario, running: Ru
         _, cluster = await observe(session, WANTED)
         (view,) = await with_usage(Lists(session.client), [*cluster.views], space.namespace)
         resources = rankusage.resources(view.ranks)
-        return sorted(rankusage.cells(rank, resources, datetime.now(UTC)) for rank in view.ranks)
+        return sorted(rankusage.usage_cells(rank, resources, datetime.now(UTC)) for rank in view.ranks)
 
     await space.bring_up(lws(replicas=1, size=2))
     if not isinstance(running.cluster, KubernetesCluster):

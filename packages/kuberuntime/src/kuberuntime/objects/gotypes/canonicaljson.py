@@ -23,14 +23,14 @@ def canonical_json(value: JSON) -> bytes:
     b'{"a":[1,null],"b":"\\u003c\\u0026\\u003e"}'
     """
     encoded = msgspec.json.encode(value, order="sorted")
-    if _holds_odd_numbers(encoded):
-        encoded = msgspec.json.encode(_with_numbers_of_go(value), order="sorted")
+    if _needs_number_formatting(encoded):
+        encoded = msgspec.json.encode(_format_numbers(value), order="sorted")
     for char, escaped in _ESCAPES:
         encoded = encoded.replace(char, escaped)
     return encoded
 
 
-def _holds_odd_numbers(encoded: bytes) -> bool:
+def _needs_number_formatting(encoded: bytes) -> bool:
     """Return whether the JSON contains a number with a fraction or with more than 15 digits."""
     if b"\\" in encoded:
         encoded = encoded.replace(rb"\\", b"").replace(rb"\"", b"")
@@ -38,12 +38,12 @@ def _holds_odd_numbers(encoded: bytes) -> bool:
     return any(odd in outside_texts for odd in (b"0.", b"0e", b"0" * 16))
 
 
-def _with_numbers_of_go(value: JSON) -> JSON:
+def _format_numbers(value: JSON) -> JSON:
     """Format numbers like Go. The digits differ for integers that a float64 cannot represent."""
     if isinstance(value, dict):
-        return {name: _with_numbers_of_go(child) for name, child in value.items()}
+        return {name: _format_numbers(child) for name, child in value.items()}
     if isinstance(value, list):
-        return [_with_numbers_of_go(child) for child in value]
+        return [_format_numbers(child) for child in value]
     if isinstance(value, float):
         return msgspec.Raw(json.dumps(value).encode())
     if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:

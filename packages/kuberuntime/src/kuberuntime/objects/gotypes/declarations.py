@@ -30,13 +30,13 @@ class GoField(msgspec.Struct, frozen=True):
     @property
     def shape(self) -> Shape:
         """Return the shape of the field's values."""
-        return shape_of(self.type)
+        return type_shape(self.type)
 
 
-def shape_of(go_type: str) -> Shape:
+def type_shape(go_type: str) -> Shape:
     """Return the shape of a type's values.
 
-    >>> shape_of("[]Container"), shape_of("map[string]string"), shape_of("int32"), shape_of("PodSpec")
+    >>> type_shape("[]Container"), type_shape("map[string]string"), type_shape("int32"), type_shape("PodSpec")
     ('list', 'map', 'scalar', 'struct')
     """
     if go_type.startswith("[]"):
@@ -46,7 +46,7 @@ def shape_of(go_type: str) -> Shape:
     return "scalar" if go_type in SCALARS else "struct"
 
 
-def element_of(go_type: str) -> str:
+def element_type(go_type: str) -> str:
     """Return the item type of a list or the value type of a map."""
     return go_type.removeprefix("[]").removeprefix("map[string]")
 

@@ -6,7 +6,7 @@ Defaults that depend on other fields are code, such as `podrules/pod_defaults.py
 from functools import cache
 from typing import Final, NamedTuple
 
-from kuberuntime.objects.gotypes.declarations import GoTypes, Shape, element_of, shape_of
+from kuberuntime.objects.gotypes.declarations import GoTypes, Shape, element_type, type_shape
 from kuberuntime.objects.meta import JSON, JSONObject
 
 _FILE_MODE: Final[JSONObject] = {"defaultMode": 0o644}
@@ -116,6 +116,6 @@ def _fill(plan: _Plan, obj: JSONObject) -> None:
 
 @cache
 def _plan(types: GoTypes, struct: str) -> _Plan:
-    fields = ((name, field.shape, element_of(field.type)) for name, field in types.fields(struct).items())
-    below = ((name, shape, _plan(types, element)) for name, shape, element in fields if shape_of(element) == "struct")
+    fields = ((name, field.shape, element_type(field.type)) for name, field in types.fields(struct).items())
+    below = ((name, shape, _plan(types, element)) for name, shape, element in fields if type_shape(element) == "struct")
     return _Plan(tuple(DEFAULTS.get(struct, {}).items()), tuple(field for field in below if any(field[2])))

@@ -10,7 +10,7 @@ import msgspec
 from kuberuntime.objects import quantity
 from kuberuntime.objects.field import FieldError, Kind
 from kuberuntime.objects.gotypes import scalars
-from kuberuntime.objects.gotypes.declarations import GoTypes, element_of, shape_of
+from kuberuntime.objects.gotypes.declarations import GoTypes, element_type, type_shape
 from kuberuntime.objects.meta import JSON
 
 EXPECTED: Final = {
@@ -44,7 +44,7 @@ class Mismatch(msgspec.Struct, frozen=True):
     def expected(self) -> str:
         """Describe the valid values."""
         if self.go_type != "quantity":
-            return EXPECTED.get(self.go_type) or CONTAINERS[shape_of(self.go_type)]
+            return EXPECTED.get(self.go_type) or CONTAINERS[type_shape(self.go_type)]
         try:
             return quantity.canonical(self.value)
         except quantity.QuantityError as error:
@@ -80,7 +80,7 @@ def find_mismatch(types: GoTypes, struct: str, value: JSON, path: str) -> Mismat
 def _find(types: GoTypes, go_type: str, value: JSON, place: _Place) -> Mismatch | None:
     if value is None:
         return None
-    shape, element = shape_of(go_type), element_of(go_type)
+    shape, element = type_shape(go_type), element_type(go_type)
     match shape:
         case "list" if isinstance(value, list):
             mismatches = (_find(types, element, item, place.item(index)) for index, item in enumerate(value))

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from kuberuntime.objects.gotypes import scalars
-from kuberuntime.objects.gotypes.declarations import GoField, GoTypes, element_of, shape_of
+from kuberuntime.objects.gotypes.declarations import GoField, GoTypes, element_type, type_shape
 from kuberuntime.objects.gotypes.mismatch import GoTypeError, Mismatch, find_mismatch
 from kuberuntime.objects.meta import JSON, JSONObject
 
@@ -44,7 +44,7 @@ def round_trip(types: GoTypes, struct: str, value: JSON, path: str = "") -> JSON
     except msgspec.ValidationError:
         # Null represents the zero value of its field. Because nulls are rare, only a second pass replaces them.
         try:
-            return _round_trip(types, struct, _denull(types, struct, value))
+            return _round_trip(types, struct, _without_nulls(types, struct, value))
         except msgspec.ValidationError as error:
             mismatch = find_mismatch(types, struct, value, path)
             raise GoTypeError(mismatch or Mismatch(path, value, struct, struct, syntax=str(error))) from error
@@ -76,8 +76,8 @@ def _accepts_null(field: GoField) -> bool:
 
 
 def _type_annotation(types: GoTypes, go_type: str) -> Any:
-    element = element_of(go_type)
-    match shape_of(go_type):
+    element = element_type(go_type)
+    match type_shape(go_type):
         case "list":
             return list[_type_annotation(types, element)]  # type: ignore[misc]  # a type made at run time
         case "map" if go_type == AMOUNTS:
@@ -94,18 +94,18 @@ def _default(types: GoTypes, field: GoField) -> Any:
     """Return the default. Constant defaults are omitted in JSON, but defaults of a factory are always written."""
     if _accepts_null(field):
         is_struct = field.type in TIMES and not field.pointer
-        return None if field.omit_zero or (field.omit_empty and not is_struct) else _always(None)
+        return None if field.omit_zero or (field.omit_empty and not is_struct) else _always_written(None)
     if field.shape == "struct":
-        return _always(_compile(types.owner(field.type), field.type)())
+        return _always_written(_compile(types.owner(field.type), field.type)())
     if field.type == AMOUNTS:
         return scalars.NO_AMOUNTS
     if field.shape in CONTAINERS:
         return msgspec.field(default_factory=CONTAINERS[field.shape])
     zero = ZEROES[field.type]
-    return zero if field.omit_empty and field.type not in NEVER_EMPTY else _always(zero)
+    return zero if field.omit_empty and field.type not in NEVER_EMPTY else _always_written(zero)
 
 
-def _always(value: Any) -> Any:
+def _always_written(value: Any) -> Any:
     """Return a default that is always written. It is a constant, so that msgspec does not execute Python code.
 
     All objects without the field share it, because decoded values are never modified, and encoded values are new
@@ -115,20 +115,21 @@ def _always(value: Any) -> Any:
     return msgspec.field(default_factory=factory)
 
 
-def _denull(types: GoTypes, go_type: str, value: JSON) -> JSON:
+def _without_nulls(types: GoTypes, go_type: str, value: JSON) -> JSON:
     """Remove null fields from a value, and replace other nulls with the zero value."""
-    element = element_of(go_type)
-    match shape_of(go_type):
+    element = element_type(go_type)
+    match type_shape(go_type):
         case "list" if isinstance(value, list):
-            return [_denull(types, element, _zero_of(element) if item is None else item) for item in value]
+            return [_without_nulls(types, element, _zero_value(element) if item is None else item) for item in value]
         case "map" if isinstance(value, dict):
             return {
-                key: _denull(types, element, _zero_of(element) if item is None else item) for key, item in value.items()
+                key: _without_nulls(types, element, _zero_value(element) if item is None else item)
+                for key, item in value.items()
             }
         case "struct" if isinstance(value, dict):
             fields = types.fields(go_type)
             return {
-                name: _denull(types, fields[name].type, item)
+                name: _without_nulls(types, fields[name].type, item)
                 for name, item in value.items()
                 if name in fields and (item is not None or fields[name].type == "raw")
             }
@@ -136,8 +137,8 @@ def _denull(types: GoTypes, go_type: str, value: JSON) -> JSON:
             return value
 
 
-def _zero_of(go_type: str) -> JSON:
-    match shape_of(go_type):
+def _zero_value(go_type: str) -> JSON:
+    match type_shape(go_type):
         case "struct" | "map":
             return {}
         case _:

@@ -98,7 +98,7 @@ ANNOTATIONS: Final[dict[str, Any]] = {
 def decode(kind: type[Any], value: Any) -> Scalar | Amounts:
     """Decode a scalar, or a map of quantities, for msgspec."""
     if kind is Amounts:
-        return _amounts(value)
+        return _decode_amounts(value)
     if kind is QuantityText and type(value) is str and len(value) <= SHORT:
         return _quantity_text(value)
     return read(kind, value)
@@ -107,14 +107,16 @@ def decode(kind: type[Any], value: Any) -> Scalar | Amounts:
 def read(kind: type[Any], value: Any) -> Scalar:
     """Parse a scalar. The `ValueError` contains a message for users."""
     if kind is QuantityText:
-        return QuantityText(_quantity(value))
+        return QuantityText(_format_quantity(value))
     if not isinstance(value, str):
         raise ValueError(f"expected a string, got {value!r}")  # noqa: TRY004  msgspec adds the path to a ValueError
     if kind is Time:
-        return Time(value if SECONDS.fullmatch(value) else _moment(value).strftime("%Y-%m-%dT%H:%M:%SZ"))
+        return Time(value if SECONDS.fullmatch(value) else _parse_time(value).strftime("%Y-%m-%dT%H:%M:%SZ"))
     if kind is MicroTime:
-        return MicroTime(value if MICROSECONDS.fullmatch(value) else _moment(value).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
-    return Base64(_base64(value))
+        return MicroTime(
+            value if MICROSECONDS.fullmatch(value) else _parse_time(value).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        )
+    return Base64(_parse_base64(value))
 
 
 def encode(value: Any) -> str:
@@ -129,17 +131,17 @@ def encode(value: Any) -> str:
 @lru_cache(maxsize=REMEMBERED)
 def _quantity_text(text: str) -> QuantityText:
     """Parse a quantity. The result is cached and must not be modified."""
-    return QuantityText(_quantity(text))
+    return QuantityText(_format_quantity(text))
 
 
-def _quantity(value: Any) -> str:
+def _format_quantity(value: Any) -> str:
     try:
         return quantity.canonical(value)
     except quantity.QuantityError as error:
         raise ValueError(QUANTITY_TEXT) from error
 
 
-def _amounts(value: Any) -> Amounts:
+def _decode_amounts(value: Any) -> Amounts:
     if not isinstance(value, dict):
         raise ValueError(f"expected an object, got {value!r}")  # noqa: TRY004  as above
     if len(value) > FEW:
@@ -167,7 +169,7 @@ def _read_amounts(value: Mapping[str, JSON]) -> Amounts:
         raise ValueError(QUANTITY_TEXT) from error
 
 
-def _moment(value: str) -> datetime:
+def _parse_time(value: str) -> datetime:
     try:
         moment = datetime.fromisoformat(value)
     except ValueError as error:
@@ -201,7 +203,7 @@ def _syntax_error(value: str) -> str:
     return f'parsing time "{value}": {next(wrong, "day")} out of range'
 
 
-def _base64(value: str) -> str:
+def _parse_base64(value: str) -> str:
     try:
         base64.b64decode(value, validate=True)
     except binascii.Error as error:

@@ -14,7 +14,7 @@ from kuberuntime.objects.podrules import restart_rules
 from kuberuntime.objects.podrules.env_rules import validate_env, validate_env_from
 from kuberuntime.objects.podrules.probe_rules import port_name_errors, validate_probes
 from kuberuntime.objects.podrules.resource_rules import validate_resources
-from kuberuntime.objects.podrules.values import duplicate, forbidden, must_be, not_found, validate_port
+from kuberuntime.objects.podrules.values import duplicate, forbidden, not_found, validate_choice, validate_port
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 PROTOCOLS = ("SCTP", "TCP", "UDP")
@@ -70,8 +70,10 @@ def _validate_container(container: JSONObject, declared: Names, where: str) -> I
         yield required_error(f"{where}.image")
     elif image != image.strip():
         yield invalid(f"{where}.image", image, "must not have leading or trailing whitespace")
-    yield from must_be(container["imagePullPolicy"], PULL_POLICIES, f"{where}.imagePullPolicy")
-    yield from must_be(container["terminationMessagePolicy"], MESSAGE_POLICIES, f"{where}.terminationMessagePolicy")
+    yield from validate_choice(container["imagePullPolicy"], PULL_POLICIES, f"{where}.imagePullPolicy")
+    yield from validate_choice(
+        container["terminationMessagePolicy"], MESSAGE_POLICIES, f"{where}.terminationMessagePolicy"
+    )
     if "ports" in container:
         yield from _validate_ports(container["ports"], f"{where}.ports")
     if "env" in container:
@@ -101,7 +103,7 @@ def _validate_ports(ports: list[JSONObject], where: str) -> Iterator[FieldError]
             yield from validate_port(port["containerPort"], f"{path}.containerPort")
         if port.get("hostPort"):
             yield from validate_port(port["hostPort"], f"{path}.hostPort")
-        yield from must_be(port["protocol"], PROTOCOLS, f"{path}.protocol")
+        yield from validate_choice(port["protocol"], PROTOCOLS, f"{path}.protocol")
 
 
 def _validate_mounts(mounts: list[JSONObject], volumes: Collection[str], where: str) -> Iterator[FieldError]:
@@ -123,7 +125,7 @@ def _validate_mounts(mounts: list[JSONObject], volumes: Collection[str], where: 
             if name in mount:
                 yield from validate_local_path(mount[name], f"{where}.{name}")
         if "mountPropagation" in mount:
-            yield from must_be(mount["mountPropagation"], PROPAGATIONS, f"{path}.mountPropagation")
+            yield from validate_choice(mount["mountPropagation"], PROPAGATIONS, f"{path}.mountPropagation")
 
 
 def validate_local_path(text: str, where: str) -> Iterator[FieldError]:

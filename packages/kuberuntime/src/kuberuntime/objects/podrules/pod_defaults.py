@@ -78,7 +78,7 @@ def admit_pod(pod: JSONObject) -> None:
     tolerate_lost_nodes(spec)
 
 
-def keep_tolerating(pod: JSONObject, _old: JSONObject) -> None:
+def admit_pod_update(pod: JSONObject, _old: JSONObject) -> None:
     """Add the tolerations that built-in admission plugins add to an updated pod."""
     tolerate_lost_nodes(pod["spec"])
 

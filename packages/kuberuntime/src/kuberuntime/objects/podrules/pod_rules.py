@@ -11,7 +11,7 @@ from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules import container_rules, scheduling_rules, security_rules, volume_rules
 from kuberuntime.objects.podrules.container_rules import Names
-from kuberuntime.objects.podrules.values import duplicate, forbidden, must_be
+from kuberuntime.objects.podrules.values import duplicate, forbidden, validate_choice
 
 RESTART_POLICIES = ("Always", "Never", "OnFailure")
 DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
@@ -53,8 +53,8 @@ def validate_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
         volumes |= set() if errors else {volume["name"]}
     declared = Names(volumes=volumes, claims={claim["name"] for claim in spec.get("resourceClaims") or ()})
     yield from container_rules.validate(spec, declared, path)
-    yield from must_be(spec["restartPolicy"], RESTART_POLICIES, f"{path}.restartPolicy")
-    yield from must_be(spec["dnsPolicy"], DNS_POLICIES, f"{path}.dnsPolicy")
+    yield from validate_choice(spec["restartPolicy"], RESTART_POLICIES, f"{path}.restartPolicy")
+    yield from validate_choice(spec["dnsPolicy"], DNS_POLICIES, f"{path}.dnsPolicy")
     yield from _validate_numbers(spec, path)
     yield from _validate_names(spec, path)
     yield from _validate_dns(spec, path)
@@ -67,9 +67,9 @@ def validate_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
         kind = gate["conditionType"]
         yield from all_invalid(f"{path}.readinessGates[{index}].conditionType", kind, names.qualified_name(kind))
     if "os" in spec:
-        yield from must_be(spec["os"].get("name", ""), OPERATING_SYSTEMS, f"{path}.os")
+        yield from validate_choice(spec["os"].get("name", ""), OPERATING_SYSTEMS, f"{path}.os")
     if "preemptionPolicy" in spec:
-        yield from must_be(spec["preemptionPolicy"], PREEMPTION_POLICIES, f"{path}.preemptionPolicy")
+        yield from validate_choice(spec["preemptionPolicy"], PREEMPTION_POLICIES, f"{path}.preemptionPolicy")
 
 
 def _validate_numbers(spec: JSONObject, path: str) -> Iterator[FieldError]:
@@ -152,7 +152,7 @@ def validate_change(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
         yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
     gated = bool(before.get("schedulingGates"))
     bound = before.get("nodeName", after.get("nodeName")) != after.get("nodeName")
-    if bound or _fixed_part(after, gated=gated) != _fixed_part(before, gated=gated):
+    if bound or _immutable_part(after, gated=gated) != _immutable_part(before, gated=gated):
         yield forbidden("spec", f"pod updates may not change fields other than {CHANGEABLE}")
 
 
@@ -177,7 +177,7 @@ def _validate_deadline(after: JSONObject, before: JSONObject) -> Iterator[FieldE
         yield invalid("spec.activeDeadlineSeconds", new, "must be less than or equal to previous value")
 
 
-def _fixed_part(spec: JSONObject, *, gated: bool) -> JSONObject:
+def _immutable_part(spec: JSONObject, *, gated: bool) -> JSONObject:
     """Return the immutable part of a spec.
 
     The node selection of a gated pod can be narrowed, and binding sets the node.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.podrules.values import forbidden, must_be, port_errors, validate_port
+from kuberuntime.objects.podrules.values import forbidden, port_errors, validate_choice, validate_port
 
 PROBES = ("livenessProbe", "startupProbe", "readinessProbe")
 HOOKS = ("postStart", "preStop")
@@ -68,7 +68,7 @@ def _validate_action(name: str, action: JSONObject, where: str) -> Iterator[Fiel
             yield required_error(f"{where}.command")
         case "httpGet":
             yield from _validate_target_port(action["port"], f"{where}.port")
-            yield from must_be(action["scheme"], SCHEMES, f"{where}.scheme")
+            yield from validate_choice(action["scheme"], SCHEMES, f"{where}.scheme")
         case "tcpSocket":
             yield from _validate_target_port(action["port"], f"{where}.port")
         case "grpc":

@@ -5,7 +5,7 @@ from typing import Final
 
 from kuberuntime.objects.field import FieldError, Kind, required_error
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.podrules.values import must_be
+from kuberuntime.objects.podrules.values import validate_choice
 
 POLICIES: Final = ("Always", "Never", "OnFailure")
 ACTIONS: Final = ("Restart", "RestartAllContainers")
@@ -18,7 +18,7 @@ def validate(container: JSONObject, where: str, *, is_init: bool) -> Iterator[Fi
     """Yield the errors of `restartPolicy` and `restartPolicyRules`. Init containers with rules require a policy."""
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     if policy is not None:
-        yield from must_be(policy, POLICIES, f"{where}.restartPolicy")
+        yield from validate_choice(policy, POLICIES, f"{where}.restartPolicy")
     elif rules:
         yield required_error(f"{where}.restartPolicy", "must specify restartPolicy when restart rules are used")
         if is_init:
@@ -30,12 +30,12 @@ def validate(container: JSONObject, where: str, *, is_init: bool) -> Iterator[Fi
 
 
 def _validate_rule(rule: JSONObject, path: str) -> Iterator[FieldError]:
-    yield from must_be(rule.get("action", ""), ACTIONS, f"{path}.action")
+    yield from validate_choice(rule.get("action", ""), ACTIONS, f"{path}.action")
     codes = rule.get("exitCodes")
     if codes is None:
         yield required_error(f"{path}.exitCodes", "must be specified")
         return
-    yield from must_be(codes.get("operator", ""), OPERATORS, f"{path}.exitCodes.operator")
+    yield from validate_choice(codes.get("operator", ""), OPERATORS, f"{path}.exitCodes.operator")
     yield from _at_most(len(codes.get("values") or []), MOST_CODES, f"{path}.exitCodes.values")
 
 

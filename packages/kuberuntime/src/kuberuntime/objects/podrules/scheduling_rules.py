@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required_error
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.podrules.values import duplicate, forbidden, must_be, validate_selector
+from kuberuntime.objects.podrules.values import duplicate, forbidden, validate_choice, validate_selector
 
 EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
 NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -53,7 +53,7 @@ def _validate_toleration(toleration: JSONObject, path: str) -> Iterator[FieldErr
         case other:
             yield not_supported(f"{path}.operator", other, ("Equal", "Exists"))
     if toleration.get("effect"):
-        yield from must_be(toleration["effect"], EFFECTS, f"{path}.effect")
+        yield from validate_choice(toleration["effect"], EFFECTS, f"{path}.effect")
 
 
 def _validate_spreading(constraints: list[JSONObject], path: str) -> Iterator[FieldError]:
@@ -64,7 +64,7 @@ def _validate_spreading(constraints: list[JSONObject], path: str) -> Iterator[Fi
             yield invalid(f"{where}.maxSkew", constraint["maxSkew"], "must be greater than zero")
         if not constraint["topologyKey"]:
             yield required_error(f"{where}.topologyKey", "can not be empty")
-        yield from must_be(constraint["whenUnsatisfiable"], UNSATISFIABLE, f"{where}.whenUnsatisfiable")
+        yield from validate_choice(constraint["whenUnsatisfiable"], UNSATISFIABLE, f"{where}.whenUnsatisfiable")
         pair = (constraint["topologyKey"], constraint["whenUnsatisfiable"])
         if pair in seen:
             yield duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", f"{{{pair[0]}, {pair[1]}}}")

@@ -12,13 +12,13 @@ from kuberuntime.objects.podrules import pod_defaults, pod_rules
 from kuberuntime.objects.podrules.values import forbidden
 
 
-def errors(template: JSONObject, path: str, claims: Iterable[str] = ()) -> list[FieldError]:
+def template_errors(template: JSONObject, path: str, claims: Iterable[str] = ()) -> list[FieldError]:
     """Return the errors of a template. `claims` contains the names of the workload's volume claim templates.
 
     A template with an invalid type has no errors in this function, because the schema rejects it.
 
     >>> container = {"name": "serve", "image": " org/server"}
-    >>> [str(error) for error in errors({"spec": {"containers": [container]}}, "template")]
+    >>> [str(error) for error in template_errors({"spec": {"containers": [container]}}, "template")]
     ['template.spec.containers[0].image: Invalid value: " org/server": must not have leading or trailing whitespace']
     """
     try:
@@ -31,10 +31,10 @@ def errors(template: JSONObject, path: str, claims: Iterable[str] = ()) -> list[
     volumes = [{"name": name, "emptyDir": {}} for name in claims if name not in own]
     if volumes:
         written["spec"]["volumes"] = [*(written["spec"].get("volumes") or ()), *volumes]
-    return [*pod_rules.validate_template(written, path), *of_workload(written, path, "StatefulSet")]
+    return [*pod_rules.validate_template(written, path), *workload_errors(written, path, "StatefulSet")]
 
 
-def of_workload(template: JSONObject, path: str, kind: str) -> Iterator[FieldError]:
+def workload_errors(template: JSONObject, path: str, kind: str) -> Iterator[FieldError]:
     """Yield the errors of fields that are not supported in workloads that replace their pods."""
     spec = template["spec"]
     if spec["restartPolicy"] in {"OnFailure", "Never"}:

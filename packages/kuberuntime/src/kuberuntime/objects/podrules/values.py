@@ -24,19 +24,19 @@ def not_found(path: str, value: JSON) -> FieldError:
     return FieldError(Kind.NOT_FOUND, path, value)
 
 
-def must_be(value: JSON, allowed: Collection[str], path: str) -> Iterator[FieldError]:
+def validate_choice(value: JSON, allowed: Collection[str], path: str) -> Iterator[FieldError]:
     """Yield an error if the value is not one of the supported values."""
     if value not in allowed:
         yield not_supported(path, value, sorted(allowed))
 
 
-def at_least(value: int, least: int, path: str) -> Iterator[FieldError]:
+def validate_minimum(value: int, least: int, path: str) -> Iterator[FieldError]:
     """Yield an error if the number is too small."""
     if value < least:
         yield invalid(path, value, f"must be greater than or equal to {least}")
 
 
-def immutable(new: JSON, old: JSON, path: str) -> Iterator[FieldError]:
+def validate_immutable(new: JSON, old: JSON, path: str) -> Iterator[FieldError]:
     """Yield an error if the value changed."""
     if new != old:
         yield invalid(path, new, "field is immutable")

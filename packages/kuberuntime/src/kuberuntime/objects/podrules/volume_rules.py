@@ -7,7 +7,7 @@ from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.container_rules import validate_local_path
 from kuberuntime.objects.podrules.env_rules import validate_field_ref
-from kuberuntime.objects.podrules.values import duplicate, forbidden, must_be
+from kuberuntime.objects.podrules.values import duplicate, forbidden, validate_choice
 
 MAX_FILE_MODE = 0o777
 HOST_PATH_TYPES = (
@@ -60,7 +60,7 @@ def _validate_source(volume: JSONObject, path: str) -> Iterator[FieldError]:
             yield from _validate_mode(source, "defaultMode", f"{path}.{first}")
             yield from _validate_projected(source, f"{path}.{first}")
         case "hostPath":
-            yield from must_be(source.get("type", ""), HOST_PATH_TYPES, f"{path}.hostPath.type")
+            yield from validate_choice(source.get("type", ""), HOST_PATH_TYPES, f"{path}.hostPath.type")
             if ".." in source["path"].split("/"):
                 yield invalid(f"{path}.hostPath.path", source["path"], "must not contain '..'")
         case "ephemeral" if "volumeClaimTemplate" not in source:

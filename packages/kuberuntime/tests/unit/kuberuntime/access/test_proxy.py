@@ -45,20 +45,20 @@ PROXY = {"HTTPS_PROXY": "http://proxy:3128", "http_proxy": "plain:3128"}
     ],
 )
 def test_proxy_comes_from_the_environment_unless_excluded(server: str, no_proxy: str, chosen: str) -> None:
-    assert urls.choose(server, "", PROXY | {"NO_PROXY": no_proxy}) == chosen
+    assert urls.choose_proxy(server, "", PROXY | {"NO_PROXY": no_proxy}) == chosen
 
 
 def test_proxy_of_the_kubeconfig_is_always_used() -> None:
-    assert urls.choose("https://127.0.0.1:6443", "http://mine:1", PROXY) == "http://mine:1"
+    assert urls.choose_proxy("https://127.0.0.1:6443", "http://mine:1", PROXY) == "http://mine:1"
 
 
 def test_no_proxy_is_used_by_default() -> None:
-    assert urls.choose("https://api.example:6443", "", {}) == ""
+    assert urls.choose_proxy("https://api.example:6443", "", {}) == ""
 
 
 def test_socks_proxy_is_rejected() -> None:
     with pytest.raises(ConfigError, match="must be a http:// or https:// URL"):
-        urls.choose("https://api.example:6443", "socks5://proxy:1080", {})
+        urls.choose_proxy("https://api.example:6443", "socks5://proxy:1080", {})
 
 
 @pytest.mark.parametrize(
@@ -66,5 +66,5 @@ def test_socks_proxy_is_rejected() -> None:
 )
 def test_unusable_proxy_is_reported_without_its_password(url: str) -> None:
     with pytest.raises(ConfigError, match=r"proxy of https://api\.example:6443: Invalid value: ") as caught:
-        urls.choose("https://api.example:6443", url, {})
+        urls.choose_proxy("https://api.example:6443", url, {})
     assert "s3cret" not in str(caught.value)

@@ -6,15 +6,15 @@ from hypothesis import strategies as st
 from testkit.examples import examples
 
 from kuberuntime.controller.contention import (
+    DELAY,
     LIMIT,
     MOST,
-    PACE,
     WINDOW,
     Contention,
     Target,
-    content_of,
+    content_hash,
     describe_conflicts,
-    target_of,
+    write_target,
 )
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import STATEFULSETS
@@ -34,12 +34,12 @@ def wrote(contents: list[int], seconds: float) -> tuple[Contention, float]:
 @pytest.mark.parametrize(
     ("contents", "seconds", "expected"),
     [
-        ([1] * LIMIT, 0.01, PACE),
+        ([1] * LIMIT, 0.01, DELAY),
         ([1] * (LIMIT - 1), 0.01, 0),
         ([1] * LIMIT, 7, 0),
         ([1, 2] * LIMIT, 0.01, 0),
         ([2, *[1] * (LIMIT - 1)], 0.01, 0),
-        ([2, *[1] * LIMIT], 0.01, PACE),
+        ([2, *[1] * LIMIT], 0.01, DELAY),
     ],
     ids=["taken back", "not yet", "slowly", "a rollout to and fro", "after other content", "more after other content"],
 )
@@ -57,16 +57,16 @@ def test_slow_writes_stay_slow_until_they_end() -> None:
     for _ in range(2 * LIMIT):
         now += contention.wait(WEB, 1, now)
         contention.wrote(WEB, 1, now)
-        assert contention.wait(WEB, 1, now) == pytest.approx(PACE)
+        assert contention.wait(WEB, 1, now) == pytest.approx(DELAY)
 
-    assert contention.wait(WEB, 1, now + WINDOW + PACE + 1) == 0
+    assert contention.wait(WEB, 1, now + WINDOW + DELAY + 1) == 0
     assert len(contention) == 0
 
 
 def test_wait_is_reported_once_for_each_write() -> None:
     contention, now = wrote([1] * LIMIT, 0.01)
     assert [contention.reports(WEB) for _ in range(3)] == [True, False, False]
-    contention.wrote(WEB, 1, now + PACE)
+    contention.wrote(WEB, 1, now + DELAY)
     assert contention.reports(WEB)
 
 
@@ -79,7 +79,7 @@ def test_writes_are_bounded_and_new_content_never_waits(requests: list[tuple[flo
     for gap, content in requests:
         now += gap
         wait = contention.wait(WEB, content, now)
-        assert wait <= PACE
+        assert wait <= DELAY
         if content != last:
             assert wait == 0
             row, last = [], content
@@ -87,7 +87,7 @@ def test_writes_are_bounded_and_new_content_never_waits(requests: list[tuple[flo
             contention.wrote(WEB, content, now)
             row.append(now)
         recent = [moment for moment in row if now - moment < WINDOW]
-        assert len(recent) <= LIMIT + WINDOW / PACE
+        assert len(recent) <= LIMIT + WINDOW / DELAY
 
 
 def test_memory_of_writes_is_bounded() -> None:
@@ -106,9 +106,9 @@ def scaling(replicas: int, version: str = "1", **fields: object) -> Patch:
 def test_patches_differ_by_their_fields_and_values() -> None:
     """The resource version that guards a patch is not part of the written content."""
     one, again, other = scaling(1), scaling(1, "2"), scaling(2)
-    assert target_of(one) == target_of(again) == target_of(other) == WEB._replace(fields=("spec.replicas",))
-    assert content_of(one) == content_of(again) != content_of(other)
-    assert target_of(scaling(1, paused=True)) != target_of(one)
+    assert write_target(one) == write_target(again) == write_target(other) == WEB._replace(fields=("spec.replicas",))
+    assert content_hash(one) == content_hash(again) != content_hash(other)
+    assert write_target(scaling(1, paused=True)) != write_target(one)
 
 
 def test_writer_of_a_patched_field_is_named() -> None:
@@ -180,4 +180,4 @@ def test_replacement_is_the_same_at_any_version() -> None:
         )
         for number in (1, 2)
     )
-    assert (target_of(first), content_of(first)) == (target_of(second), content_of(second))
+    assert (write_target(first), content_hash(first)) == (write_target(second), content_hash(second))

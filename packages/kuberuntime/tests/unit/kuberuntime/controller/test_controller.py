@@ -14,7 +14,7 @@ from testkit.virtualtime import VirtualClock, run
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response
-from kuberuntime.controller.controller import Controller, ControllerOptions, Watch, report_nothing
+from kuberuntime.controller.controller import Controller, ControllerOptions, Watch, ignore_failure
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager
 from kuberuntime.controller.writes import ObjectWrite, Write
@@ -92,7 +92,7 @@ async def rig(
     workers: int = 2,
     quiet: bool = False,
     rest: float = 0.0,
-    failed: Callable[[ObjectKey], Actions] = report_nothing,
+    failed: Callable[[ObjectKey], Actions] = ignore_failure,
 ) -> AsyncIterator[Rig]:
     server = SmallServer()
     informer = Informer(Client(server), PODS)

@@ -39,7 +39,7 @@ def test_malformed_duration_error_equals_the_error_of_go(text: str, message: str
 @pytest.mark.parametrize("seconds", [2**62, -(2**62), 1e300, 0, 90])
 def test_durations_stay_within_the_range_of_dates(seconds: float) -> None:
     moment = datetime(2026, 1, 2, tzinfo=UTC)
-    assert abs((moment + duration.of_seconds(seconds)) - moment) <= duration.LONGEST
+    assert abs((moment + duration.from_seconds(seconds)) - moment) <= duration.LONGEST
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_started_sidecar_does_not_count_as_initialization() -> None:
     status = {**container("proxy", running={}, ready=True, restarts=2), "started": True}
     given = pod(init=[status], containers=[container(running={}, ready=True)], spec={"initContainers": [sidecar]})
     assert podstate.state(given) == "Running"
-    assert podstate.restarts(given) == 2
+    assert podstate.restart_count(given) == 2
     assert podstate.ready_containers(given) == (2, 2)
 
 
@@ -123,7 +123,7 @@ def test_unready_pod_has_a_reason(given: JSONObject, sentence: str) -> None:
 def test_restarts_of_init_containers_count_during_initialization() -> None:
     init = [container("a", terminated={"exitCode": 0}, restarts=1), container("b", running={}, restarts=2)]
     later = container("c", restarts=4)
-    assert podstate.restarts(pod("Pending", init=[*init, later], containers=[container(restarts=8)])) == 3
+    assert podstate.restart_count(pod("Pending", init=[*init, later], containers=[container(restarts=8)])) == 3
 
 
 def test_running_and_succeeded_containers_have_no_reason() -> None:

@@ -90,8 +90,8 @@ def test_sums_and_order_agree_with_fractions(left: str, right: str) -> None:
 
 def test_arithmetic_returns_canonical_quantities() -> None:
     assert str(parse("100m") * 3) == "300m"
-    assert str(quantity.total([parse("1Gi"), parse("512Mi")])) == "1536Mi"
-    assert str(quantity.total([])) == "0"
+    assert str(quantity.sum_quantities([parse("1Gi"), parse("512Mi")])) == "1536Mi"
+    assert str(quantity.sum_quantities([])) == "0"
     assert parse("1500m").ceil() == 2
     assert not parse("0")
     assert parse("1n")

@@ -26,8 +26,8 @@ from kuberuntime.serving.leaderelection import (
     ObservedLease,
     Wait,
     decide,
+    observe,
     released_spec,
-    see,
 )
 
 pytestmark = pytest.mark.virtual_time
@@ -91,9 +91,9 @@ def test_claim_counts_transitions_and_keeps_the_acquire_time() -> None:
 
 def test_age_of_a_lease_restarts_only_when_it_changes() -> None:
     """Wall clocks are ignored. A renew time an hour in the past or future is an ordinary change."""
-    first = see(None, lease(), 1.0)
-    assert see(first, lease(), 5.0) == first
-    assert see(first, lease(renewTime="1970-01-01T00:00:00.000000Z"), 5.0).at == 5.0
+    first = observe(None, lease(), 1.0)
+    assert observe(first, lease(), 5.0) == first
+    assert observe(first, lease(renewTime="1970-01-01T00:00:00.000000Z"), 5.0).at == 5.0
 
 
 def test_released_lease_has_no_holder() -> None:

@@ -224,6 +224,6 @@ def test_connections_use_a_share_of_the_descriptors(soft: int, expected: int) ->
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, before[1]))
     try:
-        assert limitlistener.bounds(256).connections == expected
+        assert limitlistener.connection_limits(256).connections == expected
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)

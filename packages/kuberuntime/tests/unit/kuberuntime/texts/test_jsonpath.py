@@ -27,15 +27,15 @@ OBJECT = {
     ],
 )
 def test_path_selects_values(path: str, expected: list[Any]) -> None:
-    assert jsonpath.select(jsonpath.path(path), OBJECT) == expected
+    assert jsonpath.select(jsonpath.parse_path(path), OBJECT) == expected
 
 
 @pytest.mark.parametrize("path", ["spec.replicas", ".spec[?(@.a>1)].b[", ".spec.list[len .a]"])
 def test_unsupported_syntax_is_rejected(path: str) -> None:
     with pytest.raises(jsonpath.JSONPathError, match="is invalid"):
-        jsonpath.path(path)
+        jsonpath.parse_path(path)
 
 
 def test_index_beyond_the_end_of_a_list_is_an_error() -> None:
     with pytest.raises(jsonpath.JSONPathError, match="out of bounds: the list has 2"):
-        jsonpath.select(jsonpath.path(".spec.list[9].v"), OBJECT)
+        jsonpath.select(jsonpath.parse_path(".spec.list[9].v"), OBJECT)

@@ -57,16 +57,16 @@ ANNOTATIONS: Final = tuple(_ALLOWED)
 """The annotations that configure group recreation."""
 
 
-def of_group(group: LiveGroup) -> RestartSettings:
+def group_settings(group: LiveGroup) -> RestartSettings:
     """Return the settings of a group. LeaderWorkerSet annotations override manager settings."""
-    return overridden(group.facts.get(names.BACKOFF, DEFAULTS), meta.annotations(group.obj))
+    return apply_annotations(group.facts.get(names.BACKOFF, DEFAULTS), meta.annotations(group.obj))
 
 
-def overridden(settings: RestartSettings, annotations: Mapping[str, str]) -> RestartSettings:
+def apply_annotations(settings: RestartSettings, annotations: Mapping[str, str]) -> RestartSettings:
     """Return the settings of a LeaderWorkerSet with these annotations. Invalid annotations are ignored."""
     for key in _ALLOWED:
         if key in annotations:
-            settings = _apply(key, annotations[key], settings) or settings
+            settings = _apply_annotation(key, annotations[key], settings) or settings
     return settings
 
 
@@ -75,7 +75,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     new = lws.annotations
     for key, allowed in _ALLOWED.items():
         text = new.get(key)
-        if text is not None and _apply(key, text, DEFAULTS) is None:
+        if text is not None and _apply_annotation(key, text, DEFAULTS) is None:
             yield invalid(f"metadata.annotations.{key}", text, f"must be {allowed}")
     first, longest = labels.RESTART_FIRST_DELAY, labels.RESTART_LONGEST_DELAY
     delays = (FIRST_DELAYS.parse(new.get(first, "")), LONGEST_DELAYS.parse(new.get(longest, "")))
@@ -93,7 +93,7 @@ def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
         )
 
 
-def _apply(key: str, text: str, settings: RestartSettings) -> RestartSettings | None:
+def _apply_annotation(key: str, text: str, settings: RestartSettings) -> RestartSettings | None:
     """Return the settings after applying one annotation, or None if its value is invalid."""
     if key in _DURATIONS:
         field, allowed = _DURATIONS[key]

@@ -86,18 +86,20 @@ def _last_exit(status: JSONObject) -> int | None:
     return None
 
 
-def end_of(lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime) -> GroupEnd | None:
+def group_result(
+    lws: LeaderWorkerSet, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime
+) -> GroupEnd | None:
     """Return the result of the leader's group if the group finishes now, or None if the group continues."""
     settings = settings_of(lws)
     if not settings.runs_to_completion:
         return None
     if has_succeeded(leader):
         return GroupEnd.COMPLETE
-    left = time_left(settings, leader, revisions, now)
+    left = remaining_time(settings, leader, revisions, now)
     return GroupEnd.LATE if left is not None and left <= timedelta() else None
 
 
-def time_left(
+def remaining_time(
     settings: RunSettings, leader: JSONObject, revisions: Iterable[JSONObject], now: datetime
 ) -> timedelta | None:
     """Return the time until the deadline of a group, or None if there is no deadline.
@@ -111,7 +113,7 @@ def time_left(
     return timestamps.parse(min(filter(None, began))) + settings.deadline - now
 
 
-def expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedelta | None:
+def time_until_expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedelta | None:
     """Return the time until the LeaderWorkerSet is deleted, or None if it has no time to live.
 
     It is deleted if it has one of these conditions for its latest spec.
@@ -127,13 +129,13 @@ def expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime) -> timedel
     return timestamps.parse(min(filter(None, ended))) + ttl - now
 
 
-def keep_ended(group: LiveGroup) -> PolicyDecision:
+def preserve_finished_group(group: LiveGroup) -> PolicyDecision:
     """Terminate the pods of a marked group, unless they have terminated or a user has resumed the group."""
-    leader, end = group.leader, groupname.end_of(group.leader)
+    leader, end = group.leader, groupname.group_result(group.leader)
     if end is None:
         return NOTHING
     is_done = meta.is_deleting(leader) or retention.is_recovered(leader)
-    return PolicyDecision(holds="the group has completed", actions=() if is_done else (_end(group, end),))
+    return PolicyDecision(holds="the group has completed", actions=() if is_done else (_terminate_group(group, end),))
 
 
 def finish(group: LiveGroup) -> PolicyDecision:
@@ -144,12 +146,13 @@ def finish(group: LiveGroup) -> PolicyDecision:
     settings = settings_of(group.lws)
     if not settings.runs_to_completion:
         return NOTHING
-    end = end_of(group.lws, group.leader, group.revisions, group.now)
+    end = group_result(group.lws, group.leader, group.revisions, group.now)
     if end is not None:
         return PolicyDecision(
-            holds="the group is being completed", actions=(mark_finished(group.leader, end), _end(group, end))
+            holds="the group is being completed",
+            actions=(mark_finished(group.leader, end), _terminate_group(group, end)),
         )
-    left = time_left(settings, group.leader, group.revisions, group.now)
+    left = remaining_time(settings, group.leader, group.revisions, group.now)
     return NOTHING if left is None else PolicyDecision(requeue_after=left.total_seconds())
 
 
@@ -160,7 +163,7 @@ def mark_finished(leader: JSONObject, end: GroupEnd) -> Patch:
     return retention.metadata_patch(leader, {"annotations": marks, "finalizers": [retention.FINALIZER]})
 
 
-def _end(group: LiveGroup, end: GroupEnd) -> Delete:
+def _terminate_group(group: LiveGroup, end: GroupEnd) -> Delete:
     name, index = meta.name(group.leader), groupname.label(group.leader)
     match end:
         case GroupEnd.COMPLETE:
@@ -179,7 +182,7 @@ def expire(facts: SetFacts, now: datetime) -> SetExpiry:
     """Delete a LeaderWorkerSet whose time to live has expired, or return the remaining time."""
     if labels.TTL_AFTER_FINISHED not in facts.lws.annotations:
         return SetExpiry()
-    left = expiry(facts.lws, (COMPLETE.type, FAILED.type), now)
+    left = time_until_expiry(facts.lws, (COMPLETE.type, FAILED.type), now)
     if left is None or left > timedelta():
         return SetExpiry(seconds=None if left is None else left.total_seconds())
     note = f"Deleted LeaderWorkerSet {facts.lws.name} because its time to live after completion expired"
@@ -187,13 +190,13 @@ def expire(facts: SetFacts, now: datetime) -> SetExpiry:
     return SetExpiry((guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(expired,)),))
 
 
-def of_hang(obj: JSONObject, leader: JSONObject) -> Failure | None:
+def hang_failure(obj: JSONObject, leader: JSONObject) -> Failure | None:
     """Return the failure of the longest stalled rank, or None if the group does not hang.
 
     Return None unless the LeaderWorkerSet requests the recreation of such groups.
     """
     settings = runsettings.read(meta.annotations(obj))
-    hang = progressannotations.hang_of(meta.annotations(leader).get(labels.HANG, "")) if settings.recreates else None
+    hang = progressannotations.parse_hang(meta.annotations(leader).get(labels.HANG, "")) if settings.recreates else None
     if hang is None:
         return None
     blamed, timeout = hang.longest_silent_rank, settings.timeout
@@ -206,4 +209,4 @@ def find_hang(group: LiveGroup) -> Fault:
     """Return the failure of a hanging group."""
     if labels.HANG not in meta.annotations(group.leader):
         return NO_FAULT
-    return Fault(failure=of_hang(group.obj, group.leader))
+    return Fault(failure=hang_failure(group.obj, group.leader))

@@ -54,16 +54,16 @@ def decide(
     """Return the groups to close and the groups to open now."""
     away = [group for group in groups if not group.is_open and not group.is_whole]
     staying = [group for group in groups if group.is_open and not group.is_whole]
-    whole = sorted((group for group in groups if group.is_whole), key=_by_label)
+    whole = sorted((group for group in groups if group.is_whole), key=_label_sort_key)
     places = max(budget.limit - budget.missing - len(away) - len(staying), 0)
-    selection, again = _choose(whole, places, settings, now)
+    selection, again = _select_groups(whole, places, settings, now)
     stay = {group.label for group in selection}
     close = [group for group in whole if group.is_open and group.label not in stay]
-    candidates = [*(group for group in selection if not group.is_open), *sorted(away, key=_by_label)]
-    return EvictableGroups(close, _openable(groups, candidates, budget), again)
+    candidates = [*(group for group in selection if not group.is_open), *sorted(away, key=_label_sort_key)]
+    return EvictableGroups(close, _groups_to_open(groups, candidates, budget), again)
 
 
-def _openable(
+def _groups_to_open(
     groups: Sequence[ProtectedGroup], candidates: Sequence[ProtectedGroup], budget: Allowance
 ) -> list[ProtectedGroup]:
     """Return the candidates that can be opened now. Unavailable candidates do not reduce the remaining budget."""
@@ -76,7 +76,7 @@ def _openable(
     return opened
 
 
-def _choose(
+def _select_groups(
     whole: Sequence[ProtectedGroup], places: int, settings: DisruptionSettings, now: datetime
 ) -> tuple[Sequence[ProtectedGroup], float | None]:
     """Return the groups to open, and the seconds until the next turn.
@@ -103,5 +103,5 @@ def _choose(
     return [*staying, *turns[:left]], again if ends is None else min(again, ends)
 
 
-def _by_label(group: ProtectedGroup) -> tuple[int, str]:
+def _label_sort_key(group: ProtectedGroup) -> tuple[int, str]:
     return len(group.label), group.label

@@ -40,12 +40,12 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
     @property
     def is_open(self) -> bool:
         """Return whether the budget allows evictions of all pods in a group."""
-        return self.budget is not None and _least(self.budget) < self.size
+        return self.budget is not None and _min_available(self.budget) < self.size
 
     @property
     def is_exact(self) -> bool:
         """Return whether the controller sets this `minAvailable`, which is `OPEN` or `min_available`."""
-        return self.budget is not None and _least(self.budget) in {OPEN, self.min_available}
+        return self.budget is not None and _min_available(self.budget) in {OPEN, self.min_available}
 
     @property
     def is_whole(self) -> bool:
@@ -66,14 +66,14 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
         return self.is_whole and not self.is_open and self.budget is not None and meta.is_observed(self.budget)
 
 
-def name_of(lws: JSONObject, label: str) -> str:
+def budget_name(lws: JSONObject, label: str) -> str:
     """Return the name of a group's budget."""
     return f"{meta.name(lws)}-{label}"
 
 
-def has_name(lws: JSONObject, label: str) -> bool:
+def can_have_budget(lws: JSONObject, label: str) -> bool:
     """Return whether a group with this label can have a budget. Users can set any label value."""
-    return not names.dns_1123_subdomain(name_of(lws, label))
+    return not names.dns_1123_subdomain(budget_name(lws, label))
 
 
 def create(lws: JSONObject, group: ProtectedGroup) -> Create:
@@ -87,23 +87,23 @@ def create(lws: JSONObject, group: ProtectedGroup) -> Create:
     )
 
 
-def is_as_built(lws: JSONObject, label: str, budget: JSONObject) -> bool:
+def is_unmodified(lws: JSONObject, label: str, budget: JSONObject) -> bool:
     """Return whether only `minAvailable` was changed since creation. An edited budget is recreated."""
     spec = meta.spec(budget)
     return (
-        meta.name(budget) == name_of(lws, label)
+        meta.name(budget) == budget_name(lws, label)
         and spec.keys() == {"minAvailable", "selector", "unhealthyPodEvictionPolicy"}
         and spec["selector"] == {"matchLabels": _labels(lws, label)}
         and spec["unhealthyPodEvictionPolicy"] == ALWAYS_ALLOW
     )
 
 
-def _least(budget: JSONObject) -> int:
+def _min_available(budget: JSONObject) -> int:
     minimum = meta.spec(budget).get("minAvailable")
     return minimum if isinstance(minimum, int) else OPEN
 
 
-def change(budget: JSONObject, least: int, events: tuple[Event, ...] = ()) -> Patch:
+def set_min_available(budget: JSONObject, least: int, events: tuple[Event, ...] = ()) -> Patch:
     """Return a write that sets `minAvailable`, which closes the group for evictions, or opens it (`OPEN`)."""
     patch = {"spec": {"minAvailable": least}}
     return identified_patch(POD_DISRUPTION_BUDGETS, budget, patch, if_present=True, on_success=events)
@@ -112,7 +112,7 @@ def change(budget: JSONObject, least: int, events: tuple[Event, ...] = ()) -> Pa
 def _build(lws: JSONObject, label: str, least: int) -> JSONObject:
     own = _labels(lws, label)
     spec = {"minAvailable": least, "selector": {"matchLabels": own}, "unhealthyPodEvictionPolicy": ALWAYS_ALLOW}
-    return POD_DISRUPTION_BUDGETS.controlled(lws, name_of(lws, label), own, spec=spec)
+    return POD_DISRUPTION_BUDGETS.controlled(lws, budget_name(lws, label), own, spec=spec)
 
 
 def _labels(lws: JSONObject, label: str) -> dict[str, str]:

@@ -17,9 +17,9 @@ from msgspec import Struct
 
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.placement import read_tolerations, repelling_taints, tolerate
+from kuberuntime.objects.placement import read_tolerations, repelling_taints, tolerate_all
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
-from kuberuntime.plan import Action, Patch, Plan, flat, guarded_delete, identified_patch, together
+from kuberuntime.plan import Action, Patch, Plan, concurrently, flatten, guarded_delete, identified_patch
 from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.capabilities.disruption import disruptionsettings, evictablegroups, groupbudget
@@ -72,39 +72,41 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
     except ValueError:
         return Plan()
     if limit is None:
-        unmarked, _ = changes({}, observed.pods, (), observed.now)
-        return Plan(together([*(guarded_delete(POD_DISRUPTION_BUDGETS, owned) for owned in own), *unmarked]))
+        unmarked, _ = eviction_mark_patches({}, observed.pods, (), observed.now)
+        return Plan(concurrently([*(guarded_delete(POD_DISRUPTION_BUDGETS, owned) for owned in own), *unmarked]))
     by_label = {groupname.label(owned): owned for owned in own}
-    edited = {label for label, owned in by_label.items() if not groupbudget.is_as_built(obj, label, owned)}
-    groups = _groups(observed, lws, {label: owned for label, owned in by_label.items() if label not in edited})
+    edited = {label for label, owned in by_label.items() if not groupbudget.is_unmodified(obj, label, owned)}
+    groups = _protected_groups(
+        observed, lws, {label: owned for label, owned in by_label.items() if label not in edited}
+    )
     known = {group.label: group for group in groups}
     budget = evictablegroups.Allowance(limit=limit, missing=max(lws.spec.replicas - len(groups), 0))
     decision = evictablegroups.decide(groups, budget, configured, observed.now)
     gone = [owned for label, owned in by_label.items() if label not in known or label in edited]
     writes: list[Action] = [guarded_delete(POD_DISRUPTION_BUDGETS, owned) for owned in gone]
     writes += [groupbudget.create(obj, group) for group in groups if group.label not in by_label]
-    writes += _changes(obj, groups, decision)
+    writes += _budget_patches(obj, groups, decision)
     whole = {group.label for group in groups if group.is_whole}
-    marked, ends = changes(obj, observed.pods, whole, observed.now)
+    marked, ends = eviction_mark_patches(obj, observed.pods, whole, observed.now)
     again = min((delay for delay in (decision.requeue_after, ends) if delay is not None), default=None)
-    return Plan(together([*writes, *marked]), again)
+    return Plan(concurrently([*writes, *marked]), again)
 
 
-def opens(plan: Plan) -> bool:
+def allows_evictions(plan: Plan) -> bool:
     """Return whether a plan allows evictions of pods that are currently protected."""
     return any(
         isinstance(action, Patch)
         and action.resource == POD_DISRUPTION_BUDGETS
         and action.patch["spec"]["minAvailable"] == groupbudget.OPEN
-        for action in flat(plan.actions)
+        for action in flatten(plan.actions)
     )
 
 
-def _groups(
+def _protected_groups(
     observed: ObservedDisruption, lws: LeaderWorkerSet, budgets: Mapping[str, JSONObject]
 ) -> Sequence[ProtectedGroup]:
     leaders = _leaders(observed)
-    labels = [label for label in leaders if groupbudget.has_name(observed.obj, label)]
+    labels = [label for label in leaders if groupbudget.can_have_budget(observed.obj, label)]
     if not lws.spec.group_identity.is_hash:
         labels += [label for label in budgets if label not in leaders and _is_index(label, lws.spec.replicas)]
     return [_describe(label, leaders.get(label, ABSENT), lws, observed, budgets.get(label)) for label in labels]
@@ -128,19 +130,21 @@ def _describe(
     )
 
 
-def _changes(
+def _budget_patches(
     obj: JSONObject, groups: Sequence[ProtectedGroup], decision: evictablegroups.EvictableGroups
 ) -> list[Patch]:
     """Return the writes to existing budgets. A budget for a previous group size is closed with the new size."""
     changing = {group.label for group in (*decision.close, *decision.open)}
     inexact = [group for group in groups if not group.is_exact and group.label not in changing]
     closed = [*decision.close, *inexact]
-    writes = [groupbudget.change(group.budget, group.min_available) for group in closed if group.budget is not None]
+    writes = [
+        groupbudget.set_min_available(group.budget, group.min_available) for group in closed if group.budget is not None
+    ]
     for group in decision.open:
         if group.budget is not None:
             note = f"Group {group.label} can be evicted because one of its nodes is being drained"
             events = (MAY_BE_EVICTED(obj, note),) if group.must_move else ()
-            writes.append(groupbudget.change(group.budget, groupbudget.OPEN, events))
+            writes.append(groupbudget.set_min_available(group.budget, groupbudget.OPEN, events))
     return writes
 
 
@@ -153,13 +157,13 @@ def _leaders(observed: ObservedDisruption) -> dict[str, GroupPresence]:
     """Return the leaders by group label. If two leaders have the same label, return the leader that will remain."""
     records = {recreationrecord.leader_of(record): record for record in observed.records}
     described = [
-        GroupPresence(leader, is_present=not _is_going(leader, observed.obj, records.get(meta.name(leader))))
+        GroupPresence(leader, is_present=not _is_unprotected(leader, observed.obj, records.get(meta.name(leader))))
         for leader in observed.leaders
     ]
     return {groupname.label(each.leader or {}): each for each in sorted(described, key=lambda each: each.is_present)}
 
 
-def _is_going(leader: JSONObject, obj: JSONObject, record: JSONObject | None) -> bool:
+def _is_unprotected(leader: JSONObject, obj: JSONObject, record: JSONObject | None) -> bool:
     """Return whether a group is not protected, because it is terminating or must be recreated."""
     ends = meta.is_deleting(leader) or groupname.is_exhausted(leader)
     return ends or condemned.is_condemned(obj, leader, None, record, ())
@@ -171,7 +175,7 @@ FOREIGN: Final = {labels.SAFE_TO_EVICT: "false", labels.KARPENTER_DO_NOT_DISRUPT
 """The annotations that Cluster Autoscaler and Karpenter read."""
 
 
-def changes(
+def eviction_mark_patches(
     obj: JSONObject, pods: Sequence[JSONObject], whole: Collection[str], now: datetime
 ) -> tuple[Sequence[Patch], float | None]:
     """Return the required patches, and the seconds until the first mark expires. Without marks, the time is None."""
@@ -210,6 +214,6 @@ def is_cordoned(node: JSONObject) -> bool:
     return bool(meta.spec(node).get("unschedulable"))
 
 
-def wants_to_lose(node: JSONObject, pod: JSONObject) -> bool:
+def rejects_pod(node: JSONObject, pod: JSONObject) -> bool:
     """Return whether a closed node would reject the pod if it were rescheduled."""
-    return is_cordoned(node) or not tolerate(read_tolerations(meta.spec(pod)), repelling_taints(meta.spec(node)))
+    return is_cordoned(node) or not tolerate_all(read_tolerations(meta.spec(pod)), repelling_taints(meta.spec(node)))

@@ -62,10 +62,12 @@ def selector(name: str) -> str:
 
 def retire(facts: SetFacts, outdated: Sequence[JSONObject]) -> list[Action]:
     """Return the actions for revisions that no group uses."""
-    return settle(facts.obj, facts.revision.key, outdated, facts.observed.known.history or ())
+    return update_history(facts.obj, facts.revision.key, outdated, facts.observed.known.history or ())
 
 
-def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Iterable[JSONObject]) -> list[Action]:
+def update_history(
+    obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Iterable[JSONObject]
+) -> list[Action]:
     """Return the actions for outdated revisions and for the history after all groups have the revision `key`.
 
     The latest revision of each content is kept, up to the limit. The current content does not belong to the history.
@@ -73,19 +75,21 @@ def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Ite
     """
     leaving = list(outdated)
     past = [revision for revision in known if meta.is_controlled(revision, obj) or meta.controller_of(revision) is None]
-    kept = {meta.uid(revision) for revision in newest([*leaving, *past], key, limit(obj))}
+    kept = {meta.uid(revision) for revision in latest_revisions([*leaving, *past], key, limit(obj))}
     moves: list[Action] = [
-        _keep(obj, revision) if meta.uid(revision) in kept else guarded_delete(CONTROLLER_REVISIONS, revision)
+        _move_to_history(obj, revision)
+        if meta.uid(revision) in kept
+        else guarded_delete(CONTROLLER_REVISIONS, revision)
         for revision in leaving
     ]
     moves += [guarded_delete(CONTROLLER_REVISIONS, revision) for revision in past if meta.uid(revision) not in kept]
     orphans = [revision for revision in past if meta.uid(revision) in kept and meta.controller_of(revision) is None]
     return moves + [
-        guarded_patch(CONTROLLER_REVISIONS, revision, revisions.adoption(revision, obj)) for revision in orphans
+        guarded_patch(CONTROLLER_REVISIONS, revision, revisions.adoption_patch(revision, obj)) for revision in orphans
     ]
 
 
-def newest(candidates: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
+def latest_revisions(candidates: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
     """Return the latest `count` revisions with distinct content, except for `key`. Return fewer if they are large."""
     by_key: dict[str, JSONObject] = {}
     for revision in sorted(candidates, key=revisions.number_of, reverse=True):
@@ -98,8 +102,8 @@ def newest(candidates: Iterable[JSONObject], key: str, count: int) -> list[JSONO
     return kept
 
 
-def _keep(obj: JSONObject, revision: JSONObject) -> Patch:
-    change = revisions.adoption(revision, obj).get("metadata", {}) | {
+def _move_to_history(obj: JSONObject, revision: JSONObject) -> Patch:
+    change = revisions.adoption_patch(revision, obj).get("metadata", {}) | {
         "labels": {labels.NAME: None, labels.TEMPLATE_REVISION_HASH: None, labels.HISTORY_OF: meta.name(obj)},
         "annotations": {labels.TEMPLATE_REVISION_HASH: groupname.revision(revision)},
     }

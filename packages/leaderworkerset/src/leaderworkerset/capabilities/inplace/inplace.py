@@ -22,14 +22,14 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid, not_supported
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Event, Patch, together
+from kuberuntime.plan import Action, Event, Patch, concurrently
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.inplace import inplaceresources
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below, highest
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below, descending_indexes
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
 
@@ -167,8 +167,8 @@ def _mark_all(facts: SetFacts, folded: GroupIndex, released: int) -> tuple[Actio
     living, key = facts.living, facts.revision.key
     if living is None or groupname.revision(living) != key or not outdatedleaders.has_looked(living):
         return ()
-    groups = marks(folded, facts.observed.groups, facts.lws.name, key, released)
-    return together(mark_leader(facts.obj, group, key, living) for group in groups)
+    groups = groups_to_mark(folded, facts.observed.groups, facts.lws.name, key, released)
+    return concurrently(mark_leader(facts.obj, group, key, living) for group in groups)
 
 
 def _events(facts: SetFacts, leaders: LeaderDecision, folded: GroupIndex) -> Sequence[Event]:
@@ -191,7 +191,7 @@ def find_route(
     """Return the in-place update to the revision `key`, and a summary of all groups."""
     setting = read(meta.annotations(obj))
     own_revisions = revisions.owned_revisions(all_revisions, obj)
-    new, bound = revisions.find(own_revisions, key), _bound(obj, gang)
+    new, bound = revisions.find(own_revisions, key), _binding_setting(obj, gang)
     obstacles = {
         revision: "" if revision == key else bound or obstacle_between(revisions.find(own_revisions, revision), new)
         for revision in folded.leaders
@@ -219,7 +219,9 @@ def _revision_fields(spec: Any) -> Any:
     """Return the `spec` fields that are part of a revision, without CPU and memory."""
     template = (spec or {}).get("leaderWorkerTemplate") or {}
     templates = {
-        name: inplaceresources.without(template[name]) for name in inplaceresources.TEMPLATES if template.get(name)
+        name: inplaceresources.without_compute_resources(template[name])
+        for name in inplaceresources.TEMPLATES
+        if template.get(name)
     }
     return spec | {"leaderWorkerTemplate": template | templates} if templates else spec
 
@@ -250,7 +252,9 @@ def announce(
     setting = read(meta.annotations(obj))
     if new is None or not setting.is_wanted:
         return ()
-    why = _bound(obj, gang) or obstacle_between(revisions.find(revisions.owned_revisions(all_revisions, obj), old), new)
+    why = _binding_setting(obj, gang) or obstacle_between(
+        revisions.find(revisions.owned_revisions(all_revisions, obj), old), new
+    )
     if not why:
         return ()
     kind, what = (
@@ -261,7 +265,7 @@ def announce(
     return (kind(obj, f"Cannot update groups in place, so {what}: {why} cannot be changed in a running pod"),)
 
 
-def _bound(obj: JSONObject, gang: Gang) -> str:
+def _binding_setting(obj: JSONObject, gang: Gang) -> str:
     """Return the setting that requires objects named after the revision, or an empty string if there is none."""
     if meta.spec(obj).get("scheduling") is not None:
         return "spec.scheduling"
@@ -270,12 +274,14 @@ def _bound(obj: JSONObject, gang: Gang) -> str:
     return f"metadata.annotations[{labels.GANG_SCHEDULER}]" if is_bound else ""
 
 
-def marks(folded: GroupIndex, groups: Mapping[str, GroupFacts], name: str, key: str, released: int) -> list[GroupFacts]:
+def groups_to_mark(
+    folded: GroupIndex, groups: Mapping[str, GroupFacts], name: str, key: str, released: int
+) -> list[GroupFacts]:
     """Return the groups to mark, highest index first.
 
     These are released groups and groups with a new target revision.
     """
-    candidates = (groups[f"{name}-{index}"] for index in highest(released | folded.updating))
+    candidates = (groups[f"{name}-{index}"] for index in descending_indexes(released | folded.updating))
     return [group for group in candidates if group.updating != key and not group.is_deleting]
 
 
@@ -291,5 +297,5 @@ def mark_leader(obj: JSONObject, group: GroupFacts, key: str, statefulset: JSONO
         key=ObjectKey(meta.namespace(obj), group.leader),
         patch={"metadata": {"uid": group.uid, "annotations": annotations}},
         if_present=True,
-        on_success=(decisionevents.of_group(event, "Updating groups {numbers} in place", group.index),),
+        on_success=(decisionevents.group_event(event, "Updating groups {numbers} in place", group.index),),
     )

@@ -11,10 +11,10 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.inplace import inplacepods
-from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, is_held
+from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, is_paused
 
 
-def extend(facts: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
+def mark_updating(facts: GroupFacts, leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
     """Return the description of a group. A group with an in-place update in progress is not ready."""
     updating = updating_to(leader, worker_statefulset)
     if not updating:
@@ -36,10 +36,10 @@ def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> st
     mark = meta.annotations(leader).get(labels.IN_PLACE_REVISION, "")
     if not mark:
         return ""
-    is_done = groupname.revision(leader) == mark and inplacepods.is_settled(leader)
+    is_done = groupname.revision(leader) == mark and inplacepods.is_update_complete(leader)
     if is_done and worker_statefulset is not None:
         is_same = groupname.revision(worker_statefulset) == mark
-        is_done = is_same and not is_held(worker_statefulset)
+        is_done = is_same and not is_paused(worker_statefulset)
     return "" if is_done else mark
 
 

@@ -67,11 +67,11 @@ def expected_restarts(pod: JSONObject) -> Mapping[str, int]:
     return counts
 
 
-def is_settled(pod: JSONObject) -> bool:
+def is_update_complete(pod: JSONObject) -> bool:
     """Return whether the previous containers have terminated, and all containers have their target resources."""
     known = read(pod)
     is_left = bool(known) and any(_is_left(status, known) for status in _statuses(pod))
-    return not is_left and inplaceresources.is_settled(pod)
+    return not is_left and inplaceresources.is_resize_complete(pod)
 
 
 def record(pod: JSONObject, changed: Mapping[str, str], until: str) -> str:
@@ -86,7 +86,7 @@ def record(pod: JSONObject, changed: Mapping[str, str], until: str) -> str:
     for status in _statuses(pod):
         name = str(status.get("name"))
         if name in changed:
-            before = _before(status, known.get(name), images.get(name, ""))
+            before = _previous_container(status, known.get(name), images.get(name, ""))
             if before == known.get(name) and "running" in (status.get("state") or {}):
                 is_taken_back = before.image == changed[name]
                 before = (
@@ -102,7 +102,7 @@ def _statuses(pod: JSONObject) -> list[JSONObject]:
     return meta.status(pod).get("containerStatuses") or []
 
 
-def _before(status: JSONObject, known: PreviousContainer | None, image: str) -> PreviousContainer:
+def _previous_container(status: JSONObject, known: PreviousContainer | None, image: str) -> PreviousContainer:
     container, restarts = str(status.get("containerID") or ""), int(status.get("restartCount") or 0)
     if known is None or not container or known.container != container:
         return PreviousContainer(restarts + bool(container), container, image)

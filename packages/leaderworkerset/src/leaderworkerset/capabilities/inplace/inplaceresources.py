@@ -29,8 +29,8 @@ class ResourceField(NamedTuple):
 
 def changed_quantities(before: JSONObject | None, after: JSONObject) -> dict[ResourceField, str]:
     """Return the quantities that differ from a previous pod template. It is None if it no longer exists."""
-    known = {} if before is None else _amounts(_containers(before))
-    return {place: amount for place, amount in _amounts(_containers(after)).items() if known.get(place) != amount}
+    known = {} if before is None else _quantities(_containers(before))
+    return {place: amount for place, amount in _quantities(_containers(after)).items() if known.get(place) != amount}
 
 
 def read(pod: JSONObject) -> dict[ResourceField, str]:
@@ -58,7 +58,7 @@ def missing_quantities(pod: JSONObject, amounts: Mapping[ResourceField, str]) ->
     return {} if not amounts or _is_unsupported(pod) else _missing_amounts(_containers(pod), amounts)
 
 
-def is_settled(pod: JSONObject) -> bool:
+def is_resize_complete(pod: JSONObject) -> bool:
     """Return whether the recorded quantities match the pod spec and the status reported by the kubelet.
 
     A status from before the patch still has the old amounts, regardless of its conditions. If an infeasible resize is
@@ -75,7 +75,7 @@ def rejection(pod: JSONObject) -> str:
     A deferred resize may succeed later.
     """
     amounts = read(pod)
-    if is_settled(pod):
+    if is_resize_complete(pod):
         return ""
     if _is_unsupported(pod):
         return UNSUPPORTED
@@ -84,7 +84,7 @@ def rejection(pod: JSONObject) -> str:
     return INFEASIBLE if is_infeasible and not _missing_amounts(_containers(pod), amounts) else ""
 
 
-def containers(amounts: Mapping[ResourceField, str]) -> dict[str, JSONObject]:
+def container_resources(amounts: Mapping[ResourceField, str]) -> dict[str, JSONObject]:
     """Return quantities as `resources` fields by container name."""
     resources: dict[str, JSONObject] = {}
     for (container, kind, resource), amount in amounts.items():
@@ -92,7 +92,7 @@ def containers(amounts: Mapping[ResourceField, str]) -> dict[str, JSONObject]:
     return resources
 
 
-def without(template: JSONObject) -> JSONObject:
+def without_compute_resources(template: JSONObject) -> JSONObject:
     """Return a pod template without the CPU and memory of its containers."""
     spec = meta.spec(template)
     bare = [podresources.without_compute(container) for container in spec.get("containers") or []]
@@ -118,7 +118,7 @@ def obstacle(old: JSONObject, new: JSONObject) -> str:
 
 def _obstacles(before: JSONObject, after: JSONObject, path: str) -> Iterator[str]:
     for number, (old, new) in enumerate(zip(_containers(before), _containers(after), strict=False)):
-        had, has, place = _amounts([old]), _amounts([new]), f"{path}.containers[{number}]"
+        had, has, place = _quantities([old]), _quantities([new]), f"{path}.containers[{number}]"
         if had == has:
             continue
         yield from (f"{place}.resources.{amount.kind}.{amount.resource}" for amount in had if amount not in has)
@@ -134,17 +134,17 @@ def _containers(obj: JSONObject) -> list[JSONObject]:
     return meta.spec(obj).get("containers") or []
 
 
-def _amounts(holders: list[JSONObject]) -> dict[ResourceField, str]:
+def _quantities(holders: list[JSONObject]) -> dict[ResourceField, str]:
     return {
         ResourceField(holder["name"], kind, resource): str(quantity.parse(amount))
         for holder in holders
-        for kind, amounts in podresources.compute(holder.get("resources") or {}).items()
+        for kind, amounts in podresources.compute_resources(holder.get("resources") or {}).items()
         for resource, amount in amounts.items()
     }
 
 
 def _missing_amounts(holders: list[JSONObject], amounts: Mapping[ResourceField, str]) -> dict[ResourceField, str]:
-    present = _amounts(holders)
+    present = _quantities(holders)
     return {
         place: amount
         for place, amount in amounts.items()

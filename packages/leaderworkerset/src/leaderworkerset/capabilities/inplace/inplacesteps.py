@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Action, Concurrently, Finally, Patch, guarded_patch, identified_patch, together
+from kuberuntime.plan import Action, Concurrently, Finally, Patch, concurrently, guarded_patch, identified_patch
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.inplace import inplace, inplacegroups, inplacepods, inplaceresources
@@ -150,18 +150,18 @@ class MarkedGroup(Struct, frozen=True, dict=True):
         return (groupname.revision(pod), own.get(labels.STATEFULSET_REVISION)) == (self.key, made_of)
 
 
-def _hold(now: MarkedGroup) -> tuple[Action, ...]:
+def _pause_statefulset(now: MarkedGroup) -> tuple[Action, ...]:
     """Set the worker StatefulSet template to the target revision, and prevent pod replacement."""
     assert now.workers is not None and now.target is not None  # noqa: PT018, S101 - the rows before say so
     before, after = now.at_revision(groupname.revision(now.workers)), _template(now.target, is_leader=False)
     amounts = inplaceresources.changed_quantities(None if before is None else _template(before, is_leader=False), after)
     own = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: now.key}}}
-    template = own | {"spec": _containers(_images(after), inplaceresources.containers(amounts))}
+    template = own | {"spec": _containers(_images(after), inplaceresources.container_resources(amounts))}
     strategy = {"type": groupstate.HELD, "rollingUpdate": None}
     return (_strategic(now.workers, own | {"spec": {"updateStrategy": strategy, "template": template}}),)
 
 
-def _let_go(now: MarkedGroup) -> tuple[Action, ...]:
+def _resume_statefulset(now: MarkedGroup) -> tuple[Action, ...]:
     """Allow the worker StatefulSet to replace pods, because all its pods have the target revision."""
     assert now.workers is not None  # noqa: S101 - the row says so
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
@@ -177,7 +177,7 @@ def _patch(now: MarkedGroup, pod: JSONObject, made_of: str) -> tuple[Action, ...
     known = {} if old is None else _images(old)
     changed = {name: image for name, image in _images(after).items() if known.get(name) != image}
     amounts = inplaceresources.read(pod) | inplaceresources.changed_quantities(old, after)
-    ended = now.group.now + _grace(after) + START
+    ended = now.group.now + _grace_period(after) + START
     notes = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, changed, timestamps.render(ended))} if changed else {}
     notes |= {labels.IN_PLACE_RESOURCES: inplaceresources.record(amounts)} if amounts else {}
     own: JSONObject = {"labels": {labels.TEMPLATE_REVISION_HASH: now.key, labels.STATEFULSET_REVISION: made_of}}
@@ -195,7 +195,7 @@ def _resize(now: MarkedGroup, pod: JSONObject, amounts: Mapping[ResourceField, s
     due = inplaceresources.missing_quantities(pod, amounts)
     if not due or (inplacegroups.is_rejected(now.group.leader) and not now.is_only):
         return ()
-    change = {"spec": _containers({}, inplaceresources.containers(due))}
+    change = {"spec": _containers({}, inplaceresources.container_resources(due))}
     failed = decisionevents.failed_update(now.group.obj, f"Cannot resize pod {meta.name(pod)}: {{error}}", pod)
     patch = identified_patch(PODS, pod, change, subresource="resize", kind="strategic", on_failure=(failed,))
     return (Finally(actions=(patch,), on_refusal=(_mark_rejected(now),)),)
@@ -217,16 +217,16 @@ def _mark_rejected(now: MarkedGroup) -> Patch:
     return identified_patch(PODS, now.group.leader, {"metadata": {"annotations": {labels.IN_PLACE_REFUSED: now.key}}})
 
 
-def _forget(now: MarkedGroup) -> tuple[Action, ...]:
+def _remove_record(now: MarkedGroup) -> tuple[Action, ...]:
     """Remove the resource record, which is no longer required."""
     records = (labels.IN_PLACE_RESOURCES, labels.IN_PLACE_REFUSED)
     change = {"metadata": {"annotations": dict.fromkeys(records)}}
     pods = [pod for pod in now.pods if not meta.annotations(pod).keys().isdisjoint(records)]
-    return together(guarded_patch(PODS, pod, change) for pod in pods)
+    return concurrently(guarded_patch(PODS, pod, change) for pod in pods)
 
 
-def _has_taken_over(pod: JSONObject) -> bool:
-    return groupstate.is_pod_ready(pod) and inplacepods.is_settled(pod)
+def _is_updated(pod: JSONObject) -> bool:
+    return groupstate.is_pod_ready(pod) and inplacepods.is_update_complete(pod)
 
 
 def _strategic(obj: JSONObject, change: JSONObject) -> Patch:
@@ -239,7 +239,7 @@ def _template(lws: LeaderWorkerSet, *, is_leader: bool) -> JSONObject:
     return lws.leader_template if is_leader else lws.spec.leader_worker_template.worker_template
 
 
-def _grace(template: JSONObject) -> timedelta:
+def _grace_period(template: JSONObject) -> timedelta:
     seconds = meta.spec(template).get("terminationGracePeriodSeconds")
     return timedelta(seconds=min(seconds, LONGEST_GRACE) if isinstance(seconds, int) else GRACE)
 
@@ -273,12 +273,14 @@ class StepRule(NamedTuple):
 
 
 STEPS: Final = (
-    StepRule(InPlaceStep.DONE, lambda now: not inplacegroups.updating_to(now.group.leader, now.workers), _forget),
+    StepRule(
+        InPlaceStep.DONE, lambda now: not inplacegroups.updating_to(now.group.leader, now.workers), _remove_record
+    ),
     StepRule(InPlaceStep.AWAIT_REVISION, lambda now: now.target is None),
     StepRule(
         InPlaceStep.HOLD,
         lambda now: now.workers is not None and groupname.revision(now.workers) != now.key,
-        _hold,
+        _pause_statefulset,
     ),
     StepRule(
         InPlaceStep.AWAIT_CONTROLLER,
@@ -306,12 +308,12 @@ STEPS: Final = (
     ),
     StepRule(
         InPlaceStep.AWAIT_WORKERS,
-        lambda now: not (now.is_whole and now.is_counted and all(map(_has_taken_over, now.members))),
+        lambda now: not (now.is_whole and now.is_counted and all(map(_is_updated, now.members))),
     ),
     StepRule(
         InPlaceStep.LET_GO,
-        lambda now: now.workers is not None and groupstate.is_held(now.workers),
-        _let_go,
+        lambda now: now.workers is not None and groupstate.is_paused(now.workers),
+        _resume_statefulset,
     ),
     StepRule(InPlaceStep.AWAIT_LEADER, lambda _: True),
 )

@@ -65,7 +65,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(f"metadata.annotations.{labels.RELEASE_LOST_PODS_AFTER}", text, f"must be {GRACES}, or {OFF}")
 
 
-def grace_of(group: LiveGroup) -> timedelta | None:
+def force_deletion_delay(group: LiveGroup) -> timedelta | None:
     """Return the delay after which stuck pods are force-deleted, or None if they are not force-deleted."""
     default: timedelta | None = group.facts.get(names.LOST_NODES)
     text = meta.annotations(group.obj).get(labels.RELEASE_LOST_PODS_AFTER)
@@ -74,44 +74,44 @@ def grace_of(group: LiveGroup) -> timedelta | None:
     return None if text == OFF else GRACES.parse(text) or default
 
 
-def _stuck(group: LiveGroup) -> StuckGroup | None:
-    grace = grace_of(group) if group.obj else None
+def _stuck_group(group: LiveGroup) -> StuckGroup | None:
+    grace = force_deletion_delay(group) if group.obj else None
     return None if grace is None else StuckGroup(lws=group.obj, pods=group.objects.pods, grace=grace, now=group.now)
 
 
-def wants_nodes(group: LiveGroup) -> set[str]:
+def required_nodes(group: LiveGroup) -> set[str]:
     """Return the names of nodes with stuck pods, if such pods must be force-deleted."""
-    stuck = _stuck(group)
-    return set() if stuck is None else nodes_of(stuck)
+    stuck = _stuck_group(group)
+    return set() if stuck is None else nodes_to_observe(stuck)
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
     """Force-delete the stuck pods of a group."""
-    stuck = _stuck(group)
-    return NOTHING if stuck is None else release(stuck, group.nodes)
+    stuck = _stuck_group(group)
+    return NOTHING if stuck is None else force_delete_stuck_pods(stuck, group.nodes)
 
 
-def nodes_of(stuck: StuckGroup) -> set[str]:
+def nodes_to_observe(stuck: StuckGroup) -> set[str]:
     """Return the names of the nodes that must be observed."""
-    return {_node_name(pod) for pod in _on_nodes(stuck.pods) if _remaining_time(pod, stuck) <= timedelta()}
+    return {_node_name(pod) for pod in _terminating_pods(stuck.pods) if _remaining_time(pod, stuck) <= timedelta()}
 
 
-def release(stuck: StuckGroup, nodes: Nodes) -> PolicyDecision:
+def force_delete_stuck_pods(stuck: StuckGroup, nodes: Nodes) -> PolicyDecision:
     """Force-delete pods that are stuck on lost nodes."""
     actions: list[Action] = []
     waits: list[timedelta] = []
-    for pod in _on_nodes(stuck.pods):
+    for pod in _terminating_pods(stuck.pods):
         left = _remaining_time(pod, stuck)
         if left > timedelta():
             waits.append(min(left, RECHECK))
             continue
         waits.append(RECHECK)
-        actions += _release_one(stuck, pod, nodes.get(_node_name(pod)), is_first=left > -RECHECK)
+        actions += _force_delete(stuck, pod, nodes.get(_node_name(pod)), is_first=left > -RECHECK)
     return PolicyDecision(actions=tuple(actions), requeue_after=min(waits).total_seconds() if waits else None)
 
 
-def _release_one(stuck: StuckGroup, pod: JSONObject, node: JSONObject | None, *, is_first: bool) -> Iterator[Action]:
-    state = _state(node)
+def _force_delete(stuck: StuckGroup, pod: JSONObject, node: JSONObject | None, *, is_first: bool) -> Iterator[Action]:
+    state = _lost_reason(node)
     if not state:
         return
     where = f"Pod {meta.name(pod)} is Terminating on node {_node_name(pod)}, which {state}"
@@ -131,7 +131,7 @@ def _release_one(stuck: StuckGroup, pod: JSONObject, node: JSONObject | None, *,
     )
 
 
-def _on_nodes(pods: Sequence[JSONObject]) -> Iterator[JSONObject]:
+def _terminating_pods(pods: Sequence[JSONObject]) -> Iterator[JSONObject]:
     """Yield the terminating pods on a node that have not been force-deleted."""
     for pod in pods:
         if meta.is_deleting(pod) and _node_name(pod) and meta.metadata(pod).get("deletionGracePeriodSeconds") != 0:
@@ -143,7 +143,7 @@ def _remaining_time(pod: JSONObject, stuck: StuckGroup) -> timedelta:
     return timestamps.parse(meta.metadata(pod)["deletionTimestamp"]) + stuck.grace - stuck.now
 
 
-def _state(node: JSONObject | None) -> str:
+def _lost_reason(node: JSONObject | None) -> str:
     """Return the reason why a node is considered lost, or an empty string if the node is responsive."""
     if node is None:
         return "does not exist"

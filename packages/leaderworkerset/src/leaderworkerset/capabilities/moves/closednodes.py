@@ -18,19 +18,19 @@ def closing_taints(node: JSONObject, taint: str) -> tuple[JSONObject, ...]:
     """Return the taints that close a node, or none if the node is open. The configured key `taint` can be empty."""
     spec = meta.spec(node)
     cordoned = (placement.CORDONED,) if spec.get("unschedulable") else ()
-    return (*cordoned, *(row for row in spec.get("taints") or () if _closes(row, taint)))
+    return (*cordoned, *(row for row in spec.get("taints") or () if _closes_node(row, taint)))
 
 
-def _closes(taint: JSONObject, configured: str) -> bool:
+def _closes_node(taint: JSONObject, configured: str) -> bool:
     key, effect = taint.get("key") or "", taint.get("effect")
     if configured and key == configured:
         return effect in placement.REPELLING
     return effect == "NoExecute" and not key.startswith(OF_KUBERNETES)
 
 
-def must_leave(pod: JSONObject, taints: tuple[JSONObject, ...]) -> bool:
+def must_be_moved(pod: JSONObject, taints: tuple[JSONObject, ...]) -> bool:
     """Return whether the node would now reject the pod. Terminating pods are ignored."""
     if meta.is_deleting(pod) or podstate.has_ended(pod):
         return False
     lasting = (toleration for toleration in placement.read_tolerations(meta.spec(pod)) if toleration.seconds is None)
-    return not placement.tolerate(lasting, taints)
+    return not placement.tolerate_all(lasting, taints)

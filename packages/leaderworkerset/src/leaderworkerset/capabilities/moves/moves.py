@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Action, Event, together
+from kuberuntime.plan import Action, Event, concurrently
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS, NOT_MOVING
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.capabilities import names
@@ -21,7 +21,7 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import budget, deploymentleaders, outdatedleaders
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
 from leaderworkerset.core.leaderworkerset.deploymentleaders import Leaders
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below, highest, regular
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below, descending_indexes, regular_indexes
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.status import Assessment, with_condition
 
@@ -34,12 +34,12 @@ Leaving = Mapping[str, Collection[str]]
 """The leaders of groups that use nodes under maintenance, and the names of these nodes."""
 
 
-def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -> list[Group]:
+def choose_groups(waiting: Iterable[Group], available: Collection[Group], least: int) -> list[Group]:
     """Return the groups to move, in order, so that at least `least` groups remain available.
 
     Unavailable groups are first, because their move does not reduce availability.
 
-    >>> choose([3, 2, 1], {0, 2, 3}, least=2), choose(["a", "b"], {"a", "b"}, least=2)
+    >>> choose_groups([3, 2, 1], {0, 2, 3}, least=2), choose_groups(["a", "b"], {"a", "b"}, least=2)
     ([1, 3], [])
     """
     broken, whole = list[Group](), list[Group]()
@@ -54,7 +54,7 @@ def depart(facts: SetFacts, folded: GroupIndex) -> GroupIndex:
     if not leaving:
         return folded
     known, name = facts.observed.groups, facts.lws.name
-    indexes = regular([known[leader] for leader in leaving if leader in known], name, folded)
+    indexes = regular_indexes([known[leader] for leader in leaving if leader in known], name, folded)
     return replace(folded, departing=below(indexes & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas))
 
 
@@ -98,7 +98,7 @@ def _groups_to_move(facts: SetFacts, folded: GroupIndex | None) -> Mapping[str, 
             group.leader: group for group in facts.observed.groups.values() if _stays(group) and group.leader in leaving
         }
         return dict(sorted(groups.items()))
-    names = (f"{facts.lws.name}-{index}" for index in highest(folded.departing))
+    names = (f"{facts.lws.name}-{index}" for index in descending_indexes(folded.departing))
     return {name: facts.observed.groups[name] for name in names}
 
 
@@ -118,23 +118,24 @@ def _is_rolled_out(facts: SetFacts, folded: GroupIndex | None) -> bool:
 
 def _select_groups(facts: SetFacts, folded: GroupIndex | None, groups: Mapping[str, GroupFacts]) -> list[str]:
     limits = budget.read(facts.lws.spec)
-    return choose(groups, _available(facts, folded), limits.replicas - limits.unavailable)
+    return choose_groups(groups, _available_groups(facts, folded), limits.replicas - limits.unavailable)
 
 
-def _available(facts: SetFacts, folded: GroupIndex | None) -> frozenset[str]:
+def _available_groups(facts: SetFacts, folded: GroupIndex | None) -> frozenset[str]:
     if folded is None:
         return frozenset(
             group.leader for group in facts.observed.groups.values() if _stays(group) and group.is_leader_ready
         )
     living = 0 if facts.living is None else outdatedleaders.retained_groups(facts.living, folded)
-    available = highest(living & folded.available(facts.lws.size))
+    available = descending_indexes(living & folded.available(facts.lws.size))
     return frozenset(f"{facts.lws.name}-{index}" for index in available)
 
 
 def _move(facts: SetFacts, groups: Iterable[GroupFacts]) -> tuple[Action, ...]:
     leaving = _find_leaving_groups(facts)
-    return together(
-        delete_leader(facts, group, moving_group(facts.obj, group.leader, leaving[group.leader])) for group in groups
+    return concurrently(
+        delete_leader(facts, group, moving_group_event(facts.obj, group.leader, leaving[group.leader]))
+        for group in groups
     )
 
 
@@ -164,7 +165,7 @@ def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, n
     return replace(assessed, outcome=MOVE_IN_PROGRESS, note=message) if waiting and not is_moving else assessed
 
 
-def moving_group(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:
+def moving_group_event(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:
     """Return the event for a leader that was deleted because of node maintenance (docs/adr/0023)."""
     note = f"Deleted leader pod {leader} to move its group from {format_nodes(nodes)}"
     return Event("Normal", decisionevents.MOVING_GROUP, "Delete", note, decisionevents.reference(obj))

@@ -70,14 +70,14 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(f"metadata.annotations.{key}", text, f"must be {PREFERRED}")
 
 
-def stays(annotations: Mapping[str, str]) -> bool:
+def prefers_previous_nodes(annotations: Mapping[str, str]) -> bool:
     """Return whether groups prefer their previous nodes."""
     return annotations.get(labels.STAY_ON_NODES) == PREFERRED
 
 
-def of(obj: JSONObject, record: JSONObject | None) -> PreviousNodes:
+def previous_nodes(obj: JSONObject, record: JSONObject | None) -> PreviousNodes:
     """Return the previous nodes in the record of a group, if the LeaderWorkerSet enables this preference."""
-    if record is None or not stays(meta.annotations(obj)) or meta.is_of_predecessor(record, obj):
+    if record is None or not prefers_previous_nodes(meta.annotations(obj)) or meta.is_of_predecessor(record, obj):
         return NOWHERE
     places = _parse(meta.annotations(record))
     last = recreationrecord.read(record)
@@ -94,26 +94,26 @@ def marks(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
     It changes only together with the revision, because the change alone would replace all groups.
     """
     annotations = lws.annotations if template is None else meta.annotations(template)
-    return {labels.STAY_ON_NODES: PREFERRED} if stays(annotations) else {}
+    return {labels.STAY_ON_NODES: PREFERRED} if prefers_previous_nodes(annotations) else {}
 
 
-def prefer(obj: JSONObject, leader: JSONObject, record: JSONObject | None) -> list[JSONObject]:
+def leader_preferences(obj: JSONObject, leader: JSONObject, record: JSONObject | None) -> list[JSONObject]:
     """Return the node preferences of a leader based on the record of its group."""
-    return with_preferences(leader, of(obj, record), 0)
+    return with_preferences(leader, previous_nodes(obj, record), 0)
 
 
 def worker_annotations(obj: JSONObject, record: JSONObject | None) -> dict[str, str]:
     """Return the worker template annotations based on the record of the group."""
-    return annotations_of(of(obj, record))
+    return node_annotations(previous_nodes(obj, record))
 
 
-def remember(group: LiveGroup) -> tuple[Apply, ...]:
+def record_nodes(group: LiveGroup) -> tuple[Apply, ...]:
     """Record the nodes of a group when all its pods are bound, unless they are already recorded."""
     leader = group.leader
-    if not stays(meta.annotations(group.obj)):
+    if not prefers_previous_nodes(meta.annotations(group.obj)):
         return ()
     size = groupstate.own_size(leader) or group.lws.size
-    members = failures.members(group)
+    members = failures.current_pods(group)
     by_rank = {
         groupname.rank(pod): str(meta.spec(pod).get("nodeName") or "") for pod in members if not meta.is_deleting(pod)
     }
@@ -134,7 +134,7 @@ def remember(group: LiveGroup) -> tuple[Apply, ...]:
     )
 
 
-def annotations_of(places: PreviousNodes) -> dict[str, str]:
+def node_annotations(places: PreviousNodes) -> dict[str, str]:
     """Return the annotations for the worker template."""
     texts = {labels.FORMER_NODES: ",".join(places.nodes), labels.AVOIDED_NODE: places.avoided}
     return {key: text for key, text in texts.items() if text}
@@ -143,7 +143,7 @@ def annotations_of(places: PreviousNodes) -> dict[str, str]:
 def admit(pod: JSONObject, member: Member) -> JSONObject:
     """Add the gate to a marked leader with an index. Replace the node list of a worker with node preferences."""
     if member.is_leader:
-        is_gated = stays(meta.annotations(pod)) and not groupname.is_hash(pod)
+        is_gated = prefers_previous_nodes(meta.annotations(pod)) and not groupname.has_random_key(pod)
         return replacement.with_gate(pod) if is_gated else pod
     keys = {labels.FORMER_NODES, labels.AVOIDED_NODE}
     annotations = meta.annotations(pod)
@@ -180,11 +180,11 @@ POLICY: Final = Policy(admit=admit, rule=RULE)
 
 def _parse(annotations: Mapping[str, str]) -> PreviousNodes:
     """Parse the previous nodes. Invalid node names are ignored, because users can set any annotation value."""
-    nodes = tuple(_node(text) for text in annotations.get(labels.FORMER_NODES, "")[:LONGEST].split(","))
-    return PreviousNodes(nodes if any(nodes) else (), _node(annotations.get(labels.AVOIDED_NODE, "")))
+    nodes = tuple(_valid_node_name(text) for text in annotations.get(labels.FORMER_NODES, "")[:LONGEST].split(","))
+    return PreviousNodes(nodes if any(nodes) else (), _valid_node_name(annotations.get(labels.AVOIDED_NODE, "")))
 
 
-def _node(text: str) -> str:
+def _valid_node_name(text: str) -> str:
     return "" if names.dns_1123_subdomain(text) else text
 
 

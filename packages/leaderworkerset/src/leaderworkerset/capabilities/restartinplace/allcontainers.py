@@ -17,11 +17,11 @@ from kuberuntime.objects.duration import Range
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Event, Patch, identified_patch, together
+from kuberuntime.plan import Event, Patch, concurrently, identified_patch
 from leaderworkerset.api import labels, restartannotation
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.recreationrecord import Failure
-from leaderworkerset.api.restartannotation import RestartNote
+from leaderworkerset.api.restartannotation import InPlaceRestarts
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures
 from leaderworkerset.core.policies.failures import NO_FAULT, Fault
@@ -48,20 +48,20 @@ def time_to_ready(annotations: Mapping[str, str]) -> timedelta | None:
 
 def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:
     """Return whether the last restart of a container was a tolerated restart of all containers in the pod."""
-    if not podstate.restarted_with_all(container):
+    if not podstate.was_restarted_with_all(container):
         return False
     if lws is not None and time_to_ready(lws.annotations) is not None:
         return True
     return (container.get("restartCount") or 0) <= restartannotation.read(pod).restarts
 
 
-def find(group: LiveGroup) -> Fault:
+def find_overdue_pod(group: LiveGroup) -> Fault:
     """Return the failure of the first overdue pod, or the pod annotations and the time until the next deadline."""
     annotations = meta.annotations(group.obj)
     deadline = time_to_ready(annotations) if labels.IN_PLACE_RESTARTS in annotations else None
     if deadline is None:
         return NO_FAULT
-    return decide(group.obj, failures.members(group), deadline, group.now)
+    return decide(group.obj, failures.current_pods(group), deadline, group.now)
 
 
 def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now: datetime) -> Fault:
@@ -69,28 +69,28 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
     patches: list[Patch] = []
     ends: list[tuple[datetime, JSONObject]] = []
     for pod in pods:
-        known, note = restartannotation.read(pod), _note(pod, now)
+        known, note = restartannotation.read(pod), _current_restarts(pod, now)
         if note != known:
             news = (_restart_event(obj, pod, note, deadline),) if note.restarts > known.restarts else ()
-            patches.append(_write(pod, note, news))
+            patches.append(_annotation_patch(pod, note, news))
         if note.since is not None:
             ends.append((note.since + deadline, pod))
-    actions = together(patches)
+    actions = concurrently(patches)
     if not ends:
         return Fault(actions=actions)
     end, pod = min(ends, key=lambda deadline_of_pod: deadline_of_pod[0])
     return Fault(actions=actions, left=end - now) if end > now else Fault(failure=_timeout_failure(pod, deadline))
 
 
-def _note(pod: JSONObject, now: datetime) -> RestartNote:
+def _current_restarts(pod: JSONObject, now: datetime) -> InPlaceRestarts:
     """Return the required pod annotation. A time in the future is from a different clock, and is replaced."""
     known = restartannotation.read(pod)
     restarts = max(known.restarts, _restarts(pod))
     if known.since is None and restarts == known.restarts:
         return known
     if podstate.stays_ready(pod):
-        return RestartNote(restarts)
-    return RestartNote(restarts, known.since if known.since is not None and known.since <= now else now)
+        return InPlaceRestarts(restarts)
+    return InPlaceRestarts(restarts, known.since if known.since is not None and known.since <= now else now)
 
 
 def _restarts(pod: JSONObject) -> int:
@@ -98,18 +98,18 @@ def _restarts(pod: JSONObject) -> int:
     counts = (
         status.get("restartCount") or 0
         for status in podstate.container_statuses(pod)
-        if podstate.restarted_with_all(status)
+        if podstate.was_restarted_with_all(status)
     )
     return max(counts, default=0)
 
 
-def _restart_event(obj: JSONObject, pod: JSONObject, note: RestartNote, deadline: timedelta) -> Event:
+def _restart_event(obj: JSONObject, pod: JSONObject, note: InPlaceRestarts, deadline: timedelta) -> Event:
     limit = f". It must be ready within {_seconds(deadline)}" if note.since is not None else ""
     text = f"Pod {meta.name(pod)} restarted all its containers in place (restart {note.restarts}){limit}"
     return decisionevents.restarted_in_place(obj, text, pod)
 
 
-def _write(pod: JSONObject, note: RestartNote, news: tuple[Event, ...]) -> Patch:
+def _annotation_patch(pod: JSONObject, note: InPlaceRestarts, news: tuple[Event, ...]) -> Patch:
     change = {"metadata": {"annotations": {labels.RESTARTED_IN_PLACE: str(note)}}}
     return identified_patch(PODS, pod, change, if_present=True, on_success=news)
 

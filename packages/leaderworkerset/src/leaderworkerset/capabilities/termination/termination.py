@@ -46,7 +46,7 @@ def is_parallel(lws: JSONObject, workers: JSONObject) -> bool:
     return policy in WITH_PARALLEL_END
 
 
-def end_workers(group: LiveGroup) -> PolicyDecision:
+def delete_workers(group: LiveGroup) -> PolicyDecision:
     """Delete the workers of a terminating leader, if they must terminate with it (N-PT-2, N-PT-3)."""
     leader, workers = group.leader, group.workers
     if not meta.is_deleting(leader) or FOREGROUND in (meta.metadata(leader).get("finalizers") or []):

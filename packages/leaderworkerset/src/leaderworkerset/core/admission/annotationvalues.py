@@ -24,7 +24,7 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     """Yield a warning for each invalid or unknown annotation with a prefix of this project."""
     for name, text in lws.annotations.items():
         if not name.startswith(labels.PREFIX):
-            if meant := _meant(name):
+            if meant := _intended_annotation(name):
                 yield f"metadata.annotations.{name}: {NO_EFFECT}. Did you mean {meant}?"
             continue
         check = CHECKS.get(name, _accept_any if name in KNOWN else _accept_none)
@@ -32,7 +32,7 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
             yield f"metadata.annotations.{name}: {why}"
 
 
-def _meant(name: str) -> str:
+def _intended_annotation(name: str) -> str:
     """Return the annotation that the user probably intended with a misspelled prefix, or an empty string."""
     prefix, _, own = name.rpartition("/")
     meant = labels.PREFIX + own
@@ -40,17 +40,17 @@ def _meant(name: str) -> str:
     return meant if is_ours and (meant in KNOWN or meant in CHECKS) else ""
 
 
-def _counts(lws: LeaderWorkerSet, _text: str) -> str:
-    why = invalidfields.unreadable_counts(lws)
+def _check_counts(lws: LeaderWorkerSet, _text: str) -> str:
+    why = invalidfields.unreadable_counts_reason(lws)
     return f"{why}. The LeaderWorkerSet is not reconciled until you correct or remove the annotation" if why else ""
 
 
-def _partition(_lws: LeaderWorkerSet, text: str) -> str:
+def _check_partition(_lws: LeaderWorkerSet, text: str) -> str:
     is_number = decimals.natural(text) is not None
     return "" if is_number else f"{invalidfields.excerpt(text)} is not a number, so the rollout resumes at partition 0"
 
 
-def _node_label(_lws: LeaderWorkerSet, text: str) -> str:
+def _check_node_label(_lws: LeaderWorkerSet, text: str) -> str:
     is_label = not names.label_key(text)
     return (
         "" if is_label else f"{invalidfields.excerpt(text)} is not a valid node label name, so no pods can be created"
@@ -66,10 +66,10 @@ def _accept_none(_lws: LeaderWorkerSet, _text: str) -> str:
 
 
 CHECKS: Final[Mapping[str, Check]] = {
-    labels.GROUP_RESTART_COUNTS: _counts,
-    labels.PAUSED_PARTITION: _partition,
-    labels.EXCLUSIVE_TOPOLOGY: _node_label,
-    labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: _node_label,
+    labels.GROUP_RESTART_COUNTS: _check_counts,
+    labels.PAUSED_PARTITION: _check_partition,
+    labels.EXCLUSIVE_TOPOLOGY: _check_node_label,
+    labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: _check_node_label,
     labels.RECREATE_GROUP_AFTER_START: _accept_any,
 }
 """The LeaderWorkerSet annotations that are not read by capabilities or gang schedulers."""

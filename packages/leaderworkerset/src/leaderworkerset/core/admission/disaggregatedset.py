@@ -64,12 +64,12 @@ def warnings(obj: JSONObject) -> list[str]:
     ]
 
 
-def _roles(whole: DisaggregatedSet) -> Iterator[FieldError]:
+def _validate_roles(whole: DisaggregatedSet) -> Iterator[FieldError]:
     for index, role in enumerate(whole.roles):
-        yield from _role(whole, role, f"spec.roles[{index}]")
+        yield from _validate_role(whole, role, f"spec.roles[{index}]")
 
 
-def _role(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
+def _validate_role(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
     strategy = None if role.spec is None else role.spec.rollout_strategy
     if strategy is not None and strategy.type and strategy.type not in tuple(RolloutStrategyType):
         supported = [kind.value for kind in RolloutStrategyType]
@@ -77,7 +77,7 @@ def _role(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError
     rolling = role.rolling_update
     if rolling is not None:
         yield from _validate_rolling_update(role, rolling, f"{path}.spec.rolloutStrategy.rollingUpdateConfiguration")
-    yield from _names(whole, role, path)
+    yield from _validate_names(whole, role, path)
 
 
 def _validate_rolling_update(role: Role, rolling: RoleRollingUpdate, path: str) -> Iterator[FieldError]:
@@ -96,7 +96,7 @@ def _validate_rolling_update(role: Role, rolling: RoleRollingUpdate, path: str) 
     yield invalid(f"{path}.maxUnavailable", unavailable or 0, "must not be 0 when `maxSurge` is 0")
 
 
-def _names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
+def _validate_names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
     length = len(scaler_name(whole.name, role.name))
     if role.is_external and length > LONGEST_SCALER_NAME:
         text = f"the name of the role's scaler would have {length} characters, and at most 253 characters are allowed"
@@ -110,14 +110,16 @@ def _names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldErro
         yield invalid(f"{path}.name", role.name, text)
 
 
-def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support: Support) -> Iterator[FieldError]:
+def _validate_members(
+    obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support: Support
+) -> Iterator[FieldError]:
     """Return the errors in fields of the roles' LeaderWorkerSets that cannot be changed later (N-VAL-11).
 
     A change of `scheduling` creates new LeaderWorkerSets, so it is checked as for a new set.
     """
     known = {role.get("name"): _scheduling_field(role) for role in meta.spec(old).get("roles") or []}
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
-        lws = _member(whole, role)
+        lws = _role_leaderworkerset(whole, role)
         is_known = known.get(role.get("name")) == _scheduling_field(role)
         own = (*identity_errors(lws), *namelengths.errors(lws))
         for error in (*own, *schedulingfield.errors(lws, None, support, is_known=is_known)):
@@ -125,7 +127,7 @@ def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support:
             yield replace(error, path=f"spec.roles[{index}].{path}")
 
 
-def _member(whole: DisaggregatedSet, role: JSONObject) -> LeaderWorkerSet:
+def _role_leaderworkerset(whole: DisaggregatedSet, role: JSONObject) -> LeaderWorkerSet:
     """Return the LeaderWorkerSet of a role with the maximum name length."""
     place = RolePlace(whole.name, max(0, whole.slices - 1), "0" * rolehash.LENGTH, role.get("name") or "")
     annotations = (role.get("metadata") or {}).get("annotations") or {}
@@ -135,7 +137,7 @@ def _member(whole: DisaggregatedSet, role: JSONObject) -> LeaderWorkerSet:
 
 def _member_warnings(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[str]:
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
-        lws = _member(whole, role)
+        lws = _role_leaderworkerset(whole, role)
         yield from (f"spec.roles[{index}].spec: {text}" for text in templatewarnings.warnings(lws))
         yield from (f"spec.roles[{index}].{text}" for text in annotationvalues.warnings(lws))
         yield from (f"spec.roles[{index}]: LeaderWorkerSet {lws.name}: {text}" for text in namelengths.warnings(lws))
@@ -145,7 +147,7 @@ def _scheduling_field(role: JSONObject) -> JSON:
     return (role.get("spec") or {}).get("scheduling")
 
 
-def _zeros(whole: DisaggregatedSet) -> Iterator[FieldError]:
+def _validate_zero_replicas(whole: DisaggregatedSet) -> Iterator[FieldError]:
     """Return an error if some roles have zero replicas and others do not (R-DS-4)."""
     counts = {role.replicas for role in whole.roles if not role.is_external}
     if 0 in counts and len(counts) > 1:
@@ -153,28 +155,28 @@ def _zeros(whole: DisaggregatedSet) -> Iterator[FieldError]:
         yield invalid("spec.roles", [role.replicas for role in whole.roles], text)
 
 
-def _slices(whole: DisaggregatedSet) -> Iterator[FieldError]:
+def _validate_slices(whole: DisaggregatedSet) -> Iterator[FieldError]:
     """Return an error if there are several slices and a role is External (R-DS-10)."""
     if whole.slices > 1 and any(role.is_external for role in whole.roles):
         text = "spec.slices > 1 is not possible with External roles: a scaler counts the groups of one slice"
         yield FieldError(Kind.FORBIDDEN, "spec.slices", detail=text)
 
 
-def _placement(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]:
+def _validate_placement(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]:
     """Return the errors of the placement policy and of annotations that conflict with it (R-DS-11)."""
     if not whole.placement.is_exclusive:
         return
     if not whole.placement.topology:
         yield required_error("spec.placementPolicy.topology", "name the label of nodes that has their topology domain")
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
-        annotations = _annotations(role)
+        annotations = _annotation_keys(role)
         key = next((key for key in EXCLUSIVE_KEYS if key in annotations), None)
         if key is not None:
             text = f"the annotation {key} and spec.placementPolicy both place the groups: remove one of them"
             yield FieldError(Kind.FORBIDDEN, f"spec.roles[{index}]", detail=text)
 
 
-def _annotations(role: JSONObject) -> set[str]:
+def _annotation_keys(role: JSONObject) -> set[str]:
     """Return the annotation keys of a role and its templates."""
     template = (role.get("spec") or {}).get("leaderWorkerTemplate") or {}
     annotated = (role, template.get("leaderTemplate") or {}, template.get("workerTemplate") or {})
@@ -196,10 +198,10 @@ class DisaggregatedSetChange(NamedTuple):
 
 
 RULES: Final[tuple[Rule[DisaggregatedSetChange], ...]] = (
-    Rule("R-DS-9, R-VAL-7..15, roles", lambda change: _roles(change.whole)),
-    Rule("N-DS-3, N-VAL-11", lambda change: _members(change.obj, change.whole, change.old, change.support)),
-    Rule("R-DS-4", lambda change: _zeros(change.whole)),
-    Rule("R-DS-10", lambda change: _slices(change.whole)),
-    Rule("R-DS-11", lambda change: _placement(change.obj, change.whole)),
+    Rule("R-DS-9, R-VAL-7..15, roles", lambda change: _validate_roles(change.whole)),
+    Rule("N-DS-3, N-VAL-11", lambda change: _validate_members(change.obj, change.whole, change.old, change.support)),
+    Rule("R-DS-4", lambda change: _validate_zero_replicas(change.whole)),
+    Rule("R-DS-10", lambda change: _validate_slices(change.whole)),
+    Rule("R-DS-11", lambda change: _validate_placement(change.obj, change.whole)),
 )
 """The validation rules for DisaggregatedSets, in the order in which their errors are returned."""

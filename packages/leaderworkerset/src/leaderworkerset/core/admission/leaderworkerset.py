@@ -123,7 +123,7 @@ def stored_errors(lws: LeaderWorkerSet, extensions: Extensions = UPSTREAM) -> li
     return errors_of((*RULES, *CREATION_RULES), LeaderWorkerSetChange(lws, lws, NO_GANG, extensions))
 
 
-def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+def _validate_counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the errors of `replicas` and `size` (R-VAL-3 to R-VAL-6)."""
     replicas, size = lws.spec.replicas, lws.size
     if replicas < 0:
@@ -137,7 +137,7 @@ def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid("spec.replicas", replicas, text)
 
 
-def _budgets(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+def _validate_rolling_update(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the errors of the rolling update configuration (R-VAL-7 to R-VAL-15)."""
     budget, replicas = lws.rolling_update, lws.spec.replicas
     max_unavailable, max_surge = f"{ROLLING_UPDATE}.maxUnavailable", f"{ROLLING_UPDATE}.maxSurge"
@@ -198,7 +198,7 @@ def _hash_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid("metadata.name", lws.name, f"must be no more than {longest} characters with groupIdentity Hash")
 
 
-def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+def _validate_subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the errors of the subgroup policy (R-VAL-16 to R-VAL-20, N-VAL-10).
 
     A size below 1 has only one error.
@@ -223,7 +223,7 @@ def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(SUBGROUP_SIZE, subgroup_size, text)
 
 
-def _annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+def _validate_annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return an error if subgroups are exclusive but have no size (R-VAL-21)."""
     key = labels.SUBGROUP_EXCLUSIVE_TOPOLOGY
     if key in lws.annotations and lws.spec.leader_worker_template.sub_group_policy is None:
@@ -231,36 +231,36 @@ def _annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(f"metadata.annotations.{key}", lws.annotations[key], text)
 
 
-def _templates(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+def _validate_templates(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return an error for each template without containers (Q-34)."""
     for field, template in lws.pod_templates.items():
         if not meta.spec(template).get("containers"):
             yield required_error(f"{TEMPLATE}.{field}.spec.containers", "a pod needs at least one container")
 
 
-def _identity_change(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
+def _validate_identity_change(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
     if new.spec.group_identity != old.spec.group_identity:
         yield invalid(GROUP_IDENTITY, new.spec.group_identity.value, "groupIdentity is immutable")
 
 
-def _claim_change(new: LeaderWorkerTemplate, old: LeaderWorkerTemplate) -> Iterator[FieldError]:
-    if _are_different(new.volume_claim_templates, old.volume_claim_templates):
+def _validate_claim_change(new: LeaderWorkerTemplate, old: LeaderWorkerTemplate) -> Iterator[FieldError]:
+    if _claims_differ(new.volume_claim_templates, old.volume_claim_templates):
         yield FieldError(Kind.FORBIDDEN, f"{TEMPLATE}.volumeClaimTemplates", detail=CLAIMS_TEXT)
 
 
-def _are_different(new: Sequence[JSONObject], old: Sequence[JSONObject]) -> bool:
+def _claims_differ(new: Sequence[JSONObject], old: Sequence[JSONObject]) -> bool:
     """Return whether the StatefulSet claims are different. Claims are decoded only if their JSON is different."""
     if len(new) != len(old):
         return True
     pairs = ((claim, other) for claim, other in zip(new, old, strict=True) if claim != other)
-    return any(_claim(claim) != _claim(other) for claim, other in pairs)
+    return any(_decode_claim(claim) != _decode_claim(other) for claim, other in pairs)
 
 
-def _claim(claim: JSONObject) -> JSONObject:
+def _decode_claim(claim: JSONObject) -> JSONObject:
     return claim_fields(LeaderWorkerTemplate(volume_claim_templates=(claim,)), "")
 
 
-def _subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> Iterator[FieldError]:
+def _validate_subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> Iterator[FieldError]:
     if new is not None and old is not None:
         if None not in (new.sub_group_size, old.sub_group_size) and new.sub_group_size != old.sub_group_size:
             yield invalid(SUBGROUP_SIZE, new.sub_group_size, "field is immutable")
@@ -271,7 +271,7 @@ def _subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> 
         yield invalid(SUBGROUP_SIZE, old.sub_group_size, "cannot remove subGroupSize after enabled")
 
 
-def _null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
+def _validate_null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
     """Return an error if an update sets `subdomainPolicy` to null.
 
     It would be decoded as an absent field (R-VAL-25).
@@ -297,11 +297,11 @@ class LeaderWorkerSetChange(NamedTuple):
 
 RULES: Final[tuple[Rule[LeaderWorkerSetChange], ...]] = (
     Rule("R-VAL-1..2", lambda change: objectmeta.validate(change.new.metadata, names.dns_1035_label)),
-    Rule("R-VAL-3..6", lambda change: _counts(change.new)),
-    Rule("R-VAL-7..15", lambda change: _budgets(change.new)),
-    Rule("R-VAL-16..20, N-VAL-10", lambda change: _subgroups(change.new)),
-    Rule("R-VAL-21", lambda change: _annotations(change.new)),
-    Rule("Q-34", lambda change: _templates(change.new)),
+    Rule("R-VAL-3..6", lambda change: _validate_counts(change.new)),
+    Rule("R-VAL-7..15", lambda change: _validate_rolling_update(change.new)),
+    Rule("R-VAL-16..20, N-VAL-10", lambda change: _validate_subgroups(change.new)),
+    Rule("R-VAL-21", lambda change: _validate_annotations(change.new)),
+    Rule("Q-34", lambda change: _validate_templates(change.new)),
     Rule("N-VAL-2..6, random keys", lambda change: identity_errors(change.new)),
     Rule(
         "N-SCH-VAL-1..20, scheduling",
@@ -309,11 +309,12 @@ RULES: Final[tuple[Rule[LeaderWorkerSetChange], ...]] = (
     ),
     Rule("scheduler", lambda change: change.gang.errors(change.new, change.old)),
     Rule("settings", lambda change: (error for find in change.extensions.errors for error in find(change.new))),
-    Rule("N-VAL-1", lambda change: _identity_change(change.new, change.old or change.new)),
+    Rule("N-VAL-1", lambda change: _validate_identity_change(change.new, change.old or change.new)),
     Rule(
-        "R-VAL-22..24", lambda change: _subgroup_update(*(template.sub_group_policy for template in change.templates))
+        "R-VAL-22..24",
+        lambda change: _validate_subgroup_update(*(template.sub_group_policy for template in change.templates)),
     ),
-    Rule("Q-7", lambda change: _claim_change(*change.templates)),
+    Rule("Q-7", lambda change: _validate_claim_change(*change.templates)),
 )
 """The validation rules for LeaderWorkerSets, in the order in which their errors are returned."""
 
@@ -321,7 +322,7 @@ CREATION_RULES: Final[tuple[Rule[LeaderWorkerSetChange], ...]] = (
     Rule("R-VAL-28", lambda change: namelengths.errors(change.new)),
 )
 
-JSON_RULES: Final[tuple[Rule[JSONObject], ...]] = (Rule("R-VAL-25", _null_subdomain),)
+JSON_RULES: Final[tuple[Rule[JSONObject], ...]] = (Rule("R-VAL-25", _validate_null_subdomain),)
 """The rules for updates that require the submitted object."""
 
 
@@ -330,7 +331,7 @@ QUEUE_LABEL: Final = f"metadata.labels[{labels.QUEUE_NAME}]"
 
 def queue_warnings(lws: LeaderWorkerSet) -> list[str]:
     """Return warnings about valid fields that Kueue handles unexpectedly (R-KQ-4, R-KQ-62)."""
-    return [*_surge(lws), *_queue_of_templates(lws)]
+    return [*_surge(lws), *_template_queue_warnings(lws)]
 
 
 def _surge(lws: LeaderWorkerSet) -> Iterator[str]:
@@ -342,7 +343,7 @@ def _surge(lws: LeaderWorkerSet) -> Iterator[str]:
         )
 
 
-def _queue_of_templates(lws: LeaderWorkerSet) -> Iterator[str]:
+def _template_queue_warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     if lws.labels.get(labels.QUEUE_NAME):
         return
     for field, pod in lws.pod_templates.items():

@@ -80,7 +80,7 @@ def build(gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM) -> Sequence[t
     return [(kind, with_annotations(obj, _digest_of(obj))) for kind, obj in zip(KINDS, objects, strict=True)]
 
 
-def is_intact(obj: JSONObject) -> bool:
+def is_unmodified(obj: JSONObject) -> bool:
     """Return whether a manager of any release wrote the spec of this policy object."""
     return _digest_of(obj).items() <= meta.annotations(obj).items()
 

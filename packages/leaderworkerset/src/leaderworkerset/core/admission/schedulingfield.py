@@ -15,7 +15,7 @@ from leaderworkerset.api import labels, schedulinglevels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import levels
 from leaderworkerset.core.policies.gang import Support
-from leaderworkerset.core.policies.levels import PATH, LevelFields, Part, SchedulingLevel
+from leaderworkerset.core.policies.levels import PATH, LevelFields, SchedulingLevel, SchedulingPart
 
 TEMPLATE: Final = "spec.leaderWorkerTemplate"
 REPLICA: Final = f"{PATH}.replica"
@@ -35,35 +35,41 @@ def errors(
     if not support.is_enabled and stored is None and not is_known:
         return [_forbidden(PATH, "requires the WorkloadAwareScheduling feature gate")]
     is_new = scheduling != stored and not is_known
-    if errors := [*(_provider(scheduling, support) if is_new else ())] or [*_delegation(lws, scheduling)]:
+    if errors := [*(_validate_provider(scheduling, support) if is_new else ())] or [
+        *_validate_delegation(lws, scheduling)
+    ]:
         return errors
     if old is not None and stored is None:
         return [_forbidden(PATH, "cannot add scheduling after creation")]
-    active = levels.active(scheduling)
+    active = levels.active_levels(scheduling)
     if len(active) > 1:
-        return [invalid(PATH, [level.value for level in active], levels.several(active))]
-    return [*_update(lws, old, scheduling, stored), *_shape(scheduling), *_rules(lws, scheduling)]
+        return [invalid(PATH, [level.value for level in active], levels.level_count_error(active))]
+    return [
+        *_validate_update(lws, old, scheduling, stored),
+        *_validate_shape(scheduling),
+        *_validate_combinations(lws, scheduling),
+    ]
 
 
 def _forbidden(path: str, detail: str) -> FieldError:
     return FieldError(Kind.FORBIDDEN, path, detail=detail)
 
 
-def _provider(scheduling: schedulinglevels.Scheduling, support: Support) -> Iterator[FieldError]:
+def _validate_provider(scheduling: schedulinglevels.Scheduling, support: Support) -> Iterator[FieldError]:
     """Return the errors of settings that the provider does not support (N-SCH-VAL-3 to N-SCH-VAL-6)."""
     match support.provider:
         case "":
             yield required_error(PATH, "requires a configured scheduler provider")
         case "volcano":
-            yield from _volcano(scheduling)
+            yield from _validate_volcano(scheduling)
         case "kubernetes":
-            yield from (_forbidden(PATH, levels.unavailable(kind)) for kind in support.missing[:1])
+            yield from (_forbidden(PATH, levels.unavailable_error(kind)) for kind in support.missing[:1])
         case other:
             yield not_supported(PATH, other, PROVIDERS)
 
 
-def _volcano(scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
-    if levels.level_of(scheduling) is not SchedulingLevel.REPLICA:
+def _validate_volcano(scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
+    if levels.active_level(scheduling) is not SchedulingLevel.REPLICA:
         yield _forbidden(PATH, "the Volcano provider supports the typed API only at replica level")
         return
     replica = scheduling.replica or schedulinglevels.ReplicaScheduling()
@@ -74,18 +80,18 @@ def _volcano(scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
         yield _forbidden(f"{REPLICA}.schedulingConstraints", text)
     if replica.disruption_mode is not None:
         yield _forbidden(f"{REPLICA}.disruptionMode", "the Volcano provider does not support typed disruption mode")
-    for role, fields in _roles(replica):
+    for role, fields in _configured_roles(replica):
         if fields.resource_claims:
             text = "the Volcano provider does not support shared resource claims"
             yield _forbidden(f"{REPLICA}.{role}.resourceClaims", text)
 
 
-def _roles(replica: schedulinglevels.ReplicaScheduling) -> list[tuple[str, schedulinglevels.RoleScheduling]]:
+def _configured_roles(replica: schedulinglevels.ReplicaScheduling) -> list[tuple[str, schedulinglevels.RoleScheduling]]:
     both = ((labels.LEADER, replica.leader), (labels.WORKER, replica.worker))
     return [(role, fields) for role, fields in both if fields is not None]
 
 
-def _delegation(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
+def _validate_delegation(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
     """Return the errors of annotations that delegate scheduling to the Workload of an owner (N-SCH-VAL-7)."""
     own = lws.annotations
     template, parent = own.get(labels.GROUP_TEMPLATE_NAME), own.get(labels.PARENT_COMPOSITE_POD_GROUP)
@@ -101,11 +107,11 @@ def _delegation(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -
         yield _forbidden(at_template, CONTROLLED)
     if parent == "":
         yield required_error(at_parent, "must name a parent CompositePodGroup")
-    if levels.level_of(scheduling) is SchedulingLevel.ROLE:
+    if levels.active_level(scheduling) is SchedulingLevel.ROLE:
         yield _forbidden(at_template, "delegated scheduling supports only whole-LWS or replica mode")
 
 
-def _update(
+def _validate_update(
     lws: LeaderWorkerSet,
     old: LeaderWorkerSet | None,
     scheduling: schedulinglevels.Scheduling,
@@ -114,10 +120,12 @@ def _update(
     """Return the errors of changes, including changes that the Workload API rejects (N-SCH-VAL-10, N-SCH-VAL-11)."""
     if old is None or stored is None:
         return
-    if levels.level_of(scheduling) is not levels.level_of(stored):
+    if levels.active_level(scheduling) is not levels.active_level(stored):
         yield _forbidden(PATH, "cannot switch the active scheduling level after creation")
     else:
-        for new, known in zip(levels.parts(lws, scheduling), levels.parts(old, stored), strict=True):
+        for new, known in zip(
+            levels.scheduling_parts(lws, scheduling), levels.scheduling_parts(old, stored), strict=True
+        ):
             yield from _validate_immutable(new, known)
     new_classes, known_classes = _priorities(lws), _priorities(old)
     if len(new_classes) == len(known_classes) == 1 and new_classes != known_classes:
@@ -125,17 +133,17 @@ def _update(
         yield _forbidden(TEMPLATE, text)
 
 
-def _validate_immutable(new: Part, known: Part) -> Iterator[FieldError]:
+def _validate_immutable(new: SchedulingPart, known: SchedulingPart) -> Iterator[FieldError]:
     changes = {
         "schedulingPolicy": (new.min_count is None) != (known.min_count is None),
-        "schedulingConstraints": _topology(new.fields) != _topology(known.fields),
+        "schedulingConstraints": _topology_keys(new.fields) != _topology_keys(known.fields),
         "disruptionMode": _is_all(new.fields) != _is_all(known.fields),
         "resourceClaims": _claims(new.fields) != _claims(known.fields),
     }
     yield from (_forbidden(f"{new.path}.{field}", "field is immutable") for field, is_new in changes.items() if is_new)
 
 
-def _topology(fields: LevelFields) -> list[str]:
+def _topology_keys(fields: LevelFields) -> list[str]:
     return (
         []
         if fields.scheduling_constraints is None
@@ -151,44 +159,44 @@ def _claims(fields: LevelFields) -> tuple[schedulinglevels.ResourceClaim, ...]:
     return fields.resource_claims if isinstance(fields, schedulinglevels.RoleScheduling) else ()
 
 
-def _shape(scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
+def _validate_shape(scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
     """Return the errors of unions, keys and claims (N-SCH-VAL-12). Outer levels are first."""
-    for path, fields in _present(scheduling):
+    for path, fields in _configured_levels(scheduling):
         if fields.scheduling_policy is not None:
-            yield from _one_policy(f"{path}.schedulingPolicy", fields.scheduling_policy)
+            yield from _validate_policy(f"{path}.schedulingPolicy", fields.scheduling_policy)
         if fields.scheduling_constraints is not None:
-            yield from _keys(f"{path}.schedulingConstraints.topology", fields.scheduling_constraints)
+            yield from _validate_keys(f"{path}.schedulingConstraints.topology", fields.scheduling_constraints)
         if fields.disruption_mode is not None:
-            yield from _one_mode(f"{path}.disruptionMode", fields.disruption_mode)
+            yield from _validate_mode(f"{path}.disruptionMode", fields.disruption_mode)
         yield from _claim_errors(f"{path}.resourceClaims", _claims(fields))
 
 
-def _present(scheduling: schedulinglevels.Scheduling) -> Iterator[tuple[str, LevelFields]]:
+def _configured_levels(scheduling: schedulinglevels.Scheduling) -> Iterator[tuple[str, LevelFields]]:
     """Yield the configured levels with their paths. Outer levels are first."""
     yield PATH, scheduling
     if scheduling.replica is not None:
         yield REPLICA, scheduling.replica
-        yield from ((f"{REPLICA}.{role}", fields) for role, fields in _roles(scheduling.replica))
+        yield from ((f"{REPLICA}.{role}", fields) for role, fields in _configured_roles(scheduling.replica))
 
 
-def _one_policy(
+def _validate_policy(
     path: str, policy: schedulinglevels.CompositePolicy | schedulinglevels.RolePolicy
 ) -> Iterator[FieldError]:
     if (policy.basic is None) == (policy.gang is None):
-        yield _not_one(path, {"basic": policy.basic is not None, "gang": policy.gang is not None})
+        yield _not_exactly_one_error(path, {"basic": policy.basic is not None, "gang": policy.gang is not None})
 
 
-def _one_mode(path: str, mode: schedulinglevels.DisruptionMode) -> Iterator[FieldError]:
+def _validate_mode(path: str, mode: schedulinglevels.DisruptionMode) -> Iterator[FieldError]:
     if (mode.single is None) == (mode.all is None):
-        yield _not_one(path, {"single": mode.single is not None, "all": mode.all is not None})
+        yield _not_exactly_one_error(path, {"single": mode.single is not None, "all": mode.all is not None})
 
 
-def _not_one(path: str, members: dict[str, bool]) -> FieldError:
+def _not_exactly_one_error(path: str, members: dict[str, bool]) -> FieldError:
     present = [name for name, is_set in members.items() if is_set]
     return invalid(path, present, f"exactly one of {' and '.join(members)} must be set")
 
 
-def _keys(path: str, constraints: schedulinglevels.Constraints) -> Iterator[FieldError]:
+def _validate_keys(path: str, constraints: schedulinglevels.Constraints) -> Iterator[FieldError]:
     if len(constraints.topology) > 1:
         yield FieldError(Kind.TOO_MANY, path, detail="must have at most 1 item")
     for index, constraint in enumerate(constraints.topology):
@@ -208,15 +216,15 @@ def _claim_errors(path: str, claims: Sequence[schedulinglevels.ResourceClaim]) -
             "resourceClaimTemplateName": claim.resource_claim_template_name,
         }
         if list(references.values()).count(None) != 1:
-            yield _not_one(at, {name: value is not None for name, value in references.items()})
+            yield _not_exactly_one_error(at, {name: value is not None for name, value in references.items()})
         for name, value in references.items():
             texts = [] if value is None else names.dns_1123_subdomain(value)
             yield from (invalid(f"{at}.{name}", value, text) for text in texts)
 
 
-def _rules(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
+def _validate_combinations(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
     """Return the errors of invalid combinations with other fields (N-SCH-VAL-13 to N-SCH-VAL-20)."""
-    level, parts = levels.level_of(scheduling), levels.parts(lws, scheduling)
+    level, parts = levels.active_level(scheduling), levels.scheduling_parts(lws, scheduling)
     for part in parts:
         policy = part.fields.scheduling_policy
         if (
@@ -227,12 +235,12 @@ def _rules(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Ite
             text = "minGroupCount is not supported"
             yield _forbidden(f"{part.path}.schedulingPolicy.gang.minGroupCount", text)
     if level is SchedulingLevel.ROLE:
-        yield from _role_counts(lws, parts)
+        yield from _validate_role_counts(lws, parts)
     is_whole_gang = level is not SchedulingLevel.ROLE and any(part.min_count is not None for part in parts)
     if is_whole_gang and lws.spec.startup_policy.waits_for_leader:
         text = "a gang containing the leader and workers is incompatible with startupPolicy LeaderReady"
         yield _forbidden(PATH, text)
-    places = any(part.min_count is not None or _topology(part.fields) for part in parts)
+    places = any(part.min_count is not None or _topology_keys(part.fields) for part in parts)
     if places and lws.annotations.get(labels.EXCLUSIVE_TOPOLOGY):
         text = "gang scheduling or workload topology constraints cannot be combined with exclusive topology in alpha"
         yield _forbidden(PATH, text)
@@ -244,7 +252,7 @@ def _rules(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Ite
         yield from _validate_claims(lws, part)
 
 
-def _role_counts(lws: LeaderWorkerSet, parts: Sequence[Part]) -> Iterator[FieldError]:
+def _validate_role_counts(lws: LeaderWorkerSet, parts: Sequence[SchedulingPart]) -> Iterator[FieldError]:
     """Return errors for groups without workers, and for `minCount` below the pod count (N-SCH-VAL-14, N-SCH-VAL-15)."""
     if lws.size < 2:
         yield invalid(f"{TEMPLATE}.size", lws.size, "leader/worker scheduling requires size >= 2")
@@ -261,7 +269,7 @@ def _priorities(lws: LeaderWorkerSet) -> set[str]:
     return {str(meta.spec(template).get("priorityClassName") or "") for template in lws.pod_templates.values()}
 
 
-def _validate_claims(lws: LeaderWorkerSet, part: Part) -> Iterator[FieldError]:
+def _validate_claims(lws: LeaderWorkerSet, part: SchedulingPart) -> Iterator[FieldError]:
     """Return errors for claims that do not exist in the pods of a role (N-SCH-VAL-20)."""
     template = lws.leader_template if part.role == labels.LEADER else lws.spec.leader_worker_template.worker_template
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")

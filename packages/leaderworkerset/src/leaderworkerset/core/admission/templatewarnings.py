@@ -26,7 +26,7 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     claims = [meta.name(claim) for claim in lws.spec.leader_worker_template.volume_claim_templates]
     for field, pod in lws.pod_templates.items():
         path = f"spec.leaderWorkerTemplate.{field}"
-        yield from _of_template(path, pod)
+        yield from _template_warnings(path, pod)
         yield from _warn_about_rejected_fields(path, pod, claims)
 
 
@@ -35,14 +35,16 @@ def _warn_about_rejected_fields(path: str, pod: JSONObject, claims: Sequence[str
     # Saves fifteen modules in replicas that do not admit LeaderWorkerSets.
     from kuberuntime.objects.podrules import templates
 
-    errors = [f"{error} (pods cannot be created from this template)" for error in templates.errors(pod, path, claims)]
-    errors += [f"{error} (containers cannot start from this template)" for error in _of_kubelet(path, pod)]
+    errors = [
+        f"{error} (pods cannot be created from this template)" for error in templates.template_errors(pod, path, claims)
+    ]
+    errors += [f"{error} (containers cannot start from this template)" for error in _kubelet_errors(path, pod)]
     yield from errors[:MOST]
     if len(errors) > MOST:
         yield f"{path}: {len(errors) - MOST} additional values are invalid"
 
 
-def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:
+def _kubelet_errors(path: str, pod: JSONObject) -> Iterator[FieldError]:
     """Yield errors that only a kubelet reports, such as image names, probe ports, and fractions of bytes."""
     spec = pod.get("spec") or {}
     for field in ("initContainers", "containers"):
@@ -53,11 +55,11 @@ def _of_kubelet(path: str, pod: JSONObject) -> Iterator[FieldError]:
                 yield invalid(
                     f"{place}.image", image, "must be an image reference such as registry.example.com/org/name:tag"
                 )
-            yield from _undeclared_ports(place, container)
-            yield from _fractions(place, container.get("resources") or {})
+            yield from _undeclared_port_errors(place, container)
+            yield from _fraction_errors(place, container.get("resources") or {})
 
 
-def _fractions(place: str, resources: JSONObject) -> Iterator[FieldError]:
+def _fraction_errors(place: str, resources: JSONObject) -> Iterator[FieldError]:
     """Yield errors for memory and storage quantities with fractions of a byte, such as `512m` instead of `512Mi`."""
     for kind in ("limits", "requests"):
         for name in ("memory", "ephemeral-storage"):
@@ -68,7 +70,7 @@ def _fractions(place: str, resources: JSONObject) -> Iterator[FieldError]:
                     yield invalid(f"{place}.resources.{kind}[{name}]", amount, text)
 
 
-def _undeclared_ports(place: str, container: JSONObject) -> Iterator[FieldError]:
+def _undeclared_port_errors(place: str, container: JSONObject) -> Iterator[FieldError]:
     """Yield errors for probes and hooks with an undeclared named port."""
     declared = {port.get("name") for port in container.get("ports") or ()}
     handlers = {name: container.get(name) for name in ("startupProbe", "readinessProbe", "livenessProbe")}
@@ -80,7 +82,7 @@ def _undeclared_ports(place: str, container: JSONObject) -> Iterator[FieldError]
                 yield FieldError(Kind.NOT_FOUND, f"{place}.{name}.{action}.port", port)
 
 
-def _of_template(path: str, pod: JSONObject) -> Iterator[str]:
+def _template_warnings(path: str, pod: JSONObject) -> Iterator[str]:
     for part, read, keys in IGNORED:
         if ignored := sorted(keys & read(pod).keys()):
             yield f"{path}.metadata.{part}: ignored, because only the controllers set {', '.join(ignored)}"

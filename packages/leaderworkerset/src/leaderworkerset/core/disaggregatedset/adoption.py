@@ -25,7 +25,7 @@ def adopt(obj: JSONObject, leaderworkersets: Iterable[JSONObject], services: Ite
 
 
 def _is_orphan(child: JSONObject, obj: JSONObject, suffix: str) -> bool:
-    labels, index = meta.labels(child), childsets.slice_of(child)
+    labels, index = meta.labels(child), childsets.slice_index(child)
     if meta.controller_of(child) is not None or meta.is_deleting(child) or index is None:
         return False
     place = RolePlace(meta.name(obj), index, labels.get(REVISION, ""), labels.get(ROLE, ""))
@@ -35,5 +35,5 @@ def _is_orphan(child: JSONObject, obj: JSONObject, suffix: str) -> bool:
 
 def _adoption(resource: Resource, orphan: JSONObject, obj: JSONObject) -> Patch:
     change = {"metadata": {"ownerReferences": [*meta.owners(orphan), owner_reference(obj)]}}
-    failed = disaggregatedsetevents.failed_adoption(obj, resource.kind, meta.name(orphan))
+    failed = disaggregatedsetevents.failed_adoption_event(obj, resource.kind, meta.name(orphan))
     return guarded_patch(resource, orphan, change, if_present=True, on_failure=(failed,))

@@ -52,7 +52,7 @@ class RolePart(Struct, frozen=True, kw_only=True):
 
 def owned_sets(objects: Iterable[JSONObject], owner: UID) -> list[RolePart]:
     """Return the LeaderWorkerSets that a DisaggregatedSet controls (R-DS-71), sorted by name."""
-    return sorted((part_of(obj) for obj in objects if is_owned(obj, owner)), key=lambda part: part.key)
+    return sorted((read_part(obj) for obj in objects if is_owned(obj, owner)), key=lambda part: part.key)
 
 
 def is_owned(obj: JSONObject, owner: UID) -> bool:
@@ -61,7 +61,7 @@ def is_owned(obj: JSONObject, owner: UID) -> bool:
     return bool(owner) and reference is not None and reference["uid"] == owner
 
 
-def part_of(obj: JSONObject) -> RolePart:
+def read_part(obj: JSONObject) -> RolePart:
     """Return the `RolePart` of a LeaderWorkerSet."""
     labels, spec, status = meta.labels(obj), meta.spec(obj), meta.status(obj)
     return RolePart(
@@ -69,7 +69,7 @@ def part_of(obj: JSONObject) -> RolePart:
         uid=meta.uid(obj),
         role=labels.get(ROLE, ""),
         revision=labels.get(REVISION, ""),
-        slice=slice_of(obj),
+        slice=slice_index(obj),
         is_legacy=not labels.get(SLICE),
         is_deleting=meta.is_deleting(obj),
         created_at=meta.creation_timestamp(obj),
@@ -79,18 +79,18 @@ def part_of(obj: JSONObject) -> RolePart:
         ready=_count(status.get("readyReplicas"), 0),
         updated=_count(status.get("updatedReplicas"), 0),
         replacement=spec.get("groupReplacementPolicy") or GroupReplacementPolicy.POST_TERMINATION
-        if groupname.is_hash_set(obj)
+        if groupname.uses_random_keys(obj)
         else "",
         termination=spec.get("podTerminationPolicy"),
     )
 
 
-def slice_of(obj: JSONObject) -> int | None:
+def slice_index(obj: JSONObject) -> int | None:
     """Return the slice label, or 0 if it is absent. Return None if it is not a number."""
     return decimals.natural(meta.labels(obj).get(SLICE) or "0")
 
 
-def newest_first(parts: Iterable[RolePart]) -> list[list[RolePart]]:
+def group_by_revision(parts: Iterable[RolePart]) -> list[list[RolePart]]:
     """Return the parts by revision, latest first (R-DS-62).
 
     Revisions with the same creation time are sorted by name.
@@ -103,7 +103,7 @@ def newest_first(parts: Iterable[RolePart]) -> list[list[RolePart]]:
     )
 
 
-def total(parts: Sequence[RolePart], role: str) -> int:
+def total_replicas(parts: Sequence[RolePart], role: str) -> int:
     """Return the desired number of groups of a role."""
     return sum(part.replicas for part in parts if part.role == role)
 

@@ -49,19 +49,19 @@ def deleted_event(obj: JSONObject, name: str, why: str, action: str = "Delete") 
     return _build_event(obj, "LWSDeleted", action, f"Deleted LeaderWorkerSet {name}: {why}")
 
 
-def scaler_created(obj: JSONObject, name: str, role: str) -> Event:
+def scaler_created_event(obj: JSONObject, name: str, role: str) -> Event:
     """Return the event for the creation of a role scaler."""
     return _build_event(obj, "ScalerCreated", "Create", f"Created DisaggregatedSetRoleScaler {name} for role {role}")
 
 
-def scaler_deleted(obj: JSONObject, name: str, role: str) -> Event:
+def scaler_deleted_event(obj: JSONObject, name: str, role: str) -> Event:
     """Return the event for the deletion of a role scaler."""
     return _build_event(
         obj, "ScalerDeleted", "Delete", f"Deleted DisaggregatedSetRoleScaler {name}: role {role} is not External"
     )
 
 
-def scaler_conflict(obj: JSONObject, name: str, role: str) -> Event:
+def scaler_conflict_event(obj: JSONObject, name: str, role: str) -> Event:
     """Return the event for a role whose scaler name is in use by a different object."""
     note = (
         f"DisaggregatedSetRoleScaler {name} has a different owner. The groups of role {role} are not scaled until it "
@@ -70,11 +70,11 @@ def scaler_conflict(obj: JSONObject, name: str, role: str) -> Event:
     return _build_event(obj, "ScalerConflict", "Conflict", note, "Warning")
 
 
-def failed_adoption(obj: JSONObject, kind: str, name: str) -> Event:
+def failed_adoption_event(obj: JSONObject, kind: str, name: str) -> Event:
     """Return the event for an orphan that could not be adopted."""
     return _build_event(obj, "FailedAdopt", "Adopt", f"Failed to adopt {kind} {name}: {{error}}", "Warning")
 
 
-def failed_create(obj: JSONObject, kind: str, name: str) -> Event:
+def failed_create_event(obj: JSONObject, kind: str, name: str) -> Event:
     """Return the event for an object that could not be created."""
     return _build_event(obj, "FailedCreate", "Create", f"Failed to create {kind} {name}: {{error}}", "Warning")

@@ -63,33 +63,33 @@ def next_step(state: State) -> PlannerStep | None:
     """Return the next step, or None if there are no old groups and no missing new groups."""
     step = upstream_step(state)
     if step is not None:
-        return _ready_first(state, step)
+        return _preserve_ready_groups(state, step)
     if is_done(state):
         return None
-    return create_batch(state) or PlannerStep((0,) * len(state), _new(state))
+    return create_batch(state) or PlannerStep((0,) * len(state), _new_counts(state))
 
 
 def upstream_step(state: State) -> PlannerStep | None:
     """Return the next step of the Go controller. The first applicable rule is used."""
-    if is_done(state) or batches(state) == 0:
+    if is_done(state) or batch_count(state) == 0:
         return None
     if any(role.old > role.initial for role in state):  # a user scaled up an old LeaderWorkerSet (R-DS-46)
-        return PlannerStep(tuple(min(role.initial, role.old) for role in state), _new(state))
+        return PlannerStep(tuple(min(role.initial, role.old) for role in state), _new_counts(state))
     if all(role.new >= role.target for role in state):  # all new groups exist (R-DS-47)
-        return PlannerStep((0,) * len(state), _new(state))
-    return _create_or_drain(state, batches(state))
+        return PlannerStep((0,) * len(state), _new_counts(state))
+    return _create_or_drain(state, batch_count(state))
 
 
 def _create_or_drain(state: State, steps: int) -> PlannerStep | None:
     """Return the step that creates the next batch, or that first deletes old groups because of the limit."""
-    old, new = _old(state), _new(state)
-    rising = _share(state, steps)
-    if _fits(state, rising):
+    old, new = _old_counts(state), _new_counts(state)
+    rising = _new_groups_after_batch(state, steps)
+    if _fits_maximum(state, rising):
         return PlannerStep(old, rising)
-    drained = _without_single_roles(state, _proportional(state, steps), supply=new)
+    drained = _without_single_roles(state, _drain_proportionally(state, steps), supply=new)
     if _is_less(drained, old):
         return PlannerStep(drained, new)
-    forced = _room(state, rising)
+    forced = _max_old_groups(state, rising)
     return PlannerStep(_without_single_roles(state, forced, supply=rising), rising) if _is_less(forced, old) else None
 
 
@@ -98,22 +98,22 @@ def is_done(state: State) -> bool:
     return all(role.old == 0 and role.new >= role.target for role in state)
 
 
-def batches(state: State) -> int:
+def batch_count(state: State) -> int:
     """Return the number of batches for the new groups (R-DS-44)."""
-    return max((_ceil(max(role.initial, role.target), role.batch) for role in state), default=0)
+    return max((_divide_rounding_up(max(role.initial, role.target), role.batch) for role in state), default=0)
 
 
 def create_batch(state: State) -> PlannerStep | None:
     """Return the step that creates the next batch without draining groups, or None if no groups are missing."""
-    steps = batches(state)
-    rising = _share(state, steps) if steps else _new(state)
-    return PlannerStep(_old(state), rising) if rising != _new(state) else None
+    steps = batch_count(state)
+    rising = _new_groups_after_batch(state, steps) if steps else _new_counts(state)
+    return PlannerStep(_old_counts(state), rising) if rising != _new_counts(state) else None
 
 
 def simulate(state: State) -> Iterator[PlannerStep]:
     """Yield the counts of all steps in a rollout whose steps all succeed immediately (R-DS-54)."""
     current: State = tuple(replace(role, old=role.initial, new=0) for role in state)
-    yield PlannerStep(_old(current), _new(current))
+    yield PlannerStep(_old_counts(current), _new_counts(current))
     largest = max((max(role.initial, role.target) for role in state), default=0)
     yield from islice(_steps(current), 2 * largest * len(state) + 10)
 
@@ -131,29 +131,33 @@ def apply_step(state: State, step: PlannerStep) -> State:
     )
 
 
-def _ready_first(state: State, step: PlannerStep) -> PlannerStep:
+def _preserve_ready_groups(state: State, step: PlannerStep) -> PlannerStep:
     """Return the step, or a smaller step that preserves the minimum number of ready groups (R-DS-61).
 
     New groups that the step creates are not ready yet. If too few ready groups would be left, only the batch is created
     now, or fewer groups are drained.
     """
-    if step.new == _new(state) or not _dips(state, step.old):
+    if step.new == _new_counts(state) or not _falls_below_minimum(state, step.old):
         return step
     if all(
         role.target == 0 or role.old + new <= role.target + max(role.surge, OLD_SURGE)
         for role, new in zip(state, step.new, strict=True)
         if new > role.new
     ):
-        return PlannerStep(_old(state), step.new)
+        return PlannerStep(_old_counts(state), step.new)
     kept = tuple(
         max(old, min(role.old, role.floor - role.new)) if role.has_floor else old
         for role, old in zip(state, step.old, strict=True)
     )
-    whole = _without_single_roles(state, kept, supply=_new(state))
-    return PlannerStep(whole, _new(state)) if _is_less(whole, _old(state)) else PlannerStep(_old(state), step.new)
+    whole = _without_single_roles(state, kept, supply=_new_counts(state))
+    return (
+        PlannerStep(whole, _new_counts(state))
+        if _is_less(whole, _old_counts(state))
+        else PlannerStep(_old_counts(state), step.new)
+    )
 
 
-def _dips(state: State, old: Sequence[int]) -> bool:
+def _falls_below_minimum(state: State, old: Sequence[int]) -> bool:
     """Return whether a role would have fewer groups than its minimum and its current number."""
     return any(
         role.has_floor and left < role.old and left + role.new < role.floor
@@ -161,19 +165,19 @@ def _dips(state: State, old: Sequence[int]) -> bool:
     )
 
 
-def _share(state: State, steps: int) -> tuple[int, ...]:
+def _new_groups_after_batch(state: State, steps: int) -> tuple[int, ...]:
     """Return the number of new groups after the next batch, which is the same fraction for all roles (R-DS-48)."""
     reached = (steps if role.target == 0 else role.new * steps // role.target for role in state)
     batch = 1 + min(steps, *reached)
-    return tuple(max(role.new, min(role.target, _ceil(batch * role.target, steps))) for role in state)
+    return tuple(max(role.new, min(role.target, _divide_rounding_up(batch * role.target, steps))) for role in state)
 
 
-def _fits(state: State, rising: Sequence[int]) -> bool:
+def _fits_maximum(state: State, rising: Sequence[int]) -> bool:
     """Return whether all roles are within their maximum number of groups after the next batch (R-DS-49)."""
     return all(role.target == 0 or role.old + new <= role.max_groups for role, new in zip(state, rising, strict=True))
 
 
-def _proportional(state: State, steps: int) -> tuple[int, ...]:
+def _drain_proportionally(state: State, steps: int) -> tuple[int, ...]:
     """Return the old groups after a proportional drain of all roles above the minimum (R-DS-50, R-DS-51)."""
     drained = ((role.initial - role.old) * steps // role.initial for role in state if role.initial > 0)
     batch = 1 + max(0, 0, *drained)
@@ -186,7 +190,7 @@ def _proportional(state: State, steps: int) -> tuple[int, ...]:
     )
 
 
-def _room(state: State, rising: Sequence[int]) -> tuple[int, ...]:
+def _max_old_groups(state: State, rising: Sequence[int]) -> tuple[int, ...]:
     """Return the maximum number of old groups of each role that can exist in addition to the batch (R-DS-52)."""
     return tuple(
         max(0, min(role.old, role.max_groups - new), role.floor - new if role.has_floor else 0)
@@ -204,11 +208,11 @@ def _without_single_roles(state: State, old: tuple[int, ...], *, supply: Sequenc
     return tuple(1 if role.initial > 0 and left == 0 else left for role, left in zip(state, old, strict=True))
 
 
-def _old(state: State) -> tuple[int, ...]:
+def _old_counts(state: State) -> tuple[int, ...]:
     return tuple(role.old for role in state)
 
 
-def _new(state: State) -> tuple[int, ...]:
+def _new_counts(state: State) -> tuple[int, ...]:
     return tuple(role.new for role in state)
 
 
@@ -216,5 +220,5 @@ def _is_less(counts: Sequence[int], than: Sequence[int]) -> bool:
     return any(count < other for count, other in zip(counts, than, strict=True))
 
 
-def _ceil(dividend: int, divisor: int) -> int:
+def _divide_rounding_up(dividend: int, divisor: int) -> int:
     return -(-dividend // divisor)

@@ -67,16 +67,16 @@ def reconcile_slice(
     old = [part for part in parts if part.revision != desired.revision]
     drained = [
         part
-        for revision_parts in childsets.newest_first(old)
+        for revision_parts in childsets.group_by_revision(old)
         if not any(other.replicas for other in revision_parts)
         for part in revision_parts
     ]
     rest = tuple(part for part in old if part not in drained)
-    piece = _Slice(desired, index, rest, _newest(desired, parts))
+    piece = _Slice(desired, index, rest, _latest_parts(desired, parts))
     actions = [
         *_set_policies(desired, parts),
         *_delete_drained(piece, drained),
-        *(_roll(piece) if rest else _resize(piece)),
+        *(_roll_out(piece) if rest else _resize(piece)),
     ]
     current = {role.name: piece.new.get(role.name) for role in desired.whole.roles}
     return (*actions, *roleservices.reconcile_services(desired.obj, current, old, services))
@@ -98,7 +98,7 @@ def _set_policies(desired: DesiredSet, parts: Sequence[RolePart]) -> Iterator[Pa
             yield _patch(desired.obj, part, {"spec": policies})
 
 
-def _newest(desired: DesiredSet, parts: Sequence[RolePart]) -> dict[str, RolePart]:
+def _latest_parts(desired: DesiredSet, parts: Sequence[RolePart]) -> dict[str, RolePart]:
     """Return the latest parts by role. Parts with the current name format take precedence (R-DS-31)."""
     roles = {role.name for role in desired.whole.roles}
     newest = [part for part in parts if part.revision == desired.revision and part.role in roles]
@@ -125,7 +125,7 @@ def _resize(piece: _Slice) -> list[Action]:
     actions: list[Action] = []
     for role in piece.desired.whole.roles:
         part = piece.new.get(role.name)
-        size = roletargets.target(role, piece.desired.scalers, 0 if part is None else part.replicas)
+        size = roletargets.target_replicas(role, piece.desired.scalers, 0 if part is None else part.replicas)
         if part is None:
             actions.append(_create(piece, role.name, size))
         elif part.replicas != size and not part.is_deleting:
@@ -133,9 +133,9 @@ def _resize(piece: _Slice) -> list[Action]:
     return actions
 
 
-def _roll(piece: _Slice) -> list[Action]:
+def _roll_out(piece: _Slice) -> list[Action]:
     obj = piece.desired.obj
-    move = slicerollout.move(piece.desired.whole.roles, piece.old, piece.new, piece.desired.scalers)
+    move = slicerollout.next_actions(piece.desired.whole.roles, piece.old, piece.new, piece.desired.scalers)
     started = disaggregatedsetevents.started_event(obj, piece.desired.revision, piece.index)
     records = [
         _patch(obj, part, {"metadata": {"annotations": {INITIAL_REPLICAS: str(part.replicas)}}})
@@ -176,7 +176,7 @@ def _create(piece: _Slice, role_name: str, replicas: int, events: tuple[Event, .
         object=roleset.build(obj, entry, place, replicas=replicas, placement=whole.placement),
         unless_own=True,
         on_success=events,
-        on_failure=(disaggregatedsetevents.failed_create(obj, LEADERWORKERSETS.kind, place.name),),
+        on_failure=(disaggregatedsetevents.failed_create_event(obj, LEADERWORKERSETS.kind, place.name),),
     )
 
 
@@ -204,21 +204,25 @@ def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
     adopted = adoption.adopt(obj, observed.leaderworkersets, observed.services)
     services = [service for service in observed.services if childsets.is_owned(service, whole.uid)]
     scaled = rolescalers.reconcile_scalers(obj, whole, observed.scalers, parts)
-    converted = _legacy(whole, parts, revision)
-    head = [*_surplus(obj, whole, parts, services), *scaled.actions, *_convert(obj, converted, services)]
+    converted = _legacy_parts(whole, parts, revision)
+    head = [
+        *_delete_surplus_slices(obj, whole, parts, services),
+        *scaled.actions,
+        *_convert_legacy_parts(obj, converted, services),
+    ]
     desired = DesiredSet(obj, whole, revision, scaled.scalers)
     kept = [part for part in parts if part not in converted]
-    slices = _slices(desired, kept, services)
+    slices = _reconcile_slices(desired, kept, services)
     status = setstatus.build(whole, parts, revision, scaled.scalers, now)
-    reports = rolescalers.report(whole.name, scaled.objects, parts, now)
+    reports = rolescalers.status_writes(whole.name, scaled.objects, parts, now)
     counts = disaggregatedset.encode_status(status)
     failure_status = reconcilefailure.failed_action_status(DISAGGREGATED_SETS, obj, counts, now)
     if adopted:  # the remaining steps follow once the caches contain the owner
         return Plan(adopted, on_failure=failure_status)
-    return _plan(head, slices, (reports, _write_status(obj, whole, status), failure_status))
+    return _combine_plan(head, slices, (reports, _write_status(obj, whole, status), failure_status))
 
 
-def _plan(
+def _combine_plan(
     head: Sequence[Action],
     slices: tuple[tuple[Action, ...], ...],
     results: tuple[Sequence[Action], Sequence[Action], Sequence[Action]],
@@ -246,7 +250,7 @@ def _status_writes(reports: Sequence[Action], status: Sequence[Action]) -> tuple
     return (Finally(actions=tuple(reports), after=tuple(status)),) if reports and status else (*reports, *status)
 
 
-def _slices(
+def _reconcile_slices(
     desired: DesiredSet, parts: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> tuple[tuple[Action, ...], ...]:
     """Reconcile each slice. Parts and Services are read once, regardless of the number of slices."""
@@ -255,13 +259,13 @@ def _slices(
     for part in parts:
         parts_of[part.slice].append(part)
     for service in services:
-        services_of[childsets.slice_of(service)].append(service)
+        services_of[childsets.slice_index(service)].append(service)
     return tuple(
         reconcile_slice(desired, index, parts_of[index], services_of[index]) for index in range(desired.whole.slices)
     )
 
 
-def _surplus(
+def _delete_surplus_slices(
     obj: JSONObject, whole: DisaggregatedSet, parts: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> list[Action]:
     """Delete slices that exceed `spec.slices` (R-DS-33)."""
@@ -275,14 +279,14 @@ def _surplus(
         for part in parts
         if part.slice is not None and part.slice >= whole.slices and not part.is_deleting
     ]
-    indexes = ((childsets.slice_of(service), service) for service in services)
+    indexes = ((childsets.slice_index(service), service) for service in services)
     return [
         *deletes,
         *(roleservices.delete(service) for index, service in indexes if index is not None and index >= whole.slices),
     ]
 
 
-def _legacy(whole: DisaggregatedSet, parts: Sequence[RolePart], revision: str) -> list[RolePart]:
+def _legacy_parts(whole: DisaggregatedSet, parts: Sequence[RolePart], revision: str) -> list[RolePart]:
     """Return the parts without a slice label, which is required before a second slice can be created (R-DS-89)."""
     if whole.slices <= 1:
         return []
@@ -290,7 +294,7 @@ def _legacy(whole: DisaggregatedSet, parts: Sequence[RolePart], revision: str) -
     return [part for part in parts if part.is_legacy and part.revision == revision and part.key.name in names]
 
 
-def _convert(obj: JSONObject, parts: Sequence[RolePart], services: Sequence[JSONObject]) -> list[Action]:
+def _convert_legacy_parts(obj: JSONObject, parts: Sequence[RolePart], services: Sequence[JSONObject]) -> list[Action]:
     actions: list[Action] = []
     for part in parts:
         if part.is_deleting:

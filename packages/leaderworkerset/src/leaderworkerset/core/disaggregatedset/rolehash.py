@@ -13,7 +13,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from kuberuntime.objects.gotypes.declarations import element_of, shape_of
+from kuberuntime.objects.gotypes.declarations import element_type, type_shape
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api.fieldtypes import TYPES, round_trip
 from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
@@ -31,10 +31,10 @@ def revision_of(roles: Sequence[JSONObject]) -> str:
     >>> revision_of([])
     '4f53cda1'
     """
-    return hashlib.sha256(canonical(roles).encode()).hexdigest()[:LENGTH]
+    return hashlib.sha256(canonical_json(roles).encode()).hexdigest()[:LENGTH]
 
 
-def canonical(roles: Sequence[JSONObject]) -> str:
+def canonical_json(roles: Sequence[JSONObject]) -> str:
     """Return the string to hash."""
     entries = [_entry(role, f"spec.roles[{index}].spec") for index, role in enumerate(roles)]
     text = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
@@ -57,17 +57,17 @@ def _entry(role: JSONObject, path: str) -> JSONObject:
 
 
 def _convert_to_type(go_type: str, value: JSONObject, path: str) -> JSON:
-    return _in_order(go_type, round_trip(go_type, value, path))
+    return _sort_fields(go_type, round_trip(go_type, value, path))
 
 
-def _in_order(go_type: str, value: JSON) -> JSON:
+def _sort_fields(go_type: str, value: JSON) -> JSON:
     """Return the value with struct fields in declaration order and with sorted map keys."""
-    shape = shape_of(go_type)
+    shape = type_shape(go_type)
     if shape == "list" and isinstance(value, list):
-        return [_in_order(element_of(go_type), item) for item in value]
+        return [_sort_fields(element_type(go_type), item) for item in value]
     if shape == "scalar" or not isinstance(value, dict):
         return value
     if shape == "map":
-        return {key: _in_order(element_of(go_type), value[key]) for key in sorted(value)}
+        return {key: _sort_fields(element_type(go_type), value[key]) for key in sorted(value)}
     fields = TYPES.fields(go_type)
-    return {name: _in_order(fields[name].type, value[name]) for name in fields if name in value}
+    return {name: _sort_fields(fields[name].type, value[name]) for name in fields if name in value}

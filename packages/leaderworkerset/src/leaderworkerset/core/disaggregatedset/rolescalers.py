@@ -26,7 +26,7 @@ READY: Final = "Ready"
 BOUND = "Bound"
 
 
-class Scaled(Struct, frozen=True):
+class ScalerResult(Struct, frozen=True):
     """The desired scalers, with the replicas that they specify, the objects by role, and the required writes."""
 
     scalers: Scalers
@@ -36,13 +36,15 @@ class Scaled(Struct, frozen=True):
 
 def reconcile_scalers(
     obj: JSONObject, whole: DisaggregatedSet, scalers: Sequence[JSONObject], parts: Sequence[RolePart]
-) -> Scaled:
+) -> ScalerResult:
     """Return the scalers of all External roles. Scalers of other roles are deleted."""
     external = {role.name for role in whole.roles if role.is_external}
     owned = [scaler for scaler in scalers if childsets.is_owned(scaler, whole.uid)]
-    objects = {_role(scaler): scaler for scaler in owned if _role(scaler) in external}
+    objects = {_scaled_role(scaler): scaler for scaler in owned if _scaled_role(scaler) in external}
     actions: list[Action] = [
-        _delete(obj, scaler) for scaler in owned if _role(scaler) not in external and not meta.is_deleting(scaler)
+        _delete(obj, scaler)
+        for scaler in owned
+        if _scaled_role(scaler) not in external and not meta.is_deleting(scaler)
     ]
     replicas = {role: int(meta.spec(scaler).get("replicas") or 0) for role, scaler in objects.items()}
     used_names = {meta.name(scaler) for scaler in scalers}
@@ -51,11 +53,11 @@ def reconcile_scalers(
             continue
         name = scaler_name(whole.name, role.name)
         if name in used_names:
-            actions.append(Emit(events=(disaggregatedsetevents.scaler_conflict(obj, name, role.name),)))
+            actions.append(Emit(events=(disaggregatedsetevents.scaler_conflict_event(obj, name, role.name),)))
         else:
             replicas[role.name] = initial_replicas(parts, role.name)
             actions.append(_create(obj, role.name, replicas[role.name]))
-    return Scaled(replicas, objects, tuple(actions))
+    return ScalerResult(replicas, objects, tuple(actions))
 
 
 def scaler_name(set_name: str, role: str) -> str:
@@ -65,10 +67,12 @@ def scaler_name(set_name: str, role: str) -> str:
 
 def initial_replicas(parts: Sequence[RolePart], role: str) -> int:
     """Return the replicas of a new scaler, which are the existing groups, or 1 if there are none (R-DS-97)."""
-    return childsets.total(parts, role) if any(part.role == role for part in parts) else 1
+    return childsets.total_replicas(parts, role) if any(part.role == role for part in parts) else 1
 
 
-def report(set_name: str, objects: Mapping[str, JSONObject], parts: Sequence[RolePart], now: datetime) -> list[Action]:
+def status_writes(
+    set_name: str, objects: Mapping[str, JSONObject], parts: Sequence[RolePart], now: datetime
+) -> list[Action]:
     """Return the writes of all scaler statuses that are not up to date (R-DS-100)."""
     return [
         Patch(
@@ -100,7 +104,7 @@ def _status(set_name: str, role: str, scaler: JSONObject, parts: Sequence[RolePa
     }
 
 
-def _role(scaler: JSONObject) -> str:
+def _scaled_role(scaler: JSONObject) -> str:
     return meta.labels(scaler).get(ROLE, "")
 
 
@@ -110,11 +114,11 @@ def _create(obj: JSONObject, role: str, replicas: int) -> Create:
         resource=ROLE_SCALERS,
         object=ROLE_SCALERS.controlled(obj, name, {SET_NAME: meta.name(obj), ROLE: role}, spec={"replicas": replicas}),
         unless_own=True,
-        on_success=(disaggregatedsetevents.scaler_created(obj, name, role),),
-        on_failure=(disaggregatedsetevents.failed_create(obj, ROLE_SCALERS.kind, name),),
+        on_success=(disaggregatedsetevents.scaler_created_event(obj, name, role),),
+        on_failure=(disaggregatedsetevents.failed_create_event(obj, ROLE_SCALERS.kind, name),),
     )
 
 
 def _delete(obj: JSONObject, scaler: JSONObject) -> Delete:
-    event = disaggregatedsetevents.scaler_deleted(obj, meta.name(scaler), _role(scaler))
+    event = disaggregatedsetevents.scaler_deleted_event(obj, meta.name(scaler), _scaled_role(scaler))
     return Delete(resource=ROLE_SCALERS, key=meta.key(scaler), uid=meta.uid(scaler), on_success=(event,))

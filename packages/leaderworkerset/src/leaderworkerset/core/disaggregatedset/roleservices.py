@@ -55,7 +55,7 @@ def _create(obj: JSONObject, part: RolePart) -> Create:
         resource=SERVICES,
         object=build(obj, part),
         unless_own=True,
-        on_failure=(disaggregatedsetevents.failed_create(obj, SERVICES.kind, name),),
+        on_failure=(disaggregatedsetevents.failed_create_event(obj, SERVICES.kind, name),),
     )
 
 

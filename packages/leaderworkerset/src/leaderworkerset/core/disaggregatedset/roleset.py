@@ -77,7 +77,7 @@ def build(
     spec: JSONObject = {name: value for name, value in (role.get("spec") or {}).items() if name != "rolloutStrategy"}
     template: JSONObject = spec.get("leaderWorkerTemplate") or {}
     marked = {
-        name: _member(template.get(name) or {}, place, placement)
+        name: _pod_template(template.get(name) or {}, place, placement)
         for name in ("leaderTemplate", "workerTemplate")
         if name == "workerTemplate" or template.get(name) is not None
     }
@@ -88,7 +88,7 @@ def build(
     }
 
 
-def _member(template: JSONObject, place: RolePlace, placement: PlacementPolicy) -> JSONObject:
+def _pod_template(template: JSONObject, place: RolePlace, placement: PlacementPolicy) -> JSONObject:
     """Return a pod template with the labels and affinity for the placement policy."""
     metadata: JSONObject = template.get("metadata") or {}
     marked = template | {"metadata": metadata | {"labels": (metadata.get("labels") or {}) | place.labels}}
@@ -96,12 +96,12 @@ def _member(template: JSONObject, place: RolePlace, placement: PlacementPolicy) 
         return marked
     spec: JSONObject = template.get("spec") or {}
     affinity: JSONObject = spec.get("affinity") or {}
-    for kind, expressions in _terms(place, placement):
+    for kind, expressions in _affinity_terms(place, placement):
         affinity = affinity | {kind: with_term(affinity, kind, expressions, placement.topology)}
     return marked | {"spec": spec | {"affinity": affinity}}
 
 
-def _terms(place: RolePlace, placement: PlacementPolicy) -> list[tuple[str, list[JSONObject]]]:
+def _affinity_terms(place: RolePlace, placement: PlacementPolicy) -> list[tuple[str, list[JSONObject]]]:
     """Return the affinity terms in order (R-DS-90). The slice label defaults to 0."""
     same_set: JSONObject = {"key": SET_NAME, "operator": "In", "values": [place.set_name]}
     this_slice: JSONObject = {"key": SLICE, "operator": "In", "values": [str(place.slice)]}

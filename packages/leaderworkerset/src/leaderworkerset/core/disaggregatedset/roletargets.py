@@ -20,12 +20,12 @@ class RoleBudget(Struct, frozen=True):
     unavailable: int = 0
 
 
-def target(role: Role, scalers: Scalers, fallback: int) -> int:
+def target_replicas(role: Role, scalers: Scalers, fallback: int) -> int:
     """Return the desired groups of a role in a slice, or `fallback` if they are not specified."""
     return scalers.get(role.name, fallback) if role.is_external else role.replicas
 
 
-def budget(role: Role | None, target: int) -> RoleBudget:
+def role_budget(role: Role | None, target: int) -> RoleBudget:
     """Return the rollout limits of a role with `target` groups (R-DS-42). A removed role has the default limits."""
     configuration = None if role is None else role.rolling_update
     if configuration is None:

@@ -50,7 +50,7 @@ def build(
     whole: DisaggregatedSet, parts: Sequence[RolePart], revision: str, scalers: Scalers, now: datetime
 ) -> DisaggregatedSetStatus:
     """Build the status of the DisaggregatedSet."""
-    counts = tuple(_count(role.name, parts, revision) for role in whole.roles)
+    counts = tuple(_role_status(role.name, parts, revision) for role in whole.roles)
     outcome = AVAILABLE if _is_available(whole, counts, scalers) else PROGRESSING
     before = () if whole.status is None else whole.status.conditions or ()
     return DisaggregatedSetStatus(
@@ -96,7 +96,7 @@ def conditions(
     return tuple(result) if any(present.type == outcome.type for present in result) else (*result, condition)
 
 
-def _count(role: str, parts: Sequence[RolePart], revision: str) -> RoleStatus:
+def _role_status(role: str, parts: Sequence[RolePart], revision: str) -> RoleStatus:
     own = [part for part in parts if part.role == role]
     return RoleStatus(
         name=role,
@@ -111,7 +111,7 @@ def _is_available(whole: DisaggregatedSet, counts: Sequence[RoleStatus], scalers
     for role, count in zip(whole.roles, counts, strict=True):
         if role.is_external and role.name not in scalers:
             return False
-        desired = roletargets.target(role, scalers, 0) * whole.slices
+        desired = roletargets.target_replicas(role, scalers, 0) * whole.slices
         if not count.replicas == count.ready_replicas == count.updated_replicas == desired:
             return False
     return True

@@ -1,6 +1,6 @@
 """Rolls out the latest revision of one slice (R-DS-35 to R-DS-43, R-DS-62).
 
-Input: the parts of the slice and the target of each role. Output: a `Move`: the LeaderWorkerSets to create without
+Input: the parts of the slice and the target of each role. Output: a `RolloutActions`: the LeaderWorkerSets to create without
 groups, the sizes to record on old LeaderWorkerSets, and the counts to change. No state is kept in memory between two
 passes, because the objects contain all state.
 """
@@ -24,7 +24,7 @@ class Resize(Struct, frozen=True):
     replicas: int
 
 
-class Move(Struct, frozen=True, kw_only=True):
+class RolloutActions(Struct, frozen=True, kw_only=True):
     """The parts of one rollout step in the order of execution."""
 
     is_start: bool = False
@@ -35,22 +35,24 @@ class Move(Struct, frozen=True, kw_only=True):
     scalings: tuple[Resize, ...] = field(default=())
 
 
-def move(roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers) -> Move:
+def next_actions(
+    roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers
+) -> RolloutActions:
     """Return the next step, or an empty step if new groups are unready. `new` contains the parts by role."""
     missing = tuple(role.name for role in roles if role.name not in new)
     if not new:
         records = tuple(part for part in old if part.initial != part.replicas)
-        return Move(is_start=True, records=records, creates=missing)
+        return RolloutActions(is_start=True, records=records, creates=missing)
     if missing:  # an interrupted start, or a LeaderWorkerSet that was deleted manually (Q-3)
-        return Move(creates=missing)
+        return RolloutActions(creates=missing)
     if not all(new[role.name].is_stable for role in roles):
-        return Move()
-    names, state = describe(roles, old, new, scalers)
+        return RolloutActions()
+    names, state = planner_input(roles, old, new, scalers)
     step = planner.next_step(state)
-    return Move() if step is None else Move(scalings=tuple(_apply(names, state, step, old, new)))
+    return RolloutActions() if step is None else RolloutActions(scalings=tuple(_apply(names, state, step, old, new)))
 
 
-def describe(
+def planner_input(
     roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers
 ) -> tuple[list[str], tuple[RoleState, ...]]:
     """Return the input of the planner (R-DS-39 to R-DS-42).
@@ -59,20 +61,20 @@ def describe(
     """
     known = {role.name: role for role in roles}
     names = [*known, *sorted({part.role for part in old} - known.keys())]
-    return names, tuple(_describe(name, known.get(name), old, new, scalers) for name in names)
+    return names, tuple(_role_state(name, known.get(name), old, new, scalers) for name in names)
 
 
-def _describe(
+def _role_state(
     name: str, role: Role | None, old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers
 ) -> RoleState:
     initial = sum(part.baseline for part in old if part.role == name)
     there = new[name].replicas if role is not None and name in new else 0
-    desired = 0 if role is None else roletargets.target(role, scalers, max(initial, there))
-    limits = roletargets.budget(role, desired)
+    desired = 0 if role is None else roletargets.target_replicas(role, scalers, max(initial, there))
+    limits = roletargets.role_budget(role, desired)
     kept = (
         max(desired, there) if role is not None and role.is_external else desired
     )  # External roles never shrink (R-DS-41)
-    left = childsets.total(old, name)
+    left = childsets.total_replicas(old, name)
     return RoleState(initial, left, there, kept, limits.surge, limits.unavailable)
 
 
@@ -80,30 +82,32 @@ def _apply(
     names: Sequence[str], state: planner.State, step: PlannerStep, old: Sequence[RolePart], new: Mapping[str, RolePart]
 ) -> list[Resize]:
     """Return scale-ups before scale-downs. If the step cannot drain groups, create the next batch instead."""
-    drains = _drains(names, state, step, old)
-    raises = _raises(names, step, new)
+    drains = _scale_downs(names, state, step, old)
+    raises = _scale_ups(names, step, new)
     if not drains and not raises:
         instead = planner.create_batch(state)
-        raises = [] if instead is None else _raises(names, instead, new)
+        raises = [] if instead is None else _scale_ups(names, instead, new)
     return [*raises, *drains]
 
 
-def _raises(names: Sequence[str], step: PlannerStep, new: Mapping[str, RolePart]) -> list[Resize]:
+def _scale_ups(names: Sequence[str], step: PlannerStep, new: Mapping[str, RolePart]) -> list[Resize]:
     planned = {name: count for name, count in zip(names, step.new, strict=True) if name in new}
     return [Resize(new[name], count) for name, count in planned.items() if count > new[name].replicas]
 
 
-def _drains(names: Sequence[str], state: planner.State, step: PlannerStep, old: Sequence[RolePart]) -> list[Resize]:
+def _scale_downs(
+    names: Sequence[str], state: planner.State, step: PlannerStep, old: Sequence[RolePart]
+) -> list[Resize]:
     budget = {name: role.old - left for name, role, left in zip(names, state, step.old, strict=True)}
     spare = {
         name: max(0, role.old - max(0, role.floor - role.new))
         for name, role in zip(names, state, strict=True)
         if role.has_floor
     }
-    revisions = childsets.newest_first(old)
+    revisions = childsets.group_by_revision(old)
     kept = drain(
         [
-            {name: childsets.total(parts, name) for name in dict.fromkeys(part.role for part in parts)}
+            {name: childsets.total_replicas(parts, name) for name in dict.fromkeys(part.role for part in parts)}
             for parts in revisions
         ],
         budget,
@@ -136,7 +140,7 @@ def drain(revisions: Sequence[Counts], budget: Counts, spare: Counts) -> list[di
     left, may_go = dict(budget), dict(spare)
     kept = []
     for counts in revisions:
-        keeps = _keeps(counts, left, may_go)
+        keeps = _remaining_groups(counts, left, may_go)
         for role, count in counts.items():
             drained = count - keeps[role]
             left[role] = left.get(role, 0) - drained
@@ -146,7 +150,7 @@ def drain(revisions: Sequence[Counts], budget: Counts, spare: Counts) -> list[di
     return kept
 
 
-def _keeps(counts: Counts, budget: Counts, spare: Counts) -> dict[str, int]:
+def _remaining_groups(counts: Counts, budget: Counts, spare: Counts) -> dict[str, int]:
     keeps = {role: count - min(count, max(0, budget.get(role, 0))) for role, count in counts.items()}
     if not any(count > 0 and keeps[role] == 0 for role, count in counts.items()):
         return keeps

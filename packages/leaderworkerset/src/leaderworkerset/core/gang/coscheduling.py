@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.gang import demand
 from leaderworkerset.core.gang.provider import Provider, group_metadata, templates
-from leaderworkerset.core.policies.gang import GangGroup, members_to_start
+from leaderworkerset.core.policies.gang import GangGroup, initial_pod_count
 from leaderworkerset.core.policies.podedits import with_labels
 
 NAME: Final = "coscheduling"
@@ -26,10 +26,10 @@ ALIKE: Final = ("schedulerName", "priorityClassName", "priority")
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
     """Return an error if the leader and worker templates have different scheduling fields."""
-    return alike(lws, ALIKE, NAME)
+    return differing_field_errors(lws, ALIKE, NAME)
 
 
-def alike(lws: LeaderWorkerSet, fields: Sequence[str], scheduler: str) -> Sequence[FieldError]:
+def differing_field_errors(lws: LeaderWorkerSet, fields: Sequence[str], scheduler: str) -> Sequence[FieldError]:
     """Return an error for each field that differs between leader and worker templates."""
     (path, leader), *others = templates(lws)
     return [
@@ -58,8 +58,8 @@ def build(group: GangGroup, name: str) -> JSONObject:
 
     Otherwise the first pod would wait for the resources of all pods.
     """
-    minimum = members_to_start(group.revised)
-    whole = demand.encode(demand.of_group(group.revised)) if minimum == group.revised.size else {}
+    minimum = initial_pod_count(group.revised)
+    whole = demand.encode(demand.group_requests(group.revised)) if minimum == group.revised.size else {}
     return {
         **POD_GROUPS.type_meta,
         "metadata": group_metadata(group, name),

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.podresources import add, effective
+from kuberuntime.objects.podresources import add_amounts, effective_requests
 from kuberuntime.objects.quantity import Quantity
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 
@@ -20,19 +20,21 @@ WHOLE_POD: Final = ("cpu", "memory")
 """The resources that can be requested at pod level, in addition to huge pages."""
 
 
-def of_pod(spec: JSONObject) -> dict[str, Quantity]:
+def pod_requests(spec: JSONObject) -> dict[str, Quantity]:
     """Return the effective requests of a pod spec."""
     whole = {
         name: amount for name, amount in _requests(spec).items() if (name in WHOLE_POD or name.startswith(HUGE_PAGES))
     }
-    return add(effective(spec, _requests) | whole, quantity.parse_list(spec.get("overhead")))
+    return add_amounts(effective_requests(spec, _requests) | whole, quantity.parse_list(spec.get("overhead")))
 
 
-def of_group(lws: LeaderWorkerSet) -> dict[str, Quantity]:
+def group_requests(lws: LeaderWorkerSet) -> dict[str, Quantity]:
     """Return the total requests of a leader and its workers."""
-    leader = of_pod(meta.spec(lws.leader_template))
-    worker = of_pod(meta.spec(lws.spec.leader_worker_template.worker_template))
-    return add(leader, {name: amount * (lws.size - 1) for name, amount in worker.items()} if lws.size > 1 else {})
+    leader = pod_requests(meta.spec(lws.leader_template))
+    worker = pod_requests(meta.spec(lws.spec.leader_worker_template.worker_template))
+    return add_amounts(
+        leader, {name: amount * (lws.size - 1) for name, amount in worker.items()} if lws.size > 1 else {}
+    )
 
 
 def encode(demand: Demand) -> JSONObject:

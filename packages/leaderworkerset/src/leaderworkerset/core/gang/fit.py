@@ -44,7 +44,7 @@ class _NodeSpace(Struct):
 
     def admits(self, need: Need) -> bool:
         """Return whether the pod can run on the node, regardless of free resources."""
-        return self.is_selected(need) and placement.tolerate(need.tolerations, self.taints)
+        return self.is_selected(need) and placement.tolerate_all(need.tolerations, self.taints)
 
     def is_selected(self, need: Need) -> bool:
         """Return whether the node has the required labels."""
@@ -167,7 +167,7 @@ def read_need(pod: JSONObject) -> Need:
 
 def read_requests(pod: JSONObject) -> dict[str, int]:
     """Return the effective requests of a pod, including one unit of `pods`. Zero quantities are omitted."""
-    requests = {name: amount.nanos for name, amount in demand.of_pod(meta.spec(pod)).items() if amount}
+    requests = {name: amount.nanos for name, amount in demand.pod_requests(meta.spec(pod)).items() if amount}
     return requests | {PODS: quantity.NANOS}
 
 

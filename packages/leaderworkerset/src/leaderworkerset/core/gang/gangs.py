@@ -144,8 +144,8 @@ class Gangs(Struct, frozen=True, kw_only=True):
 
         Stored values are accepted.
         """
-        choice = _choice(lws.annotations)
-        if old is not None and _choice(old.annotations) != choice:
+        choice = _selected_scheduler(lws.annotations)
+        if old is not None and _selected_scheduler(old.annotations) != choice:
             text = "the gang scheduler cannot be changed. Delete and recreate the LeaderWorkerSet"
             return [FieldError(Kind.FORBIDDEN, CHOICE, detail=text)]
         if old is None and choice not in {"", NONE, *self.providers}:
@@ -167,7 +167,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         if self._follows and labels.WORKLOAD_AWARE_SCHEDULING in meta.annotations(pod):
             return replicas.link_pod(pod, request)
         is_leader = groupname.is_leader(pod)
-        choice = _choice(meta.annotations(pod))
+        choice = _selected_scheduler(meta.annotations(pod))
         if is_leader:
             provider = self._provider(choice, pod)
             return pod if provider is None or provider.is_taken(pod) else self._mark_leader(pod, provider, request)
@@ -180,7 +180,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         leader, scheduling = group.live.leader, group.live.lws.spec.scheduling
         if scheduling is not None and self._follows:
             return replicas.decide(group, scheduling)
-        scheduler = self.providers.get(_choice(meta.annotations(leader)) or self.default)
+        scheduler = self.providers.get(_selected_scheduler(meta.annotations(leader)) or self.default)
         provider = None if scheduler is None else scheduler.edition(group.live.scheduling.kinds)
         name = "" if provider is None else _recorded_group_name(leader, provider)
         kind = None if provider is None else provider.group_object
@@ -258,7 +258,7 @@ def served_name(kind: Resource) -> str:
     return f"{kind.api_version} {kind.kind}"
 
 
-def _choice(annotations: Mapping[str, str]) -> str:
+def _selected_scheduler(annotations: Mapping[str, str]) -> str:
     return annotations.get(labels.GANG_SCHEDULER, "")
 
 

@@ -17,12 +17,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Patch, Plan, identified_patch, together
+from kuberuntime.plan import Patch, Plan, concurrently, identified_patch
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.gang import fit
 from leaderworkerset.core.gang.fit import Amounts
-from leaderworkerset.core.gang.provider import Provider, reject_awaiting
+from leaderworkerset.core.gang.provider import Provider, deadlock_errors
 from leaderworkerset.core.policies.podedits import with_spec
 
 GATE: Final[JSONObject] = {"name": labels.GANG_GATE}
@@ -64,7 +64,7 @@ def reconcile(observed: ObservedCluster) -> Plan:
         if not meta.spec(pod).get("schedulingGates"):
             space.place({fit.read_need(pod): 1})
     starting = [group for group in sorted(waiting, key=_Group.rank) if space.place(fit.count_needs(group.gated))]
-    return Plan(together(opening for group in starting for opening in together(map(_open, group.gated))))
+    return Plan(concurrently(opening for group in starting for opening in concurrently(map(_remove_gate, group.gated))))
 
 
 def is_gated(pod: JSONObject) -> bool:
@@ -84,13 +84,13 @@ def _waiting_groups(members: Sequence[JSONObject]) -> list[_Group]:
     groups = []
     alive = (pod for pod in members if not meta.is_deleting(pod))
     for _, pods in groupby(sorted(alive, key=group), key=group):
-        whole = _whole(list(pods))
+        whole = _complete_group(list(pods))
         if whole is not None:
             groups.append(whole)
     return groups
 
 
-def _whole(pods: Sequence[JSONObject]) -> _Group | None:
+def _complete_group(pods: Sequence[JSONObject]) -> _Group | None:
     """Return the group of these pods, or None if pods are missing or all pods have other gates."""
     leader = next(filter(groupname.is_leader, pods), None)
     gated = [pod for pod in pods if is_gated(pod)]
@@ -100,7 +100,7 @@ def _whole(pods: Sequence[JSONObject]) -> _Group | None:
     return None if others else _Group(leader, gated, len(pods))
 
 
-def _open(pod: JSONObject) -> Patch:
+def _remove_gate(pod: JSONObject) -> Patch:
     """Remove the only gate of a pod, unless the pod was deleted or replaced."""
     return identified_patch(PODS, pod, {"spec": {"schedulingGates": None}}, if_present=True)
 
@@ -112,7 +112,7 @@ ALONE: Final = "1"
 
 def _errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
     """Return the errors for groups whose workers are not created until their leader is running."""
-    return reject_awaiting(lws, BUILT_IN_NAME)
+    return deadlock_errors(lws, BUILT_IN_NAME)
 
 
 def _link(pod: JSONObject, _group: str) -> JSONObject:

@@ -20,17 +20,17 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.gang.coscheduling import alike
+from leaderworkerset.core.gang.coscheduling import differing_field_errors
 from leaderworkerset.core.gang.provider import (
     ADVICE,
     DEFAULT_SCHEDULER,
     Provider,
+    deadlock_errors,
     group_metadata,
-    reject_awaiting,
     scheduler_name,
     templates,
 )
-from leaderworkerset.core.policies.gang import GangGroup, members_to_start
+from leaderworkerset.core.policies.gang import GangGroup, initial_pod_count
 from leaderworkerset.core.policies.podedits import with_spec
 
 NAME: Final = "native"
@@ -55,8 +55,8 @@ def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
     """
     system = f"PodGroups must not have a system priority. Use a different class, {ADVICE}"
     return [
-        *alike(lws, ("schedulerName", PRIORITY), NAME),
-        *reject_awaiting(lws, NAME),
+        *differing_field_errors(lws, ("schedulerName", PRIORITY), NAME),
+        *deadlock_errors(lws, NAME),
         *(
             invalid(f"{path}.{PRIORITY}", spec[PRIORITY], system)
             for path, spec in templates(lws)
@@ -65,12 +65,12 @@ def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
     ]
 
 
-def suits(pod: JSONObject) -> bool:
+def is_scheduled_by_default(pod: JSONObject) -> bool:
     """Return whether the scheduler name of the pod is the default of kube-scheduler."""
     return scheduler_name(meta.spec(pod)) == DEFAULT_SCHEDULER
 
 
-def is_taken(pod: JSONObject) -> bool:
+def has_pod_group(pod: JSONObject) -> bool:
     """Return whether the user has linked the pod to a PodGroup."""
     return bool(meta.spec(pod).get(FIELD))
 
@@ -119,22 +119,22 @@ def _build_alpha_shared(group: GangGroup) -> Sequence[JSONObject]:
 def _scheduling_fields(group: GangGroup) -> JSONObject:
     """Return the scheduling fields of a group. Kubernetes 1.36 drops the priority without group preemption."""
     priority = meta.spec(group.revised.leader_template).get(PRIORITY)
-    policy = {"gang": {"minCount": members_to_start(group.revised)}}
+    policy = {"gang": {"minCount": initial_pod_count(group.revised)}}
     return {"schedulingPolicy": policy} | ({PRIORITY: priority} if priority else {})
 
 
 def _workload_name(group: GangGroup) -> str:
     """Return the Workload name. It includes the minimum, which can change without a new revision."""
     revision = groupname.revision(group.live.leader)
-    return f"{group.live.lws.name}-{revision}-{members_to_start(group.revised)}"
+    return f"{group.live.lws.name}-{revision}-{initial_pod_count(group.revised)}"
 
 
 NATIVE_ALPHA: Final = Provider(
     name=NAME,
     group_object=ALPHA_POD_GROUPS,
     shared=ALPHA_WORKLOADS,
-    suits=suits,
-    is_taken=is_taken,
+    suits=is_scheduled_by_default,
+    is_taken=has_pod_group,
     link=link,
     build=_build_alpha,
     build_shared=_build_alpha_shared,

@@ -21,7 +21,7 @@ from leaderworkerset.core.gang.native import POD_GROUPS, WORKLOADS
 from leaderworkerset.core.leaderworkerset import schedulingcondition
 from leaderworkerset.core.policies import delegation, levels, workloadnames
 from leaderworkerset.core.policies.gang import GangSet, Preparation
-from leaderworkerset.core.policies.levels import Part, SchedulingLevel
+from leaderworkerset.core.policies.levels import SchedulingLevel, SchedulingPart
 from leaderworkerset.core.policies.policy import SchedulingFailure
 
 API_NOT_AVAILABLE: Final = "APINotAvailable"
@@ -50,9 +50,9 @@ def prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
 def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
     for resource in (WORKLOADS, POD_GROUPS):
         if resource not in whole.known.kinds:
-            raise _FailedError(API_NOT_AVAILABLE, levels.unavailable(resource.kind))
-    if len(active := levels.active(scheduling)) > 1:
-        raise _FailedError(INVALID, levels.several(active))
+            raise _FailedError(API_NOT_AVAILABLE, levels.unavailable_error(resource.kind))
+    if len(active := levels.active_levels(scheduling)) > 1:
+        raise _FailedError(INVALID, levels.level_count_error(active))
     if delegation.is_delegated(whole.obj):
         return _prepare_delegated(whole, active[0])
     workload = _find_workload(whole)
@@ -67,12 +67,12 @@ def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
     changes = [
         _with_rejection_report(whole, patch, WORKLOAD_FAILED) for patch in _correct_min_counts(workload, desired)
     ]
-    (part, *_) = levels.parts(whole.lws, scheduling)
+    (part, *_) = levels.scheduling_parts(whole.lws, scheduling)
     name = _whole_name(whole, active[0])
     template = {"name": part.name} | workloads.build_template(
-        whole.lws, replace(part, min_count=_reachable(whole, part))
+        whole.lws, replace(part, min_count=_reachable_min_count(whole, part))
     )
-    shared = _pod_group(whole, name, workload, template) if name else None
+    shared = _write_pod_group(whole, name, workload, template) if name else None
     changes += [] if shared is None else [_with_rejection_report(whole, shared, POD_GROUP_FAILED)]
     return Preparation(
         actions=(*_delete_unused_pod_groups(whole, name), *changes), is_done=not isinstance(shared, Create)
@@ -90,7 +90,7 @@ def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
         template = workloads.delegated_template(whole.known.parent, whole.obj)
     except ValueError as error:
         raise _FailedError(delegation.NOT_READY, str(error)) from error
-    shared = _pod_group(whole, name, whole.known.parent, template) if name else None
+    shared = _write_pod_group(whole, name, whole.known.parent, template) if name else None
     changes = () if shared is None else (_with_rejection_report(whole, shared, POD_GROUP_FAILED),)
     return Preparation(
         actions=(*_delete_unused_pod_groups(whole, name), *changes), is_done=not isinstance(shared, Create)
@@ -138,7 +138,7 @@ def _correct_min_counts(workload: JSONObject, desired: JSONObject) -> Iterator[P
         yield guarded_patch(WORKLOADS, workload, {"spec": {"podGroupTemplates": new}})
 
 
-def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONObject) -> Create | Patch | None:
+def _write_pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONObject) -> Create | Patch | None:
     """Return the required write for the PodGroup of the whole LeaderWorkerSet, or None."""
     level = {labels.SCHEDULING_LEVEL: SchedulingLevel.WHOLE.value}
     desired = workloads.build_pod_group(whole.obj, name, workload, template, level)
@@ -159,7 +159,7 @@ def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONOb
     return guarded_patch(POD_GROUPS, existing, {"spec": {"schedulingPolicy": policy}})
 
 
-def _reachable(whole: GangSet, part: Part) -> int | None:
+def _reachable_min_count(whole: GangSet, part: SchedulingPart) -> int | None:
     """Return `minCount` for the PodGroup of the whole LeaderWorkerSet.
 
     It is limited to the number of possible pods (N-AT-10).
@@ -187,6 +187,6 @@ def _delete_unused_pod_groups(whole: GangSet, needed: str) -> tuple[Action, ...]
 
 def _with_rejection_report(whole: GangSet, action: Create | Patch | Delete, reason: str) -> Action:
     """Return the write, with the event and condition that report a rejection (N-K8S-10)."""
-    event = decisionevents.scheduling_failed(whole.obj, reason, "{error}")
-    refusal = schedulingcondition.report_rejection(whole.obj, whole.lws, reason, whole.now)
-    return Finally(actions=(replace(action, on_failure=(event,)),), after=(), on_failure=refusal)
+    event = decisionevents.scheduling_failed_event(whole.obj, reason, "{error}")
+    rejection = schedulingcondition.report_rejection(whole.obj, whole.lws, reason, whole.now)
+    return Finally(actions=(replace(action, on_failure=(event,)),), after=(), on_failure=rejection)

@@ -79,7 +79,7 @@ def templates(lws: LeaderWorkerSet) -> Iterator[tuple[str, JSONObject]]:
         yield f"{TEMPLATE}.{field}.spec", meta.spec(template)
 
 
-def reject_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError]:
+def deadlock_errors(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError]:
     """Return errors for groups whose workers wait for a ready or bound leader, because this causes a deadlock."""
     if lws.size == 1:
         return ()

@@ -34,7 +34,7 @@ def link_pod(pod: JSONObject, request: str) -> JSONObject:
     own, level = meta.annotations(pod), _read_level(pod)
     is_leader = groupname.is_leader(pod)
     workload = own.get(labels.WORKLOAD_NAME) or meta.labels(pod).get(labels.NAME, "")
-    if is_leader and level is not SchedulingLevel.WHOLE and not groupname.is_hash(pod):
+    if is_leader and level is not SchedulingLevel.WHOLE and not groupname.has_random_key(pod):
         if not workloadnames.is_incarnated(workload):
             workload = workloadnames.with_incarnation(workload, request)
         pod = replacement.with_gate(with_annotations(pod, {labels.WORKLOAD_NAME: workload}))
@@ -55,7 +55,7 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
 
     Raise `ValueError` if a PodGroup cannot be updated.
     """
-    level, leader = levels.level_of(scheduling), group.live.leader
+    level, leader = levels.active_level(scheduling), group.live.leader
     if level is SchedulingLevel.WHOLE or not workloadnames.linked_pod_group(leader):
         return PolicyDecision()
     _check_labels(leader)
@@ -68,10 +68,10 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
         return PolicyDecision(
             holds=f"leader pod {meta.name(leader)} belongs to a previous LeaderWorkerSet with this name"
         )
-    if astray := _astray(group, workloadnames.group_name(leader, begin, level, labels.WORKER)):
+    if astray := _recreate_mismatched_group(group, workloadnames.group_name(leader, begin, level, labels.WORKER)):
         return astray
     pod_groups = []
-    for part in levels.parts(group.revised, scheduling):
+    for part in levels.scheduling_parts(group.revised, scheduling):
         name = workloadnames.group_name(leader, begin, level, part.role)
         template = {"name": part.name} | workloads.build_template(group.revised, part)
         own_labels = workloads.group_labels(leader, level, part.role)
@@ -122,7 +122,7 @@ def _own_workers(group: GangGroup) -> JSONObject | None:
     return workers if workers is not None and meta.is_controlled(workers, group.live.leader) else None
 
 
-def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
+def _recreate_mismatched_group(group: GangGroup, expected: str) -> PolicyDecision | None:
     """Recreate a group without bound workers if the leader and the workers have different PodGroups (N-K8S-17)."""
     leader, own = group.live.leader, _own_workers(group)
     if own is None:
@@ -140,14 +140,14 @@ def _create(group: GangGroup, pod_groups: Sequence[JSONObject]) -> PolicyDecisio
     """Create missing PodGroups. Delay workers while a PodGroup is terminating or has a different owner."""
     obj, leader = group.live.obj, group.live.leader
     known = {meta.name(obj): obj for obj in group.live.scheduling.objects if POD_GROUPS.has(obj)}
-    failed = decisionevents.scheduling_failed(obj, preparation.POD_GROUP_FAILED, "{error}", leader)
+    failed = decisionevents.scheduling_failed_event(obj, preparation.POD_GROUP_FAILED, "{error}", leader)
     creations = []
     for pod_group in pod_groups:
         existing = known.get(meta.name(pod_group))
         if existing is None:
             creations.append(Create(resource=POD_GROUPS, object=pod_group, unless_own=True, on_failure=(failed,)))
         elif not meta.is_controlled(existing, obj):
-            event = decisionevents.unexpected_owner(leader, meta.name(pod_group))
+            event = decisionevents.unexpected_owner_event(leader, meta.name(pod_group))
             return PolicyDecision(holds=event.note, actions=(Emit(events=(event,)),), requeue_after=RETRY)
         elif meta.is_deleting(existing):
             return _decide_terminating(group, meta.name(pod_group))

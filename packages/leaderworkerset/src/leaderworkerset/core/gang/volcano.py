@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.core.gang import demand
 from leaderworkerset.core.gang.provider import Provider, group_metadata, scheduler_name
-from leaderworkerset.core.policies.gang import GangGroup, members_to_start
+from leaderworkerset.core.policies.gang import GangGroup, initial_pod_count
 from leaderworkerset.core.policies.podedits import with_annotations
 
 NAME: Final = "volcano"
@@ -22,7 +22,7 @@ QUEUE: Final = "scheduling.volcano.sh/queue-name"
 ANNOTATIONS: Final = "volcano.sh/"
 
 
-def suits(pod: JSONObject) -> bool:
+def is_scheduled_by_volcano(pod: JSONObject) -> bool:
     """Return whether Volcano schedules the pod."""
     return scheduler_name(meta.spec(pod)) == NAME
 
@@ -40,8 +40,8 @@ def build(group: GangGroup, name: str) -> JSONObject:
         **POD_GROUPS.type_meta,
         "metadata": group_metadata(group, name) | ({"annotations": own} if own else {}),
         "spec": {
-            "minMember": members_to_start(group.revised),
-            "minResources": demand.encode(demand.of_group(group.revised)),
+            "minMember": initial_pod_count(group.revised),
+            "minResources": demand.encode(demand.group_requests(group.revised)),
         }
         | ({"queue": annotations[QUEUE]} if annotations.get(QUEUE) else {}),
     }
@@ -50,7 +50,7 @@ def build(group: GangGroup, name: str) -> JSONObject:
 VOLCANO: Final = Provider(
     name=NAME,
     group_object=POD_GROUPS,
-    suits=suits,
+    suits=is_scheduled_by_volcano,
     is_taken=lambda _pod: False,
     link=link,
     build=build,

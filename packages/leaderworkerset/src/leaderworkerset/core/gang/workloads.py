@@ -14,7 +14,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.schedulinglevels import ResourceClaim, RoleScheduling, Scheduling
 from leaderworkerset.core.gang.native import POD_GROUPS, PRIORITY, WORKLOADS, workload_spec
 from leaderworkerset.core.policies import levels, workloadnames
-from leaderworkerset.core.policies.levels import Part, SchedulingLevel
+from leaderworkerset.core.policies.levels import SchedulingLevel, SchedulingPart
 
 SINGLE: Final[JSONObject] = {"single": {}}
 """The API server's default disruption mode."""
@@ -22,12 +22,12 @@ SINGLE: Final[JSONObject] = {"single": {}}
 
 def build_workload(obj: JSONObject, lws: LeaderWorkerSet, scheduling: Scheduling) -> JSONObject:
     """Build the Workload. `obj` is the original LeaderWorkerSet, and `lws` is the decoded object."""
-    templates = [{"name": part.name} | build_template(lws, part) for part in levels.parts(lws, scheduling)]
+    templates = [{"name": part.name} | build_template(lws, part) for part in levels.scheduling_parts(lws, scheduling)]
     spec = workload_spec(obj, templates)
     return WORKLOADS.controlled(obj, workloadnames.workload_name(lws), {labels.NAME: lws.name}, spec=spec)
 
 
-def build_template(lws: LeaderWorkerSet, part: Part) -> JSONObject:
+def build_template(lws: LeaderWorkerSet, part: SchedulingPart) -> JSONObject:
     """Build the template fields, which are copied to PodGroups. The priority is copied from the pods (N-K8S-15)."""
     fields, priority = part.fields, meta.spec(lws.leader_template).get(PRIORITY)
     topology = () if fields.scheduling_constraints is None else fields.scheduling_constraints.topology
@@ -108,16 +108,16 @@ def delegated_template(parent: JSONObject, obj: JSONObject) -> JSONObject:
 def workload_drift(existing: JSONObject, desired: JSONObject) -> str:
     """Describe the difference between Workloads in immutable fields, or return an empty string."""
     name = meta.key(existing)
-    theirs, ours = (_by_name(workload) for workload in (existing, desired))
+    theirs, ours = (_templates_by_name(workload) for workload in (existing, desired))
     if theirs.keys() != ours.keys():
         return f"Workload {name} has immutable PodGroup template set drift"
-    different = next((name for name in ours if differs(theirs[name], ours[name])), "")
+    different = next((name for name in ours if has_drift(theirs[name], ours[name])), "")
     return (
         f'Workload {name} has immutable scheduling configuration drift in template "{different}"' if different else ""
     )
 
 
-def _by_name(workload: JSONObject) -> dict[str, JSONObject]:
+def _templates_by_name(workload: JSONObject) -> dict[str, JSONObject]:
     return {template["name"]: template for template in templates_of(workload)}
 
 
@@ -129,11 +129,11 @@ def templates_of(workload: JSONObject) -> Sequence[JSONObject]:
 def pod_group_drift(existing: JSONObject, desired: JSONObject) -> str:
     """Describe the difference between PodGroups in immutable fields, or return an empty string."""
     same = meta.spec(existing).get("workloadRef") == meta.spec(desired)["workloadRef"]
-    is_drift = not same or differs(meta.spec(existing), meta.spec(desired))
+    is_drift = not same or has_drift(meta.spec(existing), meta.spec(desired))
     return f"PodGroup {meta.key(existing)} has immutable scheduling configuration drift" if is_drift else ""
 
 
-def differs(existing: JSONObject, desired: JSONObject) -> bool:
+def has_drift(existing: JSONObject, desired: JSONObject) -> bool:
     """Return whether two templates or PodGroup specs differ in immutable fields.
 
     Priorities are compared only if a priority is desired, because the API server sets defaults.

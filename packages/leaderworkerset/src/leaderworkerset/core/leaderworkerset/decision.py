@@ -37,7 +37,7 @@ class PreviousResults(Struct, frozen=True, kw_only=True):
     history: Sequence[JSONObject] | None = None
 
 
-NOTHING_KNOWN: Final = PreviousResults()
+NO_RESULTS: Final = PreviousResults()
 """The value without previous results and without objects from the API server."""
 
 
@@ -63,7 +63,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     scheduling: SchedulingObjects = NOT_SCHEDULED
     evidence: Sequence[JSONObject] = ()
     unreachable: frozenset[str] = frozenset()
-    known: PreviousResults = NOTHING_KNOWN
+    known: PreviousResults = NO_RESULTS
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -38,7 +38,9 @@ class FailedGroups(Struct, frozen=True):
 def find_failed_groups(facts: SetFacts) -> FailedGroups:
     """Determine the pods of exhausted leaders that retain the finalizer. The table contains the exceptions."""
     kept = facts.observed.evidence
-    exhausted = sorted((pod for pod in kept if groupname.is_leader(pod) and groupname.is_over(pod)), key=meta.by_age)
+    exhausted = sorted(
+        (pod for pod in kept if groupname.is_leader(pod) and groupname.is_finished(pod)), key=meta.by_age
+    )
     recovered = {meta.name(pod) for pod in _resumed_leaders(facts.obj, exhausted, facts.observed.records)}
     others = [pod for pod in exhausted if meta.name(pod) not in recovered]
     is_hash = facts.lws.spec.group_identity.is_hash
@@ -46,7 +48,7 @@ def find_failed_groups(facts: SetFacts) -> FailedGroups:
     staying = {meta.name(pod) for pod in others} - ended
     cleared = recovered | ended if is_hash else recovered
     return FailedGroups(
-        retention.release([pod for pod in kept if groupname.leader_of(pod) not in staying]),
+        retention.release([pod for pod in kept if groupname.leader_name(pod) not in staying]),
         {Key.of(pod) for pod in exhausted if meta.name(pod) in cleared},
     )
 
@@ -110,7 +112,7 @@ def retained_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObje
         for group in facts.observed.groups.values()
         if not group.is_deleting or group.is_exhausted
     }
-    claimed = _claim(counts, admitted, owners)
+    claimed = _assign_counts(counts, admitted, owners)
     placed = [group for group in owners.values() if not group.has_replacement_gate]
     key = "" if facts.living is None else groupname.revision(facts.living)
     ahead = {groupname.label(leader) for leader in admitted}
@@ -119,7 +121,7 @@ def retained_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObje
     return {key: count for key, count in claimed.items() if key not in unclaimed}
 
 
-def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, GroupFacts]) -> Counts:
+def _assign_counts(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, GroupFacts]) -> Counts:
     """Assign the highest restart count without a leader to each admitted leader without a count (N-RB-13)."""
     claimed = dict(counts)
     for leader in admitted:

@@ -32,7 +32,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Event, Patch, identified_patch, together
+from kuberuntime.plan import Action, Event, Patch, concurrently, identified_patch
 from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
@@ -72,7 +72,7 @@ NO_REPLACEMENT: Final = Replacement((), {})
 """The result if there are no waiting leaders or terminating groups."""
 
 
-class _Turn(Struct, frozen=True):
+class _AdmissionOrder(Struct, frozen=True):
     """The admitted leaders and the waiting leaders, oldest first.
 
     `has_missing_leaders` states that leaders must still be created. `excess` is the number of groups beyond replicas and surge.
@@ -96,29 +96,31 @@ def decide(
     """Process the gated leaders of a LeaderWorkerSet whose Deployment has the revision `key`."""
     exhausted = {group.leader for group in groups if group.is_exhausted}
     gated = replace(gated, ending={name: end for name, end in gated.ending.items() if name not in exhausted})
-    turn = _take_turns(lws, key, groups, gated)
+    turn = _order_leaders(lws, key, groups, gated)
     predecessors = {
-        meta.name(leader): _replaces(leader) for leader in turn.waiting if _replaces(leader) in gated.ending
+        meta.name(leader): _replaced_group(leader) for leader in turn.waiting if _replaced_group(leader) in gated.ending
     }
     free = iter(sorted(set(turn.relevant) - set(predecessors.values()), key=gated.ending.__getitem__, reverse=True))
     patches = []
     unnamed = [leader for leader in turn.waiting if meta.name(leader) not in predecessors]
     for leader, name in zip(unnamed, free, strict=False):
         predecessors[meta.name(leader)] = name
-        event = decisionevents.replacement_deferred(obj, leader, len(turn.relevant))
-        patches.append(wait_for(leader, name, event))
+        event = decisionevents.replacement_deferred_event(obj, leader, len(turn.relevant))
+        patches.append(record_wait(leader, name, event))
     replaced_names = {group.replaces for group in groups if not group.is_deleting} | set(predecessors.values())
     others = chain(free, _recreated_leaders(former.records, key, groups))
     followed = (name for name in others if name not in replaced_names)
     recorded = {recreationrecord.leader_of(record): record for record in former.records}
     for leader in turn.ahead:
-        replaced = _replaces(leader) or next(followed, "")
+        replaced = _replaced_group(leader) or next(followed, "")
         patches.append(admit(obj, leader, replaced, former.prefer(obj, leader, recorded.get(replaced))))
     surplus = gated.surplus.keys() if turn.has_missing_leaders else gated.ending.keys() - set(predecessors.values())
-    return Replacement(together(patches), _placeless(gated, surplus & gated.ending.keys(), turn.excess), turn.ahead)
+    return Replacement(
+        concurrently(patches), _surplus_groups(gated, surplus & gated.ending.keys(), turn.excess), turn.ahead
+    )
 
 
-def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Mapping[str, bool]:
+def _surplus_groups(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Mapping[str, bool]:
     """Return the surplus groups, and whether each group is excluded from the count.
 
     Groups that did not count before still do not count, nor do additional groups up to the excess.
@@ -129,7 +131,9 @@ def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Ma
     return {name: name in placeless for name in sorted(surplus)}
 
 
-def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], gated: GatedLeaders) -> _Turn:
+def _order_leaders(
+    lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], gated: GatedLeaders
+) -> _AdmissionOrder:
     """Admit the oldest leaders up to the limit. The youngest leaders wait for the terminating groups."""
     live = [group for group in groups if not group.is_deleting or group.is_exhausted]
     placed = [group for group in live if not group.has_replacement_gate]
@@ -139,14 +143,14 @@ def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], 
     most = lws.spec.replicas + _surge(lws)
     desired = most if any(group.revision != key for group in live) else lws.spec.replicas
     missing = max(desired - len(placed) - len(within), 0)
-    replaced = {_replaces(leader) for leader in current} & gated.ending.keys()
+    replaced = {_replaced_group(leader) for leader in current} & gated.ending.keys()
     relevant = (gated.ending.keys() - gated.surplus.keys()) | replaced
     excess = len(placed) + len(gated.ending) - most
     ahead = len(within)
     if lws.spec.group_replacement_policy.waits_for_termination:
         placeless = sum(gated.surplus.get(name, False) for name in gated.ending)
         ahead = max(min(ahead - max(len(relevant) - missing, 0), placeless - excess), 0)
-    return _Turn(within[:ahead], within[ahead:], relevant, missing > 0, excess)
+    return _AdmissionOrder(within[:ahead], within[ahead:], relevant, missing > 0, excess)
 
 
 def _surge(lws: LeaderWorkerSet) -> int:
@@ -165,9 +169,9 @@ def _recreated_leaders(records: Iterable[JSONObject], key: str, groups: Collecti
     yield from (leader for _, leader in sorted(former, reverse=True) if leader not in known)
 
 
-def wait_for(leader: JSONObject, replaced: str, event: Event) -> Patch:
+def record_wait(leader: JSONObject, replaced: str, event: Event) -> Patch:
     """Record the group that delays a leader. The event is reported once."""
-    is_first = not _replaces(leader)
+    is_first = not _replaced_group(leader)
     change = {"metadata": {"annotations": {labels.REPLACES: replaced}}}
     return identified_patch(PODS, leader, change, if_present=True, on_success=(event,) if is_first else ())
 
@@ -181,7 +185,7 @@ def admit(obj: JSONObject, leader: JSONObject, replaced: str, preferences: Seque
     opened = open_gate(leader, preferences)
     metadata = {"uid": meta.uid(leader)} | ({"annotations": changes} if changes else {})
     patch = opened.patch | {"metadata": metadata}
-    return replace(opened, patch=patch, on_success=(decisionevents.replacement_admitted(obj, leader),))
+    return replace(opened, patch=patch, on_success=(decisionevents.replacement_admitted_event(obj, leader),))
 
 
 def open_gate(leader: JSONObject, preferences: Sequence[JSONObject]) -> Patch:
@@ -193,5 +197,5 @@ def open_gate(leader: JSONObject, preferences: Sequence[JSONObject]) -> Patch:
     return identified_patch(PODS, leader, {"spec": spec}, if_present=True)
 
 
-def _replaces(leader: JSONObject) -> str:
+def _replaced_group(leader: JSONObject) -> str:
     return meta.annotations(leader).get(labels.REPLACES, "")

@@ -205,7 +205,7 @@ def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
     return group.index
 
 
-def regular(groups: Iterable[GroupFacts], name: str, folded: GroupIndex) -> int:
+def regular_indexes(groups: Iterable[GroupFacts], name: str, folded: GroupIndex) -> int:
     """Return the indexes of regular groups in a summary."""
     limit = folded.members.bit_length()
     indexes = (regular_index(group, name, limit) for group in groups if group.leader not in folded.irregular)
@@ -221,23 +221,23 @@ def below(indexes: int, end: int) -> int:
     return indexes if end >= indexes.bit_length() else indexes & ((1 << max(end, 0)) - 1)
 
 
-def down_to_outdated(ready_and_outdated: int, base: int, partition: int, total: int) -> int:
+def lower_partition(ready_and_outdated: int, base: int, partition: int, total: int) -> int:
     """Lower the partition to `base`, or to the index after the highest group that is ready but outdated."""
     top = min(partition, total - 1)
     highest = max(below(ready_and_outdated, top + 1).bit_length() - 1, base - 1)
     return highest + 1 if highest < top else partition
 
 
-def shortest_with(indexes: int, count: int) -> int:
+def shortest_prefix(indexes: int, count: int) -> int:
     """Return the number of lowest bits of a set that contain `count` members."""
     lengths = range(indexes.bit_length() + 1)
     return bisect_left(lengths, count, key=lambda end: below(indexes, end).bit_count())
 
 
-def highest(indexes: int) -> Iterator[int]:
+def descending_indexes(indexes: int) -> Iterator[int]:
     """Yield the indexes in a set in descending order.
 
-    >>> list(highest(0b10110))
+    >>> list(descending_indexes(0b10110))
     [4, 2, 1]
     """
     while indexes:

@@ -80,7 +80,7 @@ def describe(
     owner = None if worker_statefulset is None else meta.controller_of(worker_statefulset)
     if owner is not None and owner["uid"] != meta.uid(leader):
         worker_statefulset = None
-    group_index, is_exhausted = groupname.label(leader), groupname.is_over(leader)
+    group_index, is_exhausted = groupname.label(leader), groupname.is_finished(leader)
     gates = [gate.get("name") for gate in meta.spec(leader).get("schedulingGates") or []]
     return GroupFacts(
         leader=meta.name(leader),
@@ -97,7 +97,7 @@ def describe(
         has_replacement_gate=labels.REPLACEMENT_GATE in gates,
         replaces=meta.annotations(leader).get(labels.REPLACES, ""),
         is_exhausted=is_exhausted,
-        end=groupname.end_of(leader),
+        end=groupname.group_result(leader),
         is_condemned=is_condemned,
     )
 
@@ -107,7 +107,7 @@ def without_readiness(groups: Mapping[str, GroupFacts], leaders: Collection[str]
     return {name: replace(group, is_leader_ready=False) if name in leaders else group for name, group in groups.items()}
 
 
-def is_held(worker_statefulset: JSONObject) -> bool:
+def is_paused(worker_statefulset: JSONObject) -> bool:
     """Return whether a StatefulSet must not replace pods during an in-place update."""
     return bool((meta.spec(worker_statefulset).get("updateStrategy") or {}).get("type") == HELD)
 
@@ -126,10 +126,10 @@ def is_statefulset_ready(statefulset: JSONObject) -> bool:
     """Return whether all pods are available and have the same revision (R-ROLL-9)."""
     status = meta.status(statefulset)
     replicas = meta.spec(statefulset).get("replicas", 1)
-    return bool(replicas == (status.get("availableReplicas") or 0) and is_of_one_revision(statefulset))
+    return bool(replicas == (status.get("availableReplicas") or 0) and has_one_revision(statefulset))
 
 
-def is_of_one_revision(statefulset: JSONObject) -> bool:
+def has_one_revision(statefulset: JSONObject) -> bool:
     """Return whether the StatefulSet status reports the latest revision for all pods, or no revisions."""
     status = meta.status(statefulset)
     return (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
@@ -143,13 +143,13 @@ def creates_newest(statefulset: JSONObject) -> bool:
     """
     status = meta.status(statefulset)
     is_counted = (status.get("currentReplicas") or 0) == (status.get("updatedReplicas") or 0)
-    return is_counted and is_of_one_revision(statefulset)
+    return is_counted and has_one_revision(statefulset)
 
 
 def describe_workers(statefulset: JSONObject) -> Workers:
     """Describe the worker StatefulSet of a group."""
     return Workers(
-        is_ready=is_statefulset_ready(statefulset) and not is_held(statefulset),
+        is_ready=is_statefulset_ready(statefulset) and not is_paused(statefulset),
         revision=groupname.revision(statefulset),
         group_index=groupname.label(statefulset),
     )

@@ -17,18 +17,18 @@ SHOWN: Final = 100
 PREFIX: Final = f"annotation {labels.GROUP_RESTART_COUNTS}: "
 
 
-def unreadable(obj: JSONObject) -> str:
+def unreadable_reason(obj: JSONObject) -> str:
     """Return the reason why the manager cannot read a LeaderWorkerSet, or an empty string if there is none."""
     try:
         lws = leaderworkerset.decode(obj)
         budget.read(lws.spec)
     except ValueError as error:
         return str(error)
-    why = unreadable_counts(lws)
+    why = unreadable_counts_reason(lws)
     return f"{PREFIX}{why}" if why else ""
 
 
-def unreadable_counts(lws: LeaderWorkerSet) -> str:
+def unreadable_counts_reason(lws: LeaderWorkerSet) -> str:
     """Return the reason why the restart counts are invalid, with their value.
 
     Return an empty string if they are valid.

@@ -23,7 +23,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import groupindex
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below
-from leaderworkerset.core.leaderworkerset.groupstate import creates_newest, is_of_one_revision
+from leaderworkerset.core.leaderworkerset.groupstate import creates_newest, has_one_revision
 
 
 class Current(NamedTuple):
@@ -65,7 +65,9 @@ class RolloutLeaders(Struct, frozen=True):
     ) -> "RolloutLeaders":
         """Return the leaders of groups with the spec size `size`."""
         existing = retained_groups(statefulset, folded)
-        outdated = existing & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
+        outdated = (
+            existing & ~folded.leaders.get(key, 0) & ~_groups_with_revision(statefulset, folded, "updateRevision")
+        )
         available = existing & folded.available(size)
         return cls(statefulset, folded, limits, key, position(statefulset), available, outdated)
 
@@ -75,10 +77,10 @@ def decide(
 ) -> tuple[Sequence[int], str]:
     """Return the groups whose leaders are deleted, and the revision for all new leaders."""
     leaders = RolloutLeaders.of(statefulset, folded, limits, size=size, key=key)
-    return choose(leaders), renewal(leaders)
+    return leaders_to_delete(leaders), recreate_revision(leaders)
 
 
-def choose(leaders: RolloutLeaders) -> list[int]:
+def leaders_to_delete(leaders: RolloutLeaders) -> list[int]:
     """Return the groups whose outdated leaders must be deleted, with broken groups first.
 
     An available group is only replaced while more than `replicas - unavailable` are available.
@@ -86,21 +88,23 @@ def choose(leaders: RolloutLeaders) -> list[int]:
     statefulset, folded, limits = leaders.statefulset, leaders.folded, leaders.limits
     if not has_looked(statefulset):  # a controller that is not running does not recreate pods
         return []
-    left_behind = (_left_behind(leaders) if leaders.outdated else 0) | _unresizable_groups(statefulset, folded, limits)
+    left_behind = (_broken_groups_to_recreate(leaders) if leaders.outdated else 0) | _unresizable_groups(
+        statefulset, folded, limits
+    )
     exhausted = below(folded.exhausted & ~folded.leaders.get(leaders.key, 0), leaders.now.replicas)
     available, rolled = leaders.available, leaders.outdated & ~below(leaders.outdated, leaders.now.partition)
-    if not needs_help(statefulset) and not exhausted:
+    if not ignores_max_unavailable(statefulset) and not exhausted:
         # A StatefulSet controller with maxUnavailable support counts broken leaders, and replaces none if the limit
         # is reached.
-        return [*groupindex.highest(left_behind | rolled & ~folded.leader_ready)]
+        return [*groupindex.descending_indexes(left_behind | rolled & ~folded.leader_ready)]
     spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), 0)
     return [
-        *groupindex.highest(rolled & ~available | left_behind),
-        *islice(groupindex.highest(rolled & available), spare),
+        *groupindex.descending_indexes(rolled & ~available | left_behind),
+        *islice(groupindex.descending_indexes(rolled & available), spare),
     ]
 
 
-def renewal(leaders: RolloutLeaders) -> str:
+def recreate_revision(leaders: RolloutLeaders) -> str:
     """Return the latest revision if all leaders must be created from it. Otherwise, return an empty string.
 
     A leader below the partition is recreated from the current revision. To replace broken groups first, the latest
@@ -109,44 +113,47 @@ def renewal(leaders: RolloutLeaders) -> str:
     statefulset = leaders.statefulset
     if not leaders.outdated or leaders.limits.partition or not has_looked(statefulset):
         return ""
-    is_due = not is_of_one_revision(statefulset) and _broken(leaders) and _places(leaders)
+    is_due = not has_one_revision(statefulset) and _broken_groups(leaders) and _remaining_budget(leaders)
     return str(meta.status(statefulset)["updateRevision"]) if is_due else ""
 
 
-def _left_behind(leaders: RolloutLeaders) -> int:
+def _broken_groups_to_recreate(leaders: RolloutLeaders) -> int:
     """Return broken groups below the partition that would be recreated from a different StatefulSet revision.
 
     If all leaders are created from the latest revision, groups are replaced up to the limit. Otherwise, only leaders of
     an abandoned revision are changed by a recreation. All wait until the controller has observed a renewal.
     """
-    broken = _broken(leaders)
+    broken = _broken_groups(leaders)
     if not broken:
         return 0
     stranded = broken & leaders.folded.stranded
     if creates_newest(leaders.statefulset):
-        return stranded | sum(1 << index for index in islice(groupindex.highest(broken & ~stranded), _places(leaders)))
-    if is_of_one_revision(leaders.statefulset):
+        return stranded | sum(
+            1 << index
+            for index in islice(groupindex.descending_indexes(broken & ~stranded), _remaining_budget(leaders))
+        )
+    if has_one_revision(leaders.statefulset):
         return 0
-    if renewal(leaders):
+    if recreate_revision(leaders):
         return stranded
-    return stranded | broken & ~_made_of(leaders.statefulset, leaders.folded, "currentRevision")
+    return stranded | broken & ~_groups_with_revision(leaders.statefulset, leaders.folded, "currentRevision")
 
 
-def _broken(leaders: RolloutLeaders) -> int:
+def _broken_groups(leaders: RolloutLeaders) -> int:
     """Return outdated and unready groups below the partition, which must be replaced out of order.
 
     Groups below the user's partition stay unchanged. The highest groups also stay unchanged, because the rollout
     reaches them first, unless all leaders are created from the latest revision.
     """
     folded, candidates = leaders.folded, below(leaders.outdated, leaders.now.partition)
-    if not is_of_one_revision(leaders.statefulset):
+    if not has_one_revision(leaders.statefulset):
         candidates = below(candidates, (leaders.outdated & leaders.available).bit_length())
     lost = ~leaders.available & ~folded.gated & ~folded.updating & ~folded.exhausted
     broken = candidates & (lost | folded.stranded)
     return broken & ~below(broken, leaders.limits.partition)
 
 
-def _places(leaders: RolloutLeaders) -> int:
+def _remaining_budget(leaders: RolloutLeaders) -> int:
     """Return the number of additional groups, including surge groups, that can be updated while unready."""
     limits, now = leaders.limits, leaders.now
     staying = ~leaders.folded.updating & (leaders.available | below(leaders.outdated, now.partition))
@@ -160,7 +167,7 @@ def _unresizable_groups(statefulset: JSONObject, folded: GroupIndex, limits: Bud
     return refused & ~below(refused, position(statefulset).partition) | below(refused, limits.partition)
 
 
-def needs_help(statefulset: JSONObject) -> bool:
+def ignores_max_unavailable(statefulset: JSONObject) -> bool:
     """Return whether the StatefulSet controller ignores `maxUnavailable`, as by default before 1.37."""
     strategy = meta.spec(statefulset).get("updateStrategy") or {}
     return has_looked(statefulset) and "maxUnavailable" not in (strategy.get("rollingUpdate") or {})
@@ -168,7 +175,7 @@ def needs_help(statefulset: JSONObject) -> bool:
 
 def is_rolling(statefulset: JSONObject, folded: GroupIndex) -> bool:
     """Return whether the StatefulSet controller can now delete leaders for an update."""
-    outdated = retained_groups(statefulset, folded) & ~_made_of(statefulset, folded, "updateRevision")
+    outdated = retained_groups(statefulset, folded) & ~_groups_with_revision(statefulset, folded, "updateRevision")
     return not has_looked(statefulset) or bool(outdated >> position(statefulset).partition)
 
 
@@ -182,13 +189,13 @@ def has_looked(statefulset: JSONObject) -> bool:
     return meta.is_observed(statefulset) and bool(meta.status(statefulset).get("updateRevision"))
 
 
-def renew(statefulset: JSONObject, revision: str) -> JSONObject:
+def set_current_revision(statefulset: JSONObject, revision: str) -> JSONObject:
     """Return a status with a new current revision and a count that the controller must correct."""
     status = meta.status(statefulset)
     is_none_counted = bool(status.get("updatedReplicas")) or not status.get("replicas")
     return {"currentRevision": revision, "currentReplicas": 0 if is_none_counted else 1}
 
 
-def _made_of(statefulset: JSONObject, folded: GroupIndex, which: str) -> int:
+def _groups_with_revision(statefulset: JSONObject, folded: GroupIndex, which: str) -> int:
     """Return the groups with leaders from this StatefulSet revision."""
     return folded.statefulset_revisions.get(meta.status(statefulset).get(which) or "", 0)

@@ -77,7 +77,7 @@ def outline(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang, extens
         facts = SetFacts(observed, obj, lws, revision, gang, living, _fold(observed, lws))
         return Outline(facts, _reads(facts, now, extensions))
     except ValueError as error:
-        return statuswrites.unreadable(obj, error, now)
+        return statuswrites.report_unreadable(obj, error, now)
 
 
 def _fold(observed: ObservedLeaderWorkerSet, lws: LeaderWorkerSet) -> GroupIndex:
@@ -145,10 +145,10 @@ def _set_aside(
         return Plan(retention.release(observed.evidence), RECHECK_DELETION)
     if not groupname.is_foreign_leader_workload(living, obj):
         return None
-    why = f"{living['kind']} {lws.name} {meta.ownership(living)}. Delete one of them, or use a different name"
+    why = f"{living['kind']} {lws.name} {meta.describe_controller(living)}. Delete one of them, or use a different name"
     note = f"Failed to create leader {living['kind'].lower()} {lws.name}: {why}"
     event = decisionevents.failed_create(obj, note)
     return Plan(
-        (Emit(events=(event,)), *statuswrites.hold(obj, lws, None, now)),
+        (Emit(events=(event,)), *statuswrites.report_rejected(obj, lws, None, now)),
         error=f"LeaderWorkerSet {meta.key(obj)}: {why}",
     )

@@ -16,7 +16,7 @@ from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.core.leaderworkerset import revisions
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class RevisionEntry(Struct, frozen=True, kw_only=True):
     """A revision with its number, key, time, change cause, and group names."""
 
     number: int
@@ -30,7 +30,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 def entries(
     lws: JSONObject, objects: Iterable[JSONObject], groups: Iterable[tuple[str, GroupName]] = ()
-) -> list[Entry]:
+) -> list[RevisionEntry]:
     """Return the revisions of a LeaderWorkerSet, oldest first.
 
     If several have the same key, return only the latest revision.
@@ -43,14 +43,14 @@ def entries(
         for revision in objects
         if (meta.controller_of(revision) or {}).get("uid", meta.uid(lws)) == meta.uid(lws)
     ]
-    by_key = {key: revision for revision in sorted(own, key=_rank) if (key := revisions.key_of(revision))}
+    by_key = {key: revision for revision in sorted(own, key=_sort_key) if (key := revisions.key_of(revision))}
     running: dict[str, list[GroupName]] = {}
     for key, name in groups:
         running.setdefault(key, []).append(name)
     living = [revision for revision in by_key.values() if not _is_history(revision)]
     current = max(living, key=revisions.number_of, default=None)
     return [
-        Entry(
+        RevisionEntry(
             number=revisions.number_of(revision),
             key=key,
             created=meta.creation_timestamp(revision),
@@ -63,22 +63,22 @@ def entries(
     ]
 
 
-def find_entry(history: Sequence[Entry], number: int) -> Entry | None:
+def find_entry(history: Sequence[RevisionEntry], number: int) -> RevisionEntry | None:
     """Return the entry with this number."""
     return next((entry for entry in history if entry.number == number), None)
 
 
-def current_entry(history: Sequence[Entry]) -> Entry | None:
+def current_entry(history: Sequence[RevisionEntry]) -> RevisionEntry | None:
     """Return the entry from which new groups are created."""
     return next((entry for entry in history if entry.is_current), None)
 
 
-def previous_entry(history: Sequence[Entry]) -> Entry | None:
+def previous_entry(history: Sequence[RevisionEntry]) -> RevisionEntry | None:
     """Return the latest entry that is not the current entry."""
     return next((entry for entry in reversed(history) if not entry.is_current), None)
 
 
-def revision_content(entry: Entry) -> JSONObject:
+def revision_content(entry: RevisionEntry) -> JSONObject:
     """Return the `spec` fields of the revision. Raise `UnreadableRevisionError` if it has no template."""
     spec: JSONObject = _without_nulls(revisions.restore({"spec": {}}, entry.revision)["spec"])
     return spec
@@ -88,7 +88,7 @@ def _is_history(revision: JSONObject) -> bool:
     return labels.HISTORY_OF in meta.labels(revision)
 
 
-def _rank(revision: JSONObject) -> tuple[bool, int]:
+def _sort_key(revision: JSONObject) -> tuple[bool, int]:
     """Return a sort key.
 
     Among entries with the same key, the revision in use is last, preceded by the latest revision.

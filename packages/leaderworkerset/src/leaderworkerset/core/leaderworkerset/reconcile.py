@@ -82,7 +82,7 @@ def reconcile(outlined: Outline, known: PreviousResults, now: datetime, extensio
     try:
         return _decide(outlined.complete(known) if outlined.reads else outlined.facts, now, extensions)
     except ValueError as error:
-        return Decision(statuswrites.unreadable(outlined.facts.obj, error, now))
+        return Decision(statuswrites.report_unreadable(outlined.facts.obj, error, now))
 
 
 def _decide(facts: SetFacts, now: datetime, extensions: Extensions) -> Decision:
@@ -107,9 +107,9 @@ def _decide(facts: SetFacts, now: datetime, extensions: Extensions) -> Decision:
     conflict = _service_conflict(facts)
     assessment = leaders.assessment
     if conflict and assessment is not None:
-        assessment = status.hold(lws, assessment, now)
+        assessment = status.assess_rejected(lws, assessment, now)
     left = failedgroups.find_failed_groups(facts) if facts.observed.evidence else FailedGroups()
-    decision = _compose(Parts(facts, prepared, leaders, left, conflict, assessment, extensions.sets), now)
+    decision = _build_decision(PlanInput(facts, prepared, leaders, left, conflict, assessment, extensions.sets), now)
     return decision if expiry.seconds is None else replace(decision, plan=decision.plan.within(expiry.seconds))
 
 
@@ -118,11 +118,11 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
     if facts.lws.spec.scheduling is None:
         return Preparation()
     observed = facts.observed
-    sizes = [_pods_of(group, facts) for group in observed.groups.values() if not group.is_deleting]
+    sizes = [_schedulable_pod_count(group, facts) for group in observed.groups.values() if not group.is_deleting]
     return facts.gang.prepare(GangSet(obj=facts.obj, lws=facts.lws, now=now, sizes=sizes, known=observed.scheduling))
 
 
-def _pods_of(group: GroupFacts, facts: SetFacts) -> int:
+def _schedulable_pod_count(group: GroupFacts, facts: SetFacts) -> int:
     """Return the number of schedulable pods in a group. It is 0 for a gated keyed leader of an older revision."""
     is_closed = (
         facts.lws.spec.group_identity.is_hash and group.has_replacement_gate and group.revision != facts.revision.key
@@ -130,7 +130,7 @@ def _pods_of(group: GroupFacts, facts: SetFacts) -> int:
     return 0 if is_closed else group.own_size or facts.lws.size
 
 
-class Parts(Struct, frozen=True):
+class PlanInput(Struct, frozen=True):
     """The input of the plan steps.
 
     `assessment` contains the new status. `left` contains the remaining failed groups.
@@ -145,7 +145,7 @@ class Parts(Struct, frozen=True):
     hook: SetHook
 
 
-def _compose(parts: Parts, now: datetime) -> Decision:
+def _build_decision(parts: PlanInput, now: datetime) -> Decision:
     facts, leaders, conflict = parts.facts, parts.leaders, parts.conflict
     if restart_writes := _count_restarts(facts, leaders, parts.left):
         return Decision(Plan(restart_writes))  # the next resourceVersion is reconciled again
@@ -153,7 +153,7 @@ def _compose(parts: Parts, now: datetime) -> Decision:
     error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
     events = _error_events(facts, conflict, leaders.error)
     return Decision(
-        Plan((*writes, *events), _requeue_after(facts, leaders), error, _on_failure(parts, writes, now)),
+        Plan((*writes, *events), _requeue_after(facts, leaders), error, _failure_status(parts, writes, now)),
         revision_generation=facts.revision.revision_generation,
         source=leaders.source,
         surplus=leaders.turn.surplus,
@@ -174,14 +174,18 @@ def _requeue_after(facts: SetFacts, leaders: LeaderDecision) -> float | None:
     return min((seconds for seconds, holds in reasons if holds), default=None)
 
 
-def _on_failure(parts: Parts, writes: Sequence[Action], now: datetime) -> tuple[PutStatus, ...]:
+def _failure_status(parts: PlanInput, writes: Sequence[Action], now: datetime) -> tuple[PutStatus, ...]:
     """Return the status write for a failed write."""
     if parts.leaders.error is not None:
         return statuswrites.unavailable_status(parts.facts.obj, parts.leaders.error, now)
-    return statuswrites.fail(parts.facts, parts.assessment, now) if len(writes) > len(_report(parts)) else ()
+    return (
+        statuswrites.report_failure(parts.facts, parts.assessment, now)
+        if len(writes) > len(_status_write(parts))
+        else ()
+    )
 
 
-def _report(parts: Parts) -> tuple[PutStatus, ...]:
+def _status_write(parts: PlanInput) -> tuple[PutStatus, ...]:
     """Return the status write if the status changed."""
     assessment = parts.assessment
     if assessment is None or assessment.status == parts.facts.lws.status:
@@ -189,12 +193,12 @@ def _report(parts: Parts) -> tuple[PutStatus, ...]:
     return statuswrites.report(parts.facts, assessment)
 
 
-def _serve_and_report(parts: Parts) -> Sequence[Action]:
+def _final_actions(parts: PlanInput) -> Sequence[Action]:
     """Return the actions that follow the leader workload. Leaders are handled even if previous actions fail.
 
     After a failed reconcile, the status is written last, because the failed action may fail again.
     """
-    service, report, leaders = _make_service(parts.facts), _report(parts), parts.leaders.actions
+    service, report, leaders = _create_service(parts.facts), _status_write(parts), parts.leaders.actions
     is_done = parts.assessment is not None and parts.assessment.is_update_done
     cleanup = _clean_up(parts.facts, parts.hook) if is_done else ()
     if report and (leaders or cleanup) and reconcilefailure.is_failing(parts.facts.obj):
@@ -275,7 +279,7 @@ def _revision_note(revision: Resolution) -> str:
     return f"Creating revision with key {revision.key} for {what}"
 
 
-def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
+def _apply_workload(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
     """Apply the leader workload (R-LSTS-1), with an event for its creation, or with update events (R-LSTS-7)."""
     if leaders.applied is None:
         return []
@@ -313,11 +317,11 @@ def _surge_events(facts: SetFacts, rollout: Rollout | None) -> tuple[Emit, ...]:
     return (Emit(events=(decisionevents.deleting_surge(facts.obj, note),)),)
 
 
-def _make_service(facts: SetFacts) -> list[Action]:
+def _create_service(facts: SetFacts) -> list[Action]:
     """Create the shared Service if it is missing (R-SVC-1), or adopt it from a previous LeaderWorkerSet."""
     orphan = facts.observed.service.orphan
     if orphan is not None:
-        return [guarded_patch(SERVICES, orphan, revisions.adoption(orphan, facts.obj), if_present=True)]
+        return [guarded_patch(SERVICES, orphan, revisions.adoption_patch(orphan, facts.obj), if_present=True)]
     if facts.observed.service.is_settled or not facts.lws.spec.network_config.subdomain_policy.is_shared:
         return []
     return [services.create(services.build_shared(facts.obj), facts.obj)]
@@ -341,11 +345,11 @@ def _clean_up(facts: SetFacts, hook: SetHook) -> list[Action]:
     return [*retired, *records, *_remove_gang(facts)]
 
 
-STEPS: Final[tuple[Callable[[Parts], Sequence[Action]], ...]] = (
+STEPS: Final[tuple[Callable[[PlanInput], Sequence[Action]], ...]] = (
     lambda parts: _record_revision(parts.facts),
     lambda parts: parts.prepared.actions,
     lambda parts: parts.left.actions,
-    lambda parts: _apply(parts.facts, parts.leaders),
-    _serve_and_report,
+    lambda parts: _apply_workload(parts.facts, parts.leaders),
+    _final_actions,
 )
 """The ordered writes of a plan."""

@@ -111,7 +111,7 @@ class Resolution:
         key = key_of(retired)
         own = {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: key, labels.HISTORY_OF: None}
         marks = {"labels": own, "annotations": {labels.TEMPLATE_REVISION_HASH: None}}
-        change = {"metadata": meta.metadata(adoption(retired, obj)) | marks, "revision": number}
+        change = {"metadata": meta.metadata(adoption_patch(retired, obj)) | marks, "revision": number}
         return cls(key, corrected=retired, correction=change)
 
     @classmethod
@@ -138,23 +138,23 @@ def resolve(
     key = "" if statefulset is None else groupname.revision(statefulset)
     current = find(known, key)
     if current is not None and RevisionGeneration.of(obj, current) == edition:
-        return Resolution.reuse(current, obj, _number(current, known, retired))
+        return Resolution.reuse(current, obj, _current_number(current, known, retired))
     data = build_data(obj)
     if current is None and key:
         lost = find(retired, key)
         number = next_number([*known, *retired])
         return Resolution.create(obj, data, number, key=key) if lost is None else Resolution.restore(lost, obj, number)
     if current is not None and has_content(current, obj, data):
-        return Resolution.reuse(current, obj, _number(current, known, retired))
+        return Resolution.reuse(current, obj, _current_number(current, known, retired))
     is_new = current is not None
     others = [revision for revision in known if revision is not current]
     same = max((revision for revision in others if has_content(revision, obj, data)), key=number_of, default=None)
     if same is None:
         return Resolution.create(obj, data, next_number([*known, *retired]), is_new=is_new)
-    return Resolution.reuse(same, obj, _number(same, known, retired), is_new=is_new)
+    return Resolution.reuse(same, obj, _current_number(same, known, retired), is_new=is_new)
 
 
-def _number(revision: JSONObject, known: Sequence[JSONObject], retired: Sequence[JSONObject]) -> int:
+def _current_number(revision: JSONObject, known: Sequence[JSONObject], retired: Sequence[JSONObject]) -> int:
     """Return the number of the current revision, which is increased if a different revision has a higher number."""
     others = [other for other in (*known, *retired) if other is not revision]
     number, above = number_of(revision), next_number(others)
@@ -210,7 +210,7 @@ def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject
     The revision retains a removed change cause. Return None if the revision is unchanged.
     """
     cause = change_cause(obj)
-    changes = adoption(revision, obj)
+    changes = adoption_patch(revision, obj)
     if number_of(revision) != number:
         changes["revision"] = number
     if cause and cause != change_cause(revision):
@@ -218,7 +218,7 @@ def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject
     return changes or None
 
 
-def adoption(orphan: JSONObject, obj: JSONObject) -> JSONObject:
+def adoption_patch(orphan: JSONObject, obj: JSONObject) -> JSONObject:
     """Return a merge patch that makes the LeaderWorkerSet the controller. It is empty if there is a controller."""
     if meta.controller_of(orphan) is not None:
         return {}

@@ -48,7 +48,7 @@ from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, positi
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 
 
-class Case(StrEnum):
+class RolloutCase(StrEnum):
     """The applicable row of table 5.2."""
 
     NO_STATEFULSET = "C1"
@@ -60,7 +60,7 @@ class Case(StrEnum):
     ROLLING = "C5"
 
 
-class CaseFacts(NamedTuple):
+class RolloutInput(NamedTuple):
     """The input of a rollout step. `current` has no replicas if the StatefulSet does not exist."""
 
     limits: Budget
@@ -75,66 +75,66 @@ class CaseFacts(NamedTuple):
         return self.limits.replicas_needed(count_unready(self.states, self.limits.replicas))
 
 
-class CaseRule(NamedTuple):
+class RolloutRule(NamedTuple):
     """A rollout state with its condition, and the partition and replicas of its step.
 
     If `releases_gated_groups` is set, gated groups are released regardless of the budget. If `removes_surge_groups` is set, ready surge groups
     are kept as long as they are needed, and an event reports the groups that are deleted (R-ROLL-3).
     """
 
-    case: Case
-    holds: Callable[[CaseFacts], bool]
-    partition: Callable[[CaseFacts], int]
-    replicas: Callable[[CaseFacts], int]
+    case: RolloutCase
+    holds: Callable[[RolloutInput], bool]
+    partition: Callable[[RolloutInput], int]
+    replicas: Callable[[RolloutInput], int]
     releases_gated_groups: bool = False
     removes_surge_groups: bool = False
 
 
 ROLLOUT: Final = (
-    CaseRule(
-        Case.NO_STATEFULSET,
+    RolloutRule(
+        RolloutCase.NO_STATEFULSET,
         holds=lambda now: not now.exists,
         partition=lambda _: 0,
         replicas=lambda now: now.limits.replicas,
     ),
-    CaseRule(
-        Case.NEW_REVISION_SCALING_UP,
+    RolloutRule(
+        RolloutCase.NEW_REVISION_SCALING_UP,
         holds=lambda now: now.is_new_revision and now.current.replicas < now.limits.replicas,
         partition=lambda now: now.current.replicas,
         replicas=lambda now: now.limits.replicas,
         releases_gated_groups=True,
     ),
-    CaseRule(
-        Case.NEW_REVISION,
+    RolloutRule(
+        RolloutCase.NEW_REVISION,
         holds=lambda now: now.is_new_revision,
         partition=lambda now: min(now.current.replicas, now.limits.burst),
         replicas=lambda now: now.limits.replicas_needed(now.limits.replicas),
         releases_gated_groups=True,
         removes_surge_groups=True,
     ),
-    CaseRule(
-        Case.AT_REST,
+    RolloutRule(
+        RolloutCase.AT_REST,
         holds=lambda now: not now.states.moving and now.current[:2] == (now.limits.replicas, 0),
         partition=lambda _: 0,
         replicas=lambda now: now.limits.replicas,
     ),
-    CaseRule(
-        Case.SCALING_UP,
+    RolloutRule(
+        RolloutCase.SCALING_UP,
         holds=lambda now: now.current.replicas < now.limits.replicas,
         partition=lambda now: now.current.partition,
         replicas=lambda now: now.limits.replicas,
     ),
-    CaseRule(
-        Case.REPLICAS_EDITED,
+    RolloutRule(
+        RolloutCase.REPLICAS_EDITED,
         holds=lambda now: now.current.annotated != str(now.limits.replicas),
         partition=lambda now: min(now.current.partition, now.limits.burst),
         replicas=lambda now: now.needed,
         removes_surge_groups=True,
     ),
-    CaseRule(
-        Case.ROLLING,
+    RolloutRule(
+        RolloutCase.ROLLING,
         holds=lambda _: True,
-        partition=lambda now: _affordable(now, rolling_partition(now.limits, now.current, now.states)),
+        partition=lambda now: _limit_partition(now, rolling_partition(now.limits, now.current, now.states)),
         replicas=lambda now: now.needed,
         releases_gated_groups=True,
         removes_surge_groups=True,
@@ -148,7 +148,7 @@ SHRINKING: Final = {row.case for row in ROLLOUT if row.removes_surge_groups}
 class RolloutStep(NamedTuple):
     """The partition and replicas for the leader StatefulSet, and the applicable row."""
 
-    case: Case
+    case: RolloutCase
     partition: int
     replicas: int
 
@@ -218,14 +218,14 @@ def may_create_older(statefulset: JSONObject, key: str) -> bool:
 
 def next_step(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool = False) -> RolloutStep:
     """Compute the step of the first applicable row in `ROLLOUT`."""
-    now = CaseFacts(limits, current or Current(0, 0, ""), states, current is not None, is_new_revision)
+    now = RolloutInput(limits, current or Current(0, 0, ""), states, current is not None, is_new_revision)
     row = next(row for row in ROLLOUT if row.holds(now))
     partition, replicas = row.partition(now), row.replicas(now)
     if row.releases_gated_groups:
-        partition -= _tail(below(states.gated, partition), partition)
+        partition -= _completed_tail(below(states.gated, partition), partition)
     lowest = max(partition, limits.partition)
     if row.removes_surge_groups and replicas < now.current.replicas:
-        replicas = _replicas_kept(now, RolloutStep(row.case, lowest, replicas))
+        replicas = _replicas_to_retain(now, RolloutStep(row.case, lowest, replicas))
     return RolloutStep(row.case, lowest, replicas)
 
 
@@ -234,12 +234,12 @@ def wait(step: RolloutStep, current: Current) -> RolloutStep:
 
     Groups that it released may be deleted at any time. Values that the user edited are still applied.
     """
-    if step.case != Case.ROLLING:
+    if step.case != RolloutCase.ROLLING:
         return step
     return RolloutStep(step.case, max(step.partition, current.partition), max(step.replicas, current.replicas))
 
 
-def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
+def _replicas_to_retain(now: RolloutInput, step: RolloutStep) -> int:
     """Return the number of groups to retain, so that `replicas - unavailable` groups remain available.
 
     A ready group is available if it is updated, below the step's partition, or above the burst after an edit.
@@ -250,7 +250,7 @@ def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
     spare = max(staying.bit_count() - max(limits.replicas - limits.unavailable, 0), 0)
     surplus = staying >> min(step.replicas, staying.bit_length())
     kept = surplus.bit_count() - spare
-    return step.replicas if kept <= 0 else step.replicas + groupindex.shortest_with(surplus, kept)
+    return step.replicas if kept <= 0 else step.replicas + groupindex.shortest_prefix(surplus, kept)
 
 
 def count_unready(states: States, desired: int) -> int:
@@ -266,12 +266,12 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     total = current.replicas
     ready = below(states.ready, total)
     step = limits.unavailable + limits.surge - (limits.burst - total)
-    base = max(total - _tail(ready & states.updated, total) - step, 0)
+    base = max(total - _completed_tail(ready & states.updated, total) - step, 0)
     partition = 2 * base - below(ready | states.exhausted, base).bit_count()
-    return min(groupindex.down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
+    return min(groupindex.lower_partition(ready & ~states.updated, base, partition, total), current.partition)
 
 
-def _affordable(now: CaseFacts, partition: int) -> int:
+def _limit_partition(now: RolloutInput, partition: int) -> int:
     """Raise a partition so that this step retains at least `replicas - unavailable` ready groups.
 
     After a reverted update, the contract's formula ignores missing groups between its base and its partition. Groups
@@ -284,10 +284,10 @@ def _affordable(now: CaseFacts, partition: int) -> int:
     spare = max(staying - (limits.replicas - limits.unavailable - exhausted), 0)
     going = below(ready & ~states.updated, current.partition) >> partition
     kept = going.bit_count() - spare
-    return partition if kept <= 0 else partition + groupindex.shortest_with(going, kept)
+    return partition if kept <= 0 else partition + groupindex.shortest_prefix(going, kept)
 
 
-def _tail(done: int, total: int) -> int:
+def _completed_tail(done: int, total: int) -> int:
     """Return the number of consecutive completed groups, starting from the highest index."""
     if done.bit_length() < total:
         return 0

@@ -38,7 +38,7 @@ def with_preparation(
     return structs.replace(status, conditions=with_condition(status.conditions, new))
 
 
-def find(status: LeaderWorkerSetStatus) -> Condition | None:
+def find_condition(status: LeaderWorkerSetStatus) -> Condition | None:
     """Return the condition, or None if the condition has not been set."""
     return next(
         (condition for condition in status.conditions if condition.type == WORKLOAD_SCHEDULING_CREATED.type), None
@@ -50,7 +50,7 @@ def report(obj: JSONObject, lws: LeaderWorkerSet, failure: SchedulingFailure, no
     status = with_preparation(lws.status, Preparation(failure=failure), lws.generation, now)
     if status == lws.status:
         return ()
-    event = decisionevents.scheduling_failed(obj, failure.reason, failure.message)
+    event = decisionevents.scheduling_failed_event(obj, failure.reason, failure.message)
     return (
         PutStatus(
             resource=LEADERWORKERSETS,
@@ -64,7 +64,7 @@ def report(obj: JSONObject, lws: LeaderWorkerSet, failure: SchedulingFailure, no
 
 def report_rejection(obj: JSONObject, lws: LeaderWorkerSet, reason: str, now: datetime) -> tuple[Patch, ...]:
     """Return the status write for an API server error, unless this reason is already reported."""
-    known = find(lws.status)
+    known = find_condition(lws.status)
     if known is not None and (known.status, known.reason) == ("False", reason):
         return ()
     failure = Preparation(failure=SchedulingFailure(reason, "{error}"))

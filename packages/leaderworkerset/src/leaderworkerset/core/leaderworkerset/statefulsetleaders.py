@@ -11,7 +11,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
-from kuberuntime.plan import Action, Event, guarded_patch, together
+from kuberuntime.plan import Action, Event, concurrently, guarded_patch
 from leaderworkerset.api import groupname
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import Extensions
@@ -46,7 +46,9 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDeci
             error = str(unknown)
     return LeaderDecision(
         source=source,
-        actions=() if applies else (*_renew(facts, rollout.renewal), *_replace(facts, rollout.replaced)),
+        actions=()
+        if applies
+        else (*_set_current_revision(facts, rollout.renewal), *_delete_leaders(facts, rollout.replaced)),
         applied=workload if applies else None,
         updating=_update_events(facts, rollout),
         assessment=assessment,
@@ -74,7 +76,7 @@ def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
     return (decisionevents.updating(facts.obj, note),)
 
 
-def _renew(facts: SetFacts, revision: str) -> tuple[Action, ...]:
+def _set_current_revision(facts: SetFacts, revision: str) -> tuple[Action, ...]:
     """Set the latest StatefulSet revision as the current revision, so that all leaders are created from it.
 
     If the manager lacks the permission, it reports this, and broken groups wait for the partition (docs/adr/0030).
@@ -85,7 +87,7 @@ def _renew(facts: SetFacts, revision: str) -> tuple[Action, ...]:
         guarded_patch(
             STATEFULSETS,
             facts.living,
-            {"status": outdatedleaders.renew(facts.living, revision)},
+            {"status": outdatedleaders.set_current_revision(facts.living, revision)},
             subresource="status",
             if_present=True,
             if_permitted=True,
@@ -94,12 +96,12 @@ def _renew(facts: SetFacts, revision: str) -> tuple[Action, ...]:
     )
 
 
-def _replace(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:
+def _delete_leaders(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:
     if not replaced:
         return ()
     leaders = facts.observed.groups
     groups = ((index, leaders[f"{facts.lws.name}-{index}"]) for index in replaced)
-    return together(
-        delete_leader(facts, group, decisionevents.replacing_group(facts.obj, group.leader, index))
+    return concurrently(
+        delete_leader(facts, group, decisionevents.replacing_group_event(facts.obj, group.leader, index))
         for index, group in groups
     )

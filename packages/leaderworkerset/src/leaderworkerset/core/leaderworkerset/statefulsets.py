@@ -97,7 +97,7 @@ def build_template(lws: LeaderWorkerSet, key: str, marks: Mapping[str, str] = NO
     if not lws.spec.network_config.subdomain_policy.is_shared:
         annotations[labels.SUBDOMAIN_POLICY] = lws.spec.network_config.subdomain_policy.value
     if lws.spec.scheduling is not None:
-        annotations[labels.WORKLOAD_AWARE_SCHEDULING] = levels.level_of(lws.spec.scheduling).value
+        annotations[labels.WORKLOAD_AWARE_SCHEDULING] = levels.active_level(lws.spec.scheduling).value
         annotations[labels.WORKLOAD_NAME] = workloadnames.workload_name(lws)
     field = "workerTemplate" if template.leader_template is None else "leaderTemplate"
     return build_pod_template(
@@ -120,13 +120,13 @@ def build_pod_template(
     return typed | {
         "metadata": metadata
         | {
-            "labels": _without(metadata.get("labels"), labels.POD_LABELS) | dict(own_labels),
-            "annotations": _without(metadata.get("annotations"), labels.POD_ANNOTATIONS) | dict(own_annotations),
+            "labels": _without_keys(metadata.get("labels"), labels.POD_LABELS) | dict(own_labels),
+            "annotations": _without_keys(metadata.get("annotations"), labels.POD_ANNOTATIONS) | dict(own_annotations),
         }
     }
 
 
-def _without(texts: Mapping[str, str] | None, keys: Collection[str]) -> dict[str, str]:
+def _without_keys(texts: Mapping[str, str] | None, keys: Collection[str]) -> dict[str, str]:
     return {key: text for key, text in (texts or {}).items() if key not in keys}
 
 

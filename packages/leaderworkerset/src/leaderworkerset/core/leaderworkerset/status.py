@@ -250,7 +250,7 @@ def with_condition(conditions: Sequence[Condition], new: Condition) -> tuple[Con
     return tuple(new if condition is known else condition for condition in conditions)
 
 
-def hold(lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> Assessment:
+def assess_rejected(lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> Assessment:
     """Return the assessment for a rejected object, with the latest generation and without Available."""
     if assessment is None:
         new = compose(lws, Sums(0, 0, 0), (PROGRESSING,), now)

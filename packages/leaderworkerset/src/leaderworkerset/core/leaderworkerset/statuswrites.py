@@ -21,20 +21,22 @@ from leaderworkerset.core.leaderworkerset.status import Assessment
 def report(facts: SetFacts, assessment: Assessment) -> tuple[PutStatus, ...]:
     """Return the status write if the status changed, with an event if a condition changed (R-STAT-3)."""
     changed = assessment.status.conditions != facts.lws.status.conditions
-    event = decisionevents.condition_changed(facts.obj, assessment.reason, assessment.note)
+    event = decisionevents.condition_changed_event(facts.obj, assessment.reason, assessment.note)
     return (_write_status(facts.obj, assessment.status, (event,) if changed else ()),)
 
 
-def hold(obj: JSONObject, lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
+def report_rejected(
+    obj: JSONObject, lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime
+) -> tuple[PutStatus, ...]:
     """Return the status write for a rejected object, because the plan stops at that action."""
-    new = status.hold(lws, assessment, now).status
+    new = status.assess_rejected(lws, assessment, now).status
     return () if new == lws.status else (_write_status(obj, new),)
 
 
-def fail(facts: SetFacts, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
+def report_failure(facts: SetFacts, assessment: Assessment | None, now: datetime) -> tuple[PutStatus, ...]:
     """Return the status write for a failed action, after which the LeaderWorkerSet is not Available."""
     if assessment is None or assessment.outcome is not AVAILABLE:
-        return hold(facts.obj, facts.lws, assessment, now)
+        return report_rejected(facts.obj, facts.lws, assessment, now)
     counts = leaderworkerset.encode_status(assessment.status)
     return reconcilefailure.failed_action_status(LEADERWORKERSETS, facts.obj, counts, now)
 
@@ -46,9 +48,9 @@ def unavailable_status(obj: JSONObject, why: str, now: datetime) -> tuple[PutSta
     return reconcilefailure.report(LEADERWORKERSETS, obj, why, now)
 
 
-def unreadable(obj: JSONObject, error: ValueError, now: datetime) -> Plan:
+def report_unreadable(obj: JSONObject, error: ValueError, now: datetime) -> Plan:
     """Return the plan for an invalid object, with an event and a status that is not Available."""
-    why = invalidfields.unreadable(obj) or str(error)
+    why = invalidfields.unreadable_reason(obj) or str(error)
     event = decisionevents.unreadable(obj, f"Cannot reconcile: {why}")
     failure = reconcilefailure.report(LEADERWORKERSETS, obj, reconcilefailure.NOT_READ.format(error=why), now)
     return Plan((Emit(events=(event,)), *failure), error=f"LeaderWorkerSet {meta.key(obj)}: {error}")

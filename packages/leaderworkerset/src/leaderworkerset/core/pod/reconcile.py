@@ -32,10 +32,10 @@ AWAIT_REVISION: Final = 1.0
 
 def reconcile(group: LiveGroup, gang: Gang = NO_GANG, extensions: Extensions = UPSTREAM) -> Plan:
     """Reconcile the group. An invalid object is reported as `Plan.error`."""
-    if lacking := lacking_label(group.leader):
+    if lacking := missing_label(group.leader):
         return _report_stray(group.leader, group.obj, f"does not have the label {lacking}")
     if not group.obj or meta.is_deleting(group.obj):
-        return _after([extensions.groups.without_set(group)], Plan())
+        return _with_earlier_decisions([extensions.groups.without_set(group)], Plan())
     try:
         return _decide(group, gang, extensions)
     except ValueError as error:
@@ -50,12 +50,12 @@ def _report_unreadable(group: LiveGroup, error: ValueError) -> tuple[Emit, ...]:
     return (Emit(events=(decisionevents.unreadable(group.obj, note, group.leader),)),)
 
 
-def lacking_label(pod: JSONObject) -> str:
+def missing_label(pod: JSONObject) -> str:
     """Return the first missing identity label of the pod (R-POD-1), or an empty string if all are present."""
     return next((label for label in (labels.NAME, labels.WORKER_INDEX) if not meta.labels(pod).get(label)), "")
 
 
-def wants_node(group: LiveGroup) -> str:
+def required_node(group: LiveGroup) -> str:
     """Return the name of the required node, or an empty string if no node is required."""
     if labels.EXCLUSIVE_TOPOLOGY not in meta.annotations(group.obj) or group.workers:
         return ""
@@ -72,8 +72,10 @@ def _decide(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
         decided.append(decision)
         if decision.holds:
             waits = decision.requeue_after is not None and not meta.is_deleting(group.leader)
-            return _after(decided, Plan(_report_ready(group, is_condemned=True) if waits else ()))
-    plan = _after(decided, _build(group, gang, extensions))
+            return _with_earlier_decisions(
+                decided, Plan(_update_readiness_gate(group, is_condemned=True) if waits else ())
+            )
+    plan = _with_earlier_decisions(decided, _build(group, gang, extensions))
     is_in_conflict = group.service.conflict and not _shares_service(group)
     return replace(plan, error=f"pod {meta.key(group.leader)}: {group.service.conflict}") if is_in_conflict else plan
 
@@ -84,17 +86,17 @@ def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[Polic
     yield hook.first(group)
     yield hook.before_evidence(group)
     if groupname.is_exhausted(group.leader):
-        yield PolicyDecision(holds="the group exhausted its restart budget", actions=restartpolicy.keep_evidence(group))
+        yield PolicyDecision(holds="the group exhausted its restart budget", actions=restartpolicy.preserve_pods(group))
     yield hook.before_deletion(group)
     if meta.is_deleting(group.leader):
         yield PolicyDecision(holds="the leader is terminating")
-    if groupname.is_hash(group.leader) and podstate.has_ended(group.leader):
-        yield PolicyDecision(holds="the leader has terminated", actions=(restartpolicy.replace_ended(group),))
+    if groupname.has_random_key(group.leader) and podstate.has_ended(group.leader):
+        yield PolicyDecision(holds="the leader has terminated", actions=(restartpolicy.replace_finished(group),))
     yield hook.before_restart(group)
     yield restartpolicy.decide(group, hook.restarts(group), extensions.excuses, extensions.fault_finders)
 
 
-def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
+def _with_earlier_decisions(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
     """Return the plan after the earlier decisions, with the shortest requeue time."""
     decisions = list(decided)
     for decision in decisions:
@@ -104,7 +106,7 @@ def _after(decided: Iterable[PolicyDecision], plan: Plan) -> Plan:
 
 def _decide_stray(group: LiveGroup, extensions: Extensions) -> Plan:
     """Report a failed worker whose name does not contain a leader name (R-POD-5.3)."""
-    if failures.is_active(group.lws) and failures.has_failed(group.leader, excuses=extensions.excuses):
+    if failures.recreates_groups(group.lws) and failures.has_failed(group.leader, excuses=extensions.excuses):
         return _report_stray(group.leader, group.obj, "has failed and its name does not contain a leader name")
     return Plan()
 
@@ -122,7 +124,7 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
             "requires Kubernetes ≥v1.27 or v1.26 with StatefulSetStartOrdinal feature"
         )
         return Plan((Emit(events=(decisionevents.failed_create(group.obj, note, group.leader),)),))
-    if groupname.is_hash(group.leader) and not (
+    if groupname.has_random_key(group.leader) and not (
         meta.spec(group.leader).get("hostname") and groupname.subdomain(group.leader)
     ):
         raise ValueError("does not have a hostname or subdomain, because admission did not add it to a group")
@@ -130,10 +132,10 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     scheduled = _decide_gang(group, revision, gang)
     opened = () if scheduled.holds else gate_patches(group, extensions.groups.prefer)
     actions = (
-        *_make_service(group),
+        *_create_service(group),
         *scheduled.actions,
         *opened,
-        *_report_ready(group),
+        *_update_readiness_gate(group),
         *extensions.groups.last(group),
     )
     is_unreachable = bool(group.service.conflict) and not _shares_service(group)
@@ -147,13 +149,13 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     if placed.holds:
         return Plan(actions)
     own = extensions.groups.worker_annotations(group.obj, group.record)
-    return Plan((*actions, _make_workers(group, revision, placed.node_selector, own)))
+    return Plan((*actions, _create_workers(group, revision, placed.node_selector, own)))
 
 
 def gate_patches(group: LiveGroup, prefer: Prefer) -> tuple[Patch, ...]:
     """Return a patch that admits a gated leader with an index, or records the group that it waits for (N-GATE-10)."""
     leader = group.leader
-    if groupname.is_hash(leader) or not replacement.is_gated(leader):
+    if groupname.has_random_key(leader) or not replacement.is_gated(leader):
         return ()
     preferences = prefer(group.obj, leader, group.record)
     if group.lws.spec.scheduling is None:
@@ -163,8 +165,8 @@ def gate_patches(group: LiveGroup, prefer: Prefer) -> tuple[Patch, ...]:
         return (gatedleaders.admit(group.obj, leader, former_name, preferences),)
     if former_name:
         return ()
-    event = decisionevents.waits_for_predecessor(group.obj, leader)
-    return (gatedleaders.wait_for(leader, meta.name(leader), event),)
+    event = decisionevents.waiting_for_predecessor_event(group.obj, leader)
+    return (gatedleaders.record_wait(leader, meta.name(leader), event),)
 
 
 def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> PolicyDecision:
@@ -175,7 +177,7 @@ def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> P
     return gang.decide(GangGroup(group, revised))
 
 
-def _make_service(group: LiveGroup) -> tuple[Action, ...]:
+def _create_service(group: LiveGroup) -> tuple[Action, ...]:
     """Create the Service of the group if required (R-SVC-2), or report a different owner (N-HASH-24)."""
     if _shares_service(group):
         return ()
@@ -194,12 +196,12 @@ def _shares_service(group: LiveGroup) -> bool:
     The live spec determines this. For groups with a random key, the leader determines it, because an update may have
     changed the policy.
     """
-    if groupname.is_hash(group.leader):
+    if groupname.has_random_key(group.leader):
         return groupname.subdomain(group.leader) != groupname.hostname(group.leader)
     return group.lws.spec.network_config.subdomain_policy.is_shared
 
 
-def _make_workers(
+def _create_workers(
     group: LiveGroup, revision: JSONObject, selector: Mapping[str, str], own: Mapping[str, str]
 ) -> Create:
     """Create the worker StatefulSet from the leader pod's revision (R-WSTS-2, R-WSTS-4)."""
@@ -210,7 +212,7 @@ def _make_workers(
         resource=STATEFULSETS,
         object=statefulset.build(group.lws, revised, group.leader, selector, own),
         unless_own=True,
-        on_success=(decisionevents.created_workers(group.obj, group.leader),),
+        on_success=(decisionevents.created_workers_event(group.obj, group.leader),),
         on_failure=(decisionevents.failed_create(group.obj, failed, group.leader),),
     )
 
@@ -226,7 +228,7 @@ def _has_earlier_workers(group: LiveGroup) -> bool:
     return any(owner is not None and (owner["kind"], owner["name"]) == workload for owner in owners)
 
 
-def _report_ready(group: LiveGroup, *, is_condemned: bool = False) -> tuple[Action, ...]:
+def _update_readiness_gate(group: LiveGroup, *, is_condemned: bool = False) -> tuple[Action, ...]:
     """Update the readiness gate of a leader if the readiness of its workers changed (N-HASH-25).
 
     A group that waits for its recreation is not ready.

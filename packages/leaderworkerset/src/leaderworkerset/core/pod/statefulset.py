@@ -36,7 +36,7 @@ def build(
         "name": groupname.hostname(leader),
         "namespace": meta.namespace(leader),
         "labels": live.labels | own | {labels.ROLE: labels.WORKER},
-        "annotations": live.annotations | _ends(live),
+        "annotations": live.annotations | _termination_annotation(live),
         "ownerReferences": [meta.controller_reference(leader)],
     }
     template = revised.spec.leader_worker_template
@@ -55,7 +55,7 @@ def build(
     }
 
 
-def _ends(live: LeaderWorkerSet) -> dict[str, str]:
+def _termination_annotation(live: LeaderWorkerSet) -> dict[str, str]:
     """Return the annotation with the termination policy for workers of a deleted LeaderWorkerSet (N-PT-2)."""
     policy = live.spec.pod_termination_policy
     return {} if policy is None else {labels.POD_TERMINATION_POLICY: policy.value}

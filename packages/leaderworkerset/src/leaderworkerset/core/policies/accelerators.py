@@ -75,20 +75,20 @@ def requests_tpus(pod_spec: JSONObject) -> bool:
 def inject(pod: JSONObject, *, size: int, is_leader: bool) -> JSONObject:
     """Return the pod with the environment variables in its TPU containers. Other pods are unchanged."""
     containers = _tpu_containers(meta.spec(pod))
-    if not containers or _values(containers[0]).keys() & {WORKER_HOSTNAMES, WORKER_ID}:
+    if not containers or _environment_values(containers[0]).keys() & {WORKER_HOSTNAMES, WORKER_ID}:
         return pod
     if labels.SUBGROUP_SIZE in meta.annotations(pod):
         containers = containers[:1]
-        tpu_slice = _subgroup_slice(pod, _ports(containers), is_leader=is_leader)
+        tpu_slice = _subgroup_slice(pod, _process_ports(containers), is_leader=is_leader)
     else:
-        tpu_slice = _group_slice(pod, _ports(containers), size=size, is_leader=is_leader)
+        tpu_slice = _group_slice(pod, _process_ports(containers), size=size, is_leader=is_leader)
     added = {container.get("name"): tpu_slice.variables(i) for i, container in enumerate(containers)}
     return with_each_container(pod, lambda container: _append(container, added.get(container.get("name"), {})))
 
 
 def _group_slice(pod: JSONObject, ports: tuple[str, ...], *, size: int, is_leader: bool) -> Slice:
     """Build the slice of the whole group. A leader without TPUs does not belong to it (R-TPU-3)."""
-    (leader, ordinal), leader_computes = _identity(pod, is_leader=is_leader), _leader_computes(pod)
+    (leader, ordinal), leader_computes = _identity(pod, is_leader=is_leader), _leader_requests_tpus(pod)
     index = ordinal if is_leader or leader_computes else ordinal - 1
     hosts = _Hosts(leader, leader_computes or is_leader, 1, size - 1)
     return _slice(pod, hosts, ports, index * len(ports))
@@ -101,7 +101,7 @@ def _subgroup_slice(pod: JSONObject, ports: tuple[str, ...], *, is_leader: bool)
     worker = read_label(pod, labels.WORKER_INDEX)
     if size < 1:
         raise DeniedError(f"annotation {labels.SUBGROUP_SIZE} of pod {meta.name(pod)} must be at least 1")
-    leader, leader_computes = _identity(pod, is_leader=is_leader).parent, _leader_computes(pod)
+    leader, leader_computes = _identity(pod, is_leader=is_leader).parent, _leader_requests_tpus(pod)
     process = worker % size
     if worker != 0 and not leader_computes:
         process, subgroup = (worker - 1) % size, (worker - 1) // size
@@ -134,7 +134,7 @@ def _slice(pod: JSONObject, hosts: _Hosts, ports: tuple[str, ...], first_id: int
     )
 
 
-def _leader_computes(pod: JSONObject) -> bool:
+def _leader_requests_tpus(pod: JSONObject) -> bool:
     return meta.annotations(pod).get(labels.LEADER_REQUESTS_TPUS) == "true"
 
 
@@ -147,30 +147,33 @@ def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
     return identity
 
 
-def _ports(containers: list[JSONObject]) -> tuple[str, ...]:
+def _process_ports(containers: list[JSONObject]) -> tuple[str, ...]:
     """Return the process port of each container, which is configured or the next default port."""
-    return tuple(_values(container).get(PROCESS_PORT) or str(FIRST_PORT + i) for i, container in enumerate(containers))
+    return tuple(
+        _environment_values(container).get(PROCESS_PORT) or str(FIRST_PORT + i)
+        for i, container in enumerate(containers)
+    )
 
 
 def _tpu_containers(pod_spec: JSONObject) -> list[JSONObject]:
     """Return the containers that request TPUs. Init containers are last (R-TPU-1)."""
     containers = [*(pod_spec.get("containers") or []), *(pod_spec.get("initContainers") or [])]
-    return [container for container in containers if _requests(container)]
+    return [container for container in containers if _requests_tpus(container)]
 
 
-def _requests(container: JSONObject) -> bool:
+def _requests_tpus(container: JSONObject) -> bool:
     resources = container.get("resources") or {}
     amounts = [(resources.get(kind) or {}).get(RESOURCE) or 0 for kind in ("limits", "requests")]
     return any(map(quantity.parse, amounts))
 
 
-def _values(container: JSONObject) -> dict[str, str]:
+def _environment_values(container: JSONObject) -> dict[str, str]:
     return {entry.get("name", ""): entry.get("value") or "" for entry in environment(container)}
 
 
 def _append(container: JSONObject, variables: dict[str, str]) -> JSONObject:
     """Append the environment variables. An existing process port is preserved."""
-    own = _values(container)
+    own = _environment_values(container)
     added = [
         {"name": name, "value": value} for name, value in variables.items() if name != PROCESS_PORT or name not in own
     ]

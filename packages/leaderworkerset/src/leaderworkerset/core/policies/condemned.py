@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import leaderworkerset, recreationrecord
 from leaderworkerset.core.policies import failures
-from leaderworkerset.core.policies.failures import Excuse
+from leaderworkerset.core.policies.failures import RestartExemption
 
 
 def is_condemned(
@@ -21,19 +21,19 @@ def is_condemned(
     workers: JSONObject | None,
     record: JSONObject | None,
     suspects: Collection[JSONObject],
-    excuses: Sequence[Excuse] = (),
+    excuses: Sequence[RestartExemption] = (),
 ) -> bool:
     """Return whether the leader's group failed. `suspects` are restarted or terminating pods of the group.
 
     Return False if the LeaderWorkerSet is deleted, is unreadable, or never recreates groups.
     """
-    is_recorded = recreationrecord.condemns(record, leader)
+    is_recorded = recreationrecord.requires_recreation(record, leader)
     if not obj or not (is_recorded or suspects):
         return False
     try:
         lws = leaderworkerset.decode(obj)
     except ValueError:
         return False
-    if not failures.is_active(lws):
+    if not failures.recreates_groups(lws):
         return False
     return is_recorded or failures.has_failed_member(lws, leader, workers, suspects, excuses)

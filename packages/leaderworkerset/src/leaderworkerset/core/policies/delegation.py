@@ -39,26 +39,26 @@ def is_needed(lws: JSONObject, shared: Sequence[JSONObject]) -> bool:
     return not is_done or (shares and not shared)
 
 
-def is_needed_by(group: LiveGroup) -> bool:
+def is_parent_required_by(group: LiveGroup) -> bool:
     """Return whether the owner's Workload is required to reconcile a group without a PodGroup."""
     link = workloadnames.linked_pod_group(group.leader)
     return bool(link) and is_delegated(group.obj) and all(meta.name(obj) != link for obj in group.scheduling.objects)
 
 
-def of_owner(workloads: Iterable[JSONObject], owner: OwnerReference) -> JSONObject | None:
+def find_owner_workload(workloads: Iterable[JSONObject], owner: OwnerReference) -> JSONObject | None:
     """Return the Workload that is controlled by an owner and refers to it. Raise `ValueError` if there are two."""
     owned = [
         workload
         for workload in workloads
         if (meta.controller_of(workload) or {}).get("uid") == owner["uid"]
-        and _names(meta.spec(workload).get("controllerRef") or {}, owner)
+        and _refers_to(meta.spec(workload).get("controllerRef") or {}, owner)
     ]
     if len(owned) > 1:
         raise ValueError(f"several Workloads are controlled by {owner['kind']} {owner['name']}")
     return owned[0] if owned else None
 
 
-def _names(reference: JSONObject, owner: OwnerReference) -> bool:
+def _refers_to(reference: JSONObject, owner: OwnerReference) -> bool:
     """Return whether a reference, with an empty core API group, refers to the owner."""
     group = owner["apiVersion"].rpartition("/")[0]
     kind_and_name = (reference.get("apiGroup") or "", reference.get("kind"), reference.get("name"))

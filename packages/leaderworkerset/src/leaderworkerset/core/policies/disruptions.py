@@ -15,7 +15,7 @@ from kuberuntime.objects import disruptiontarget, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.recreationrecord import Origin
-from leaderworkerset.core.policies.failures import Excuse, has_restarted
+from leaderworkerset.core.policies.failures import RestartExemption, has_restarted
 
 FOR_OTHERS: Final = frozenset({"Preempting", "Terminated", "NodeShutdown", "Shutdown", "NodeLost"})
 """The reasons of pods that a kubelet terminates for a more important pod or for a node shutdown."""
@@ -23,9 +23,11 @@ FOR_OTHERS: Final = frozenset({"Preempting", "Terminated", "NodeShutdown", "Shut
 OUT_OF_MEMORY: Final = "OOMKilled"
 
 
-def origin_of(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> Origin:
+def failure_origin(
+    pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[RestartExemption] = ()
+) -> Origin:
     """Return the origin of a pod failure. It is a container or kubelet, a disruption, or an unexplained deletion."""
-    is_explained = bool(disruptiontarget.reason_of(pod))
+    is_explained = bool(disruptiontarget.disruption_reason(pod))
     if has_restarted(pod, lws, excuses) or _has_ended(pod, is_explained=is_explained):
         return Origin.PROGRAM
     status = meta.status(pod)
@@ -44,7 +46,7 @@ def _has_ended(pod: JSONObject, *, is_explained: bool) -> bool:
         end
         for status in statuses
         if (end := (status.get("state") or {}).get("terminated"))
-        and not podstate.ended_on_request(pod, end)
+        and not podstate.was_ended_by_deletion(pod, end)
         and not (is_explained and end.get("exitCode") in podstate.STOPPED and end.get("reason") != OUT_OF_MEMORY)
     ]
     is_over = 0 < len(statuses) == len(own)

@@ -32,13 +32,13 @@ def inject(pod: JSONObject) -> JSONObject:
 def build_variables(pod: JSONObject) -> dict[str, str]:
     """Return the names and values in order. Deny the pod if a label or annotation is missing (R-ENV-2, R-ENV-5)."""
     own, annotations = meta.labels(pod), meta.annotations(pod)
-    name = _present(pod, own, labels.NAME, "name label")
-    group_index = _present(pod, own, labels.GROUP_INDEX, "group index label")
-    size = _present(pod, annotations, labels.SIZE, "size annotation")
-    worker_index = _present(pod, own, labels.WORKER_INDEX, "worker index label")
+    name = _required_value(pod, own, labels.NAME, "name label")
+    group_index = _required_value(pod, own, labels.GROUP_INDEX, "group index label")
+    size = _required_value(pod, annotations, labels.SIZE, "size annotation")
+    worker_index = _required_value(pod, own, labels.WORKER_INDEX, "worker index label")
     host = (
         groupname.hostname(pod)
-        if groupname.is_hash(pod) and worker_index == labels.LEADER_WORKER_INDEX
+        if groupname.has_random_key(pod) and worker_index == labels.LEADER_WORKER_INDEX
         else f"{name}-{group_index}"
     )
     subdomain = meta.spec(pod).get("subdomain") or ""
@@ -51,7 +51,7 @@ def build_variables(pod: JSONObject) -> dict[str, str]:
     }
 
 
-def _present(pod: JSONObject, values: dict[str, str], key: str, what: str) -> str:
+def _required_value(pod: JSONObject, values: dict[str, str], key: str, what: str) -> str:
     if key not in values:
         raise DeniedError(f"Failure constructing environment variables, no {what} found for pod {meta.key(pod)}")
     return values[key]

@@ -21,7 +21,7 @@ from leaderworkerset.core.policies.policy import LiveGroup
 RESTARTING_PHASES: Final = {"Pending", "Running"}
 
 
-Excuse: TypeAlias = Callable[[LeaderWorkerSet | None, JSONObject, JSONObject], bool]
+RestartExemption: TypeAlias = Callable[[LeaderWorkerSet | None, JSONObject, JSONObject], bool]
 """Returns whether container restarts are ignored. Without a LeaderWorkerSet, its settings do not apply."""
 
 
@@ -40,14 +40,14 @@ FindFault: TypeAlias = Callable[[LiveGroup], Fault]
 """Returns a reason to recreate a group without a failed pod."""
 
 
-def is_active(lws: LeaderWorkerSet) -> bool:
+def recreates_groups(lws: LeaderWorkerSet) -> bool:
     """Return whether the restart policy can recreate groups (R-POD-3)."""
     return lws.spec.leader_worker_template.restart_policy.recreates
 
 
-def failed_pods(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Excuse] = ()) -> list[JSONObject]:
+def failed_pods(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[RestartExemption] = ()) -> list[JSONObject]:
     """Return the pods whose failures require recreating the group. `excuses` is the same as for `has_failed`."""
-    if not is_active(lws):
+    if not recreates_groups(lws):
         return []
     group, is_strict = _Group(live), not waits_for_start(lws)
     suspects = (pod for pod in (live.leader, *live.objects.pods) if has_failed(pod, lws, excuses))
@@ -58,20 +58,22 @@ def failed_pods(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Excuse]
     ]
 
 
-def members(live: LiveGroup) -> list[JSONObject]:
+def current_pods(live: LiveGroup) -> list[JSONObject]:
     """Return the pods of this leader, but not of a previous leader."""
     group = _Group(live)
     return [pod for pod in live.objects.pods if group.has(pod)]
 
 
-def has_failed(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> bool:
+def has_failed(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[RestartExemption] = ()) -> bool:
     """Return whether the pod is terminating, or a container restart is not ignored (R-POD-4)."""
     if meta.is_deleting(pod):
         return True
     return meta.status(pod).get("phase") in RESTARTING_PHASES and has_restarted(pod, lws, excuses)
 
 
-def has_restarted(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[Excuse] = ()) -> bool:
+def has_restarted(
+    pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[RestartExemption] = ()
+) -> bool:
     """Return whether a container was restarted, and the restart is not ignored."""
     restarted = (status for status in podstate.container_statuses(pod) if (status.get("restartCount") or 0) > 0)
     return any(not any(excuse(lws, pod, status) for excuse in excuses) for status in restarted)
@@ -82,14 +84,14 @@ def has_failed_member(
     leader: JSONObject,
     workers: JSONObject | None,
     pods: Iterable[JSONObject],
-    excuses: Sequence[Excuse] = (),
+    excuses: Sequence[RestartExemption] = (),
 ) -> bool:
     """Return whether one of these pods is a failed group member. The deletion of the leader is not a failure."""
     statefulsets = {} if workers is None else {meta.name(workers): workers}
     return any(
         has_failed(pod, lws, excuses)
         for pod in pods
-        if _belongs(pod, leader, statefulsets) and not (groupname.is_leader(pod) and meta.is_deleting(pod))
+        if _is_member(pod, leader, statefulsets) and not (groupname.is_leader(pod) and meta.is_deleting(pod))
     )
 
 
@@ -119,10 +121,10 @@ class _Group:
 
     def has(self, pod: JSONObject) -> bool:
         """Return whether the pod is a member of the group."""
-        return _belongs(pod, self._leader, self._statefulsets)
+        return _is_member(pod, self._leader, self._statefulsets)
 
 
-def _belongs(pod: JSONObject, leader: JSONObject, statefulsets: Mapping[str, JSONObject]) -> bool:
+def _is_member(pod: JSONObject, leader: JSONObject, statefulsets: Mapping[str, JSONObject]) -> bool:
     """Return whether the pod is the leader or one of its workers (R-POD-5.3, R-POD-8).
 
     During an in-place update, the pods get the new revision one after the other, the leader last.
@@ -134,7 +136,7 @@ def _belongs(pod: JSONObject, leader: JSONObject, statefulsets: Mapping[str, JSO
         return False
     owner = meta.controller_of(pod)
     if owner is None or owner["kind"] != "StatefulSet":
-        return groupname.leader_of(pod) == meta.name(leader) and _is_leader(owner, leader)
+        return groupname.leader_name(pod) == meta.name(leader) and _is_leader(owner, leader)
     statefulset = statefulsets.get(owner["name"])
     return (
         statefulset is not None

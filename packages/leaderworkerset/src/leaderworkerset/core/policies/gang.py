@@ -133,7 +133,7 @@ class Gang(Protocol):
         """Return deletions of objects that are unused by these revisions and not garbage-collected."""
 
 
-def members_to_start(lws: LeaderWorkerSet) -> int:
+def initial_pod_count(lws: LeaderWorkerSet) -> int:
     """Return the initial pods of a group, which are all pods, or only the leader if workers wait for it (R-GANG-4).
 
     With exclusive placement, workers also wait for the node of their leader. A scheduler that waits for the workers

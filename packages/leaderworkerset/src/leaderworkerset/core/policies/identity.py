@@ -52,7 +52,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     if not member.is_leader:
         return with_labels(pod, {labels.WORKER_INDEX: str(member.worker_index)})
     own = meta.labels(pod)
-    if groupname.is_hash(pod):
+    if groupname.has_random_key(pod):
         return _admit_hash(pod, own, member)
     group_index = own[labels.GROUP_INDEX] if labels.GROUP_INDEX in own else str(ordinal(pod))
     group_key = own.get(labels.GROUP_KEY, group_hash(meta.namespace(pod), meta.name(pod)))

@@ -77,7 +77,7 @@ UPSTREAM_RESTARTS: Final = RestartSettings(has_backoff=False)
 """The settings of the Go controller, with the restart limit in the spec."""
 
 
-def carry_out(recreation: Recreation, settings: RestartSettings, used: int) -> Recreation:
+def start_recreation(recreation: Recreation, settings: RestartSettings, used: int) -> Recreation:
     """Return the recreation as due now. It increments the number of used restarts."""
     if recreation.state is RecreationState.RECREATED:
         return recreation
@@ -88,7 +88,7 @@ def carry_out(recreation: Recreation, settings: RestartSettings, used: int) -> R
 def immediate_recreation(recreation: Recreation, settings: RestartSettings, now: datetime) -> Recreation:
     """Return the first consecutive recreation of the same leader for the same failure. It is due immediately."""
     waiting = replace(recreation, count=1, due=now, state=RecreationState.WAITING, resumed=settings.resumed)
-    return carry_out(waiting, settings, 0)
+    return start_recreation(waiting, settings, 0)
 
 
 def next_recreation(
@@ -113,11 +113,11 @@ def next_recreation(
         longest_run = max((length for length in lengths if length is not None), default=None)
         failure = replace(failure, longest_run=longest_run)
     deletions = () if previous is None or is_resumed else previous.deletions
-    count, due = 0 if repeated is None else _took_place(repeated), now
+    count, due = 0 if repeated is None else _completed_count(repeated), now
     match failure.origin:
         case Origin.PROGRAM:
             count += 1
-            due = _backed_off(repeated, now + settings.delay(count), now)
+            due = _delayed_time(repeated, now + settings.delay(count), now)
         case Origin.DELETION:
             due = _next_allowed_deletion(deletions, now) if settings.has_backoff else now
             deletions = (*deletions, due)[-MOST_DELETIONS:]
@@ -139,16 +139,16 @@ def next_recreation(
         resumed=settings.resumed,
         deletions=deletions,
     )
-    return new if spent or waits else carry_out(new, settings, used)
+    return new if spent or waits else start_recreation(new, settings, used)
 
 
-def longest_wait(recreation: Recreation, settings: RestartSettings) -> timedelta:
+def max_delay(recreation: Recreation, settings: RestartSettings) -> timedelta:
     """Return the maximum delay before a failed group is recreated. Longer delays result from an incorrect clock."""
     is_program = recreation.failure.origin is Origin.PROGRAM
     return settings.delay(recreation.count) if is_program else DELETIONS_WITHIN
 
 
-def _took_place(previous: Recreation) -> int:
+def _completed_count(previous: Recreation) -> int:
     """Return the number of consecutive recreations, except for a pending recreation whose leader was replaced."""
     return previous.count - 1 if _is_pending(previous) else previous.count
 
@@ -157,7 +157,7 @@ def _is_pending(previous: Recreation) -> bool:
     return previous.state is not RecreationState.RECREATED and previous.failure.origin is Origin.PROGRAM
 
 
-def _backed_off(repeated: Recreation | None, longest: datetime, now: datetime) -> datetime:
+def _delayed_time(repeated: Recreation | None, longest: datetime, now: datetime) -> datetime:
     """Return the time of a recreation, at most `longest`. A pending recreation retains its time."""
     is_pending = repeated is not None and _is_pending(repeated)
     return min(max(repeated.due, now), longest) if repeated is not None and is_pending else longest
@@ -184,5 +184,5 @@ def build(obj: JSONObject, leader: JSONObject, recreation: Recreation) -> JSONOb
 def build_record(obj: JSONObject, leader: JSONObject, annotations: Mapping[str, str]) -> JSONObject:
     """Build a group record. Its owner is the LeaderWorkerSet, so that it is not deleted with the leader."""
     own = {labels.NAME: meta.name(obj), labels.GROUP_INDEX: groupname.label(leader)}
-    name = recreationrecord.name_of(leader)
+    name = recreationrecord.record_name(leader)
     return CONTROLLER_REVISIONS.controlled(obj, name, own, annotations=annotations, data={}, revision=0)

@@ -25,7 +25,7 @@ def is_gated(leader: JSONObject) -> bool:
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
     """Add the gate to a leader with a random key. The controller removes the gate, regardless of the policy."""
-    if not member.is_leader or not groupname.is_hash(pod):
+    if not member.is_leader or not groupname.has_random_key(pod):
         return pod
     if labels.POD_DELETION_COST not in meta.annotations(pod):
         pod = with_annotations(pod, {labels.POD_DELETION_COST: GATED_COST})

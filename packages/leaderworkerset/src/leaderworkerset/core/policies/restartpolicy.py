@@ -19,7 +19,7 @@ from leaderworkerset.api import groupname, labels, recreationrecord
 from leaderworkerset.api.recreationrecord import Failure, Origin, Recreation, RecreationState
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import disruptions, failures, recreation
-from leaderworkerset.core.policies.failures import Excuse, FindFault
+from leaderworkerset.core.policies.failures import FindFault, RestartExemption
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.policies.recreation import (
     DELETIONS_WITHIN,
@@ -29,13 +29,13 @@ from leaderworkerset.core.policies.recreation import (
 )
 from leaderworkerset.core.restarts import counts, failure, retention
 from leaderworkerset.core.restarts.counts import Key
-from leaderworkerset.core.restarts.failure import in_brackets
+from leaderworkerset.core.restarts.failure import parenthesize
 
 
 def decide(
     group: LiveGroup,
     settings: RestartSettings = UPSTREAM_RESTARTS,
-    excuses: Sequence[Excuse] = (),
+    excuses: Sequence[RestartExemption] = (),
     finders: Sequence[FindFault] = (),
 ) -> PolicyDecision:
     """Delete the leader if a pod failed, delay the deletion, or mark the group as exhausted (R-POD-5).
@@ -43,15 +43,15 @@ def decide(
     If no pod failed, the `finders` search for other reasons. Their order does not matter, because a failure without
     restarts is recorded if there are several.
     """
-    if not failures.is_active(group.lws):
+    if not failures.recreates_groups(group.lws):
         return PolicyDecision()
     limit = group.lws.spec.leader_worker_template.max_group_restarts
     settings = settings if limit is None else replace(settings, max_restarts=limit)
     is_own = group.record is None or not meta.is_of_predecessor(group.record, group.obj)
     previous = recreationrecord.read(group.record if is_own else None)
     if previous is not None and previous.leader == meta.uid(group.leader):
-        return _continue(group, settings, previous)
-    cause = _first_cause(group, excuses)
+        return _continue_recreation(group, settings, previous)
+    cause = _first_failure(group, excuses)
     if cause is None:
         faults = [find(group) for find in finders]
         failed_otherwise = [fault.failure for fault in faults if fault.failure is not None]
@@ -63,46 +63,46 @@ def decide(
     new = recreation.next_recreation(
         previous, group.leader, cause, settings, group.now, _used_restarts(group, settings)
     )
-    return _begin(group, settings, new)
+    return _begin_recreation(group, settings, new)
 
 
-def _first_cause(group: LiveGroup, excuses: Sequence[Excuse]) -> Failure | None:
+def _first_failure(group: LiveGroup, excuses: Sequence[RestartExemption]) -> Failure | None:
     """Return the first container or kubelet failure. If there is none, return the first disruption, or None."""
     first = None
     for pod in failures.failed_pods(group.lws, group, excuses):
-        cause = replace(failure.describe(pod), origin=disruptions.origin_of(pod, group.lws, excuses))
+        cause = replace(failure.describe(pod), origin=disruptions.failure_origin(pod, group.lws, excuses))
         if cause.origin is Origin.PROGRAM:
             return cause
         first = first or cause
     return first
 
 
-def _begin(group: LiveGroup, settings: RestartSettings, new: Recreation) -> PolicyDecision:
+def _begin_recreation(group: LiveGroup, settings: RestartSettings, new: Recreation) -> PolicyDecision:
     """Record and perform a recreation, or perform alternative actions for the failure."""
     recorded: tuple[Action, ...] = (
-        (_record(group, new), *_drop_replaced(group)) if _matters(group, settings, new) else ()
+        (_record(group, new), *_delete_replaced_record(group)) if _must_record(group, settings, new) else ()
     )
     match new.state:
         case RecreationState.EXHAUSTED:
-            actions = (counts.confirm(group.obj), *recorded, *_exhaust(group))
+            actions = (counts.require_unchanged(group.obj), *recorded, *_exhaust(group))
         case RecreationState.WAITING:
             actions = recorded
         case RecreationState.RECREATED if new.used is not None:
-            actions = (*recorded, *_count(group, new), _delete(group, new))
+            actions = (*recorded, *_count_restart(group, new), _delete(group, new))
         case RecreationState.RECREATED:  # due actions must not wait for a record write that fails
             actions = (_delete(group, new), *recorded)
         case _:
             assert_never(new.state)
-    return PolicyDecision(holds=_holds(new), actions=actions, requeue_after=_wait(group, settings, new))
+    return PolicyDecision(holds=_delay_reason(new), actions=actions, requeue_after=_seconds_until(group, settings, new))
 
 
-def _matters(group: LiveGroup, settings: RestartSettings, new: Recreation) -> bool:
+def _must_record(group: LiveGroup, settings: RestartSettings, new: Recreation) -> bool:
     """Return whether a recreation is recorded. Disruptions are recorded only if there is an earlier record."""
     is_disruption = new.failure.origin is Origin.DISRUPTION and settings.max_restarts is None and group.record is None
     return settings.records_recreations and not is_disruption
 
 
-def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
+def preserve_pods(group: LiveGroup) -> tuple[Action, ...]:
     """Preserve and terminate the pods of an exhausted group (N-RB-4).
 
     After the leader recovers, no further pods are preserved.
@@ -110,8 +110,8 @@ def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
     leader = group.leader
     if retention.is_recovered(leader):
         return ()
-    members = failures.members(group)
-    kept = retention.keep([pod for pod in members if meta.uid(pod) != meta.uid(leader)])
+    members = failures.current_pods(group)
+    kept = retention.add_finalizer([pod for pod in members if meta.uid(pod) != meta.uid(leader)])
     return kept if meta.is_deleting(leader) else (*kept, _terminate(group))
 
 
@@ -120,7 +120,7 @@ def _used_restarts(group: LiveGroup, settings: RestartSettings) -> int:
     return 0 if settings.max_restarts is None else counts.read(group.obj).get(Key.of(group.leader), 0)
 
 
-def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
+def _count_restart(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
     """Store the number of used restarts, including the current restart, before the recreation (N-RB-3).
 
     It is stored only once.
@@ -135,7 +135,7 @@ def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
 
 def _exhaust(group: LiveGroup) -> tuple[Action, ...]:
     """Mark the leader first, so that its workers are recognized as evidence even if later writes fail."""
-    return (retention.exhaust(group.leader), *keep_evidence(group))
+    return (retention.exhaust(group.leader), *preserve_pods(group))
 
 
 def _terminate(group: LiveGroup) -> Delete:
@@ -143,38 +143,43 @@ def _terminate(group: LiveGroup) -> Delete:
     return delete_leader(group, decisionevents.restarts_exhausted(group.obj, note, group.leader))
 
 
-def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
+def _delete_replaced_record(group: LiveGroup) -> tuple[Delete, ...]:
     """Delete the record of the replaced group after the new group has a record."""
     record = group.record
-    if record is None or meta.name(record) == recreationrecord.name_of(group.leader):
+    if record is None or meta.name(record) == recreationrecord.record_name(group.leader):
         return ()
     return (guarded_delete(CONTROLLER_REVISIONS, record),)
 
 
-def _continue(group: LiveGroup, settings: RestartSettings, known: Recreation) -> PolicyDecision:
+def _continue_recreation(group: LiveGroup, settings: RestartSettings, known: Recreation) -> PolicyDecision:
     """Perform the recorded recreation of this leader if it is due."""
     if known.resumed != settings.resumed:
-        return _carry_out(group, known, recreation.immediate_recreation(known, settings, group.now))
+        return _perform_recreation(group, known, recreation.immediate_recreation(known, settings, group.now))
     if known.state is RecreationState.WAITING and settings.is_spent(_used_restarts(group, settings)):
         left = replace(known, state=RecreationState.EXHAUSTED)
         return PolicyDecision(
-            holds=_holds(left), actions=(counts.confirm(group.obj), _record(group, left), *_exhaust(group))
+            holds=_delay_reason(left),
+            actions=(counts.require_unchanged(group.obj), _record(group, left), *_exhaust(group)),
         )
     if known.state is RecreationState.EXHAUSTED:
-        return PolicyDecision(holds=_holds(known), actions=_exhaust(group))
-    wait = _wait(group, settings, known)
+        return PolicyDecision(holds=_delay_reason(known), actions=_exhaust(group))
+    wait = _seconds_until(group, settings, known)
     if wait is not None:
-        return PolicyDecision(holds=_holds(known), requeue_after=wait)
-    return _carry_out(group, known, recreation.carry_out(known, settings, _used_restarts(group, settings)))
+        return PolicyDecision(holds=_delay_reason(known), requeue_after=wait)
+    return _perform_recreation(
+        group, known, recreation.start_recreation(known, settings, _used_restarts(group, settings))
+    )
 
 
-def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> PolicyDecision:
+def _perform_recreation(group: LiveGroup, known: Recreation, new: Recreation) -> PolicyDecision:
     """Delete the leader after updating the record. The record distinguishes this from deletions by other clients."""
     recorded = () if new == known else (_record(group, new),)
-    return PolicyDecision(holds=_holds(new), actions=(*recorded, *_count(group, new), _delete(group, new)))
+    return PolicyDecision(
+        holds=_delay_reason(new), actions=(*recorded, *_count_restart(group, new), _delete(group, new))
+    )
 
 
-def _wait(group: LiveGroup, settings: RestartSettings, due: Recreation) -> float | None:
+def _seconds_until(group: LiveGroup, settings: RestartSettings, due: Recreation) -> float | None:
     """Return the seconds until the recreation is due, or None if it is already due.
 
     A wait that exceeds the maximum is ignored, because the clock was set back, or was ahead when the record was
@@ -183,14 +188,14 @@ def _wait(group: LiveGroup, settings: RestartSettings, due: Recreation) -> float
     if due.state is not RecreationState.WAITING or not settings.has_backoff:
         return None
     left = due.due - group.now
-    return left.total_seconds() if timedelta() < left <= recreation.longest_wait(due, settings) else None
+    return left.total_seconds() if timedelta() < left <= recreation.max_delay(due, settings) else None
 
 
-def _holds(due: Recreation) -> str:
+def _delay_reason(due: Recreation) -> str:
     return f"the group is being recreated, because pod {due.failure.pod} failed"
 
 
-def replace_ended(group: LiveGroup) -> Delete:
+def replace_finished(group: LiveGroup) -> Delete:
     """Delete a finished leader with its group, regardless of the restart policy, because a new leader exists."""
     name = meta.name(group.leader)
     phase = meta.status(group.leader)["phase"]
@@ -234,7 +239,7 @@ def _delay_event(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
         return ()
     when = f"Group {_index(group)} is recreated in {int((new.due - group.now).total_seconds())} s"
     if new.failure.origin is Origin.PROGRAM:
-        failed = f"Pod {new.failure.pod} failed again{in_brackets(new.failure.what)}"
+        failed = f"Pod {new.failure.pod} failed again{parenthesize(new.failure.what)}"
         note = f"{failed}. {when} (failure {new.count} in a row)"
     else:
         minutes = int(DELETIONS_WITHIN.total_seconds() / 60)

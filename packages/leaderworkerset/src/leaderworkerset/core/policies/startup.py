@@ -13,7 +13,7 @@ def decide(group: LiveGroup) -> PolicyDecision:
     are ready (N-HASH-8).
     """
     is_gated = group.lws.spec.startup_policy.waits_for_leader
-    condition = "ContainersReady" if groupname.is_hash(group.leader) else "Ready"
+    condition = "ContainersReady" if groupname.has_random_key(group.leader) else "Ready"
     if is_gated and not meta.is_condition_true(group.leader, condition):
         return PolicyDecision(holds=AWAITS_LEADER)
     return PolicyDecision()

@@ -44,15 +44,15 @@ def subgroup_index(size: int, subgroup_size: int, worker_index: int) -> int:
     return (worker_index - 1 if leader_is_extra else worker_index) // subgroup_size
 
 
-def join_as_leader(pod: JSONObject) -> JSONObject:
+def add_leader_to_subgroup(pod: JSONObject) -> JSONObject:
     """Return the leader as a member of subgroup 0, unless it is not in a subgroup (R-ADM-8, R-ADM-9)."""
     excluded = meta.annotations(pod).get(labels.SUBGROUP_POLICY_TYPE) in WITHOUT_LEADER
     if excluded or not _needs_subgroup(pod):
         return pod
-    return _join(pod, index=0, leader=meta.name(pod))
+    return _add_to_subgroup(pod, index=0, leader=meta.name(pod))
 
 
-def join_as_worker(pod: JSONObject, *, size: int, worker_index: int) -> JSONObject:
+def add_worker_to_subgroup(pod: JSONObject, *, size: int, worker_index: int) -> JSONObject:
     """Return the worker as a member of its subgroup, if subgroups are configured (R-ADM-11 to R-ADM-13)."""
     if not _needs_subgroup(pod):
         return pod
@@ -60,19 +60,19 @@ def join_as_worker(pod: JSONObject, *, size: int, worker_index: int) -> JSONObje
     if subgroup_size < 1:
         raise DeniedError(f"annotation {labels.SUBGROUP_SIZE} of pod {meta.name(pod)} must be at least 1")
     index = subgroup_index(size, subgroup_size, worker_index)
-    return _join(pod, index=index, leader=meta.annotations(pod).get(labels.LEADER_NAME, ""))
+    return _add_to_subgroup(pod, index=index, leader=meta.annotations(pod).get(labels.LEADER_NAME, ""))
 
 
 def _needs_subgroup(pod: JSONObject) -> bool:
     return labels.SUBGROUP_SIZE in meta.annotations(pod) and not meta.labels(pod).get(labels.SUBGROUP_INDEX)
 
 
-def _join(pod: JSONObject, *, index: int, leader: str) -> JSONObject:
+def _add_to_subgroup(pod: JSONObject, *, index: int, leader: str) -> JSONObject:
     group_key = meta.labels(pod).get(labels.GROUP_KEY, "")
     if is_joined(group_key):
         key = f"{group_key}{JOINT}{index}"
     else:
-        key = group_hash(group_key if groupname.is_hash(pod) else leader, str(index))
+        key = group_hash(group_key if groupname.has_random_key(pod) else leader, str(index))
     joined = with_labels(pod, {labels.SUBGROUP_INDEX: str(index), labels.SUBGROUP_KEY: key})
     topology_key = meta.annotations(pod).get(labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
     if topology_key is None:
@@ -94,8 +94,8 @@ def annotations(template: Template) -> dict[str, str]:
 def admit(pod: JSONObject, member: Member) -> JSONObject:
     """Return the pod as a member of its subgroup."""
     if member.is_leader:
-        return join_as_leader(pod)
-    return join_as_worker(pod, size=member.size, worker_index=member.worker_index)
+        return add_leader_to_subgroup(pod)
+    return add_worker_to_subgroup(pod, size=member.size, worker_index=member.worker_index)
 
 
 _IS_SET: Final = has_annotation(labels.SUBGROUP_SIZE)

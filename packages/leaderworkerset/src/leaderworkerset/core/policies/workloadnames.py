@@ -26,13 +26,13 @@ INCARNATION: Final = 5
 
 def workload_name(lws: LeaderWorkerSet) -> str:
     """Return the Workload name of a LeaderWorkerSet."""
-    return name_of(lws.name, lws.uid)
+    return build_workload_name(lws.name, lws.uid)
 
 
-def name_of(name: str, uid: UID) -> str:
+def build_workload_name(name: str, uid: UID) -> str:
     """Return the Workload name for this LeaderWorkerSet name and UID.
 
-    >>> name_of("web", UID("11111111-2222-3333-4444-555555555555"))
+    >>> build_workload_name("web", UID("11111111-2222-3333-4444-555555555555"))
     'web-68d7549f75'
     """
     suffix = f"-{encode(str(fnv1a(f'(types.UID){uid}'.encode())).encode())}"
@@ -72,7 +72,7 @@ def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str
     return _truncate(workload, f"-{groupname.label(pod)}-{between}{revision}")
 
 
-def users(pod_group: JSONObject) -> tuple[str, ...]:
+def dependent_pod_groups(pod_group: JSONObject) -> tuple[str, ...]:
     """Return the names of PodGroups whose pods require this PodGroup."""
     name, revision = meta.name(pod_group), groupname.revision(pod_group)
     if meta.labels(pod_group).get(labels.ROLE) != labels.WORKER:

@@ -60,7 +60,7 @@ def read(obj: JSONObject) -> dict[Key, int]:
     return {_key(key): _count(key, count) for key, count in counts.items()}
 
 
-def confirm(obj: JSONObject) -> Patch:
+def require_unchanged(obj: JSONObject) -> Patch:
     """Return a patch without changes that fails if the LeaderWorkerSet has changed (N-RB-2).
 
     Two caches are not ordered relative to each other, so the LeaderWorkerSet cache may still show the old count of a

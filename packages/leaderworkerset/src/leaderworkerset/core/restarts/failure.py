@@ -38,15 +38,15 @@ def _run_lengths(pod: JSONObject) -> Iterator[int]:
     for container in podstate.container_statuses(pod):
         for state in ("lastState", "state"):
             run = (container.get(state) or {}).get("terminated") or {}
-            length = terminations.run_length(run)
+            length = terminations.run_duration(run)
             if length is not None and (container.get("restartCount") or was_evicted):
                 yield max(int(length.total_seconds()), 0)
 
 
-def in_brackets(what: str) -> str:
+def parenthesize(what: str) -> str:
     """Return the description in parentheses.
 
-    >>> in_brackets("main: exit code 1"), in_brackets("")
+    >>> parenthesize("main: exit code 1"), parenthesize("")
     (' (main: exit code 1)', '')
     """
     return f" ({what})" if what else ""
@@ -54,7 +54,7 @@ def in_brackets(what: str) -> str:
 
 def _describe_component(pod: JSONObject) -> str:
     """Describe the component that terminated the pod or, if it is unknown, the terminated containers."""
-    if disruption := _disruption(pod):
+    if disruption := _describe_disruption(pod):
         return disruption
     ended = next(_describe_last_runs(pod), None)
     if ended is not None:
@@ -62,7 +62,7 @@ def _describe_component(pod: JSONObject) -> str:
     return DELETED if meta.is_deleting(pod) else ""
 
 
-def _disruption(pod: JSONObject) -> str:
+def _describe_disruption(pod: JSONObject) -> str:
     """Return the reason and message of the kubelet, scheduler or other component that terminated the pod."""
     status, disruption = meta.status(pod), meta.find_condition(pod, disruptiontarget.TYPE) or {}
     if reason := status.get("reason"):
@@ -74,14 +74,14 @@ def _disruption(pod: JSONObject) -> str:
 
 def _describe_last_runs(pod: JSONObject) -> Iterator[str]:
     """Describe the last runs of restarted containers. Containers that exited by themselves are first."""
-    for container in sorted(podstate.container_statuses(pod), key=podstate.restarted_with_all):
+    for container in sorted(podstate.container_statuses(pod), key=podstate.was_restarted_with_all):
         states = (container.get("state") or {}, container.get("lastState") or {})
         terminated = next((state["terminated"] for state in states if state.get("terminated")), None)
         if terminated is not None and (container.get("restartCount") or 0) > 0:
-            yield _sentence(str(container.get("name", "")), terminated)
+            yield _describe_run(str(container.get("name", "")), terminated)
 
 
-def _sentence(name: str, terminated: JSONObject) -> str:
+def _describe_run(name: str, terminated: JSONObject) -> str:
     code, reason = terminated.get("exitCode"), terminated.get("reason")
     text = f"{name}: exit code {code}" + (f", {reason}" if reason else "")
     quotation = podstate.quotation(terminated)

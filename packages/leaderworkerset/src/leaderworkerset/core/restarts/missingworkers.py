@@ -36,7 +36,7 @@ class LastStatus(Struct, frozen=True, kw_only=True):
 
     It contains the number of groups and of ready groups, the time since which all groups are ready, and the write time.
 
-    `whole_since` is from a manager's clock, and `written` is from the API server's clock. A time is empty if it is
+    `complete_since` is from a manager's clock, and `written` is from the API server's clock. A time is empty if it is
     unknown.
     """
 
@@ -46,7 +46,7 @@ class LastStatus(Struct, frozen=True, kw_only=True):
     written: str
 
 
-class WholeTime(Struct, frozen=True):
+class CompletionTime(Struct, frozen=True):
     """The time (`at`) at which groups were complete. Workers created after `latest` did not exist at that time.
 
     `leaders` are the leaders of these groups. None means all older groups.
@@ -71,17 +71,17 @@ def last_status(lws: JSONObject) -> LastStatus:
     return LastStatus(
         groups=int(meta.status(lws).get("replicas") or 0),
         ready=int(meta.status(lws).get("readyReplicas") or 0),
-        whole_since=whole_since(lws),
+        whole_since=complete_since(lws),
         written=max((str(entry.get("time") or "") for entry in writes), default=""),
     )
 
 
-def moments(
+def completion_times(
     last: LastStatus, groups: Iterable[ObservedGroup], ending: Iterable[JSONObject] = ()
-) -> Sequence[WholeTime]:
+) -> Sequence[CompletionTime]:
     """Return the times since which groups must be complete. `ending` are the failed and terminating leaders."""
     known, leaving = list(groups), list(ending)
-    whole, written = _moment(last.whole_since, SKEW), _moment(last.written, _drift(known))
+    whole, written = _moment(last.whole_since, SKEW), _moment(last.written, _clock_lag(known))
     if written is not None:
         absent = max(last.groups - len(known) - len(leaving), 0)
         ready = last.ready - absent - sum(_ended_later(leader, written) for leader in leaving)
@@ -89,13 +89,13 @@ def moments(
     return [moment for moment in (whole, written) if moment is not None]
 
 
-def _ended_later(leader: JSONObject, moment: WholeTime) -> bool:
+def _ended_later(leader: JSONObject, moment: CompletionTime) -> bool:
     """Return whether the group of a failed or terminating leader may have been complete at a time."""
     requested = podstate.deletion_request_time(leader)
     return requested is None or timestamps.render(requested) >= moment.at
 
 
-def _narrow(moment: WholeTime, ready: int, groups: Sequence[ObservedGroup]) -> WholeTime | None:
+def _narrow(moment: CompletionTime, ready: int, groups: Sequence[ObservedGroup]) -> CompletionTime | None:
     """Return the time at which groups with lost workers were complete, or None if there are no such groups.
 
     A status counts groups without naming them. If more groups have younger workers than are missing from the count, the
@@ -104,12 +104,14 @@ def _narrow(moment: WholeTime, ready: int, groups: Sequence[ObservedGroup]) -> W
     candidates = sorted(_candidates(groups, moment))
     candidate_leaders = {leader for *_, leader in candidates}
     others = [group for group in groups if meta.uid(group.leader) not in candidate_leaders]
-    missing = max(ready - sum(_is_as_before(group, moment) or _became_unready(group, moment) for group in others), 0)
+    missing = max(
+        ready - sum(_is_unchanged_since(group, moment) or _became_unready(group, moment) for group in others), 0
+    )
     leaders = frozenset(leader for *_, leader in candidates[:missing])
     return structs.replace(moment, leaders=leaders) if leaders else None
 
 
-def _candidates(groups: Iterable[ObservedGroup], moment: WholeTime) -> Iterator[tuple[bool, str, UID]]:
+def _candidates(groups: Iterable[ObservedGroup], moment: CompletionTime) -> Iterator[tuple[bool, str, UID]]:
     """Yield whether all workers of a group are lost, the creation time of its StatefulSet, and its leader."""
     for group in groups:
         if group.statefulset is not None and (names := deleted_workers(moment, group.statefulset, group.pods)):
@@ -117,15 +119,15 @@ def _candidates(groups: Iterable[ObservedGroup], moment: WholeTime) -> Iterator[
             yield is_new, meta.creation_timestamp(group.statefulset), meta.uid(group.leader)
 
 
-def _moment(at: str, granted: timedelta) -> WholeTime | None:
+def _moment(at: str, granted: timedelta) -> CompletionTime | None:
     """Return the time, which other clients can modify, or None if it is invalid."""
     read = timestamps.read(at)
     if read is None or read.year >= MAXYEAR:
         return None
-    return WholeTime(timestamps.render(read), timestamps.render(read + granted))
+    return CompletionTime(timestamps.render(read), timestamps.render(read + granted))
 
 
-def _drift(groups: Iterable[ObservedGroup]) -> timedelta:
+def _clock_lag(groups: Iterable[ObservedGroup]) -> timedelta:
     """Return the maximum clock lag for StatefulSets and statuses. Workers are created after their StatefulSet."""
     delays = (
         timestamps.parse(meta.creation_timestamp(pod)) - timestamps.parse(meta.creation_timestamp(group.statefulset))
@@ -144,7 +146,7 @@ def _is_older_than_leader(group: ObservedGroup) -> bool:
     )
 
 
-def _is_as_before(group: ObservedGroup, moment: WholeTime) -> bool:
+def _is_unchanged_since(group: ObservedGroup, moment: CompletionTime) -> bool:
     """Return whether all pods of a group existed at a time, and are now ready."""
     pods = (group.leader, *group.pods)
     if any(meta.creation_timestamp(pod) > moment.latest or not meta.is_condition_true(pod, "Ready") for pod in pods):
@@ -156,7 +158,7 @@ def _is_as_before(group: ObservedGroup, moment: WholeTime) -> bool:
     )
 
 
-def _became_unready(group: ObservedGroup, moment: WholeTime) -> bool:
+def _became_unready(group: ObservedGroup, moment: CompletionTime) -> bool:
     """Return whether a group, all of whose pods existed at a time, became unready later."""
     pods = (group.leader, *group.pods)
     conditions = (meta.find_condition(pod, "Ready") or {} for pod in pods)
@@ -166,7 +168,7 @@ def _became_unready(group: ObservedGroup, moment: WholeTime) -> bool:
     )
 
 
-def whole_since(lws: JSONObject) -> str:
+def complete_since(lws: JSONObject) -> str:
     """Return the time since which all groups are ready according to the status, or an empty string."""
     status, available = meta.status(lws), meta.find_condition(lws, AVAILABLE.type) or {}
     if available.get("status") != "True" or status.get("readyReplicas") != status.get("replicas"):
@@ -180,11 +182,13 @@ def may_be_new(lws: JSONObject, leader: JSONObject) -> bool:
     Such a surge group is created while the set is available, and may not have been complete. The status may not count
     its leader yet.
     """
-    index = None if groupname.is_hash(leader) else decimals.natural(groupname.label(leader))
+    index = None if groupname.has_random_key(leader) else decimals.natural(groupname.label(leader))
     return index is not None and index >= int(meta.spec(lws).get("replicas", 1))
 
 
-def deleted_workers(moment: WholeTime, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Sequence[JSONObject]:
+def deleted_workers(
+    moment: CompletionTime, statefulset: JSONObject, pods: Iterable[JSONObject]
+) -> Sequence[JSONObject]:
     """Return the workers that were deleted after a time, or none if the StatefulSet was created later."""
     if meta.creation_timestamp(statefulset) >= moment.at or not _concerns(moment, statefulset):
         return ()
@@ -194,7 +198,7 @@ def deleted_workers(moment: WholeTime, statefulset: JSONObject, pods: Iterable[J
     return [_last_state(name, statefulset, moment.at) for name in names if name not in kept]
 
 
-def _concerns(moment: WholeTime, statefulset: JSONObject) -> bool:
+def _concerns(moment: CompletionTime, statefulset: JSONObject) -> bool:
     """Return whether the group of a StatefulSet was complete at a time, based on its leaders."""
     owner = meta.controller_of(statefulset) or {}
     return moment.leaders is None or owner.get("uid") in moment.leaders

@@ -14,7 +14,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Patch, identified_patch, together
+from kuberuntime.plan import Action, Patch, concurrently, identified_patch
 from leaderworkerset.api import groupname, labels
 
 FINALIZER: Final = labels.GROUP_RESTART_BUDGET_CLEANUP
@@ -37,10 +37,10 @@ def exhaust(leader: JSONObject) -> Patch:
     return metadata_patch(leader, {"annotations": marks, "finalizers": [FINALIZER]})
 
 
-def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
+def add_finalizer(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     """Add the finalizer to pods without it. Finalizers cannot be added to terminating pods."""
     added = [pod for pod in pods if not is_retained(pod) and not meta.is_deleting(pod)]
-    return together(metadata_patch(pod, {"finalizers": [FINALIZER]}) for pod in added)
+    return concurrently(metadata_patch(pod, {"finalizers": [FINALIZER]}) for pod in added)
 
 
 def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
@@ -48,16 +48,16 @@ def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
 
     Start with workers, and then remove it with the marks from leaders.
     """
-    leaders = [pod for pod in pods if groupname.is_over(pod)]
-    workers = [pod for pod in pods if not groupname.is_over(pod)]
-    return (*together(map(release_pod, workers)), *together(map(release_pod, leaders)))
+    leaders = [pod for pod in pods if groupname.is_finished(pod)]
+    workers = [pod for pod in pods if not groupname.is_finished(pod)]
+    return (*concurrently(map(release_pod, workers)), *concurrently(map(release_pod, leaders)))
 
 
 def release_pod(pod: JSONObject) -> Patch:
     """Remove the finalizer from one pod. For a leader, also remove the marks."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
-    marks |= {labels.GROUP_ENDED: None} if groupname.end_of(pod) is not None else {}
-    return metadata_patch(pod, _WITHOUT | ({"annotations": marks} if groupname.is_over(pod) else {}))
+    marks |= {labels.GROUP_ENDED: None} if groupname.group_result(pod) is not None else {}
+    return metadata_patch(pod, _WITHOUT | ({"annotations": marks} if groupname.is_finished(pod) else {}))
 
 
 _WITHOUT: Final[JSONObject] = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}

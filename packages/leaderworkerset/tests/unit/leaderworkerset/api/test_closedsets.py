@@ -15,12 +15,12 @@ from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.recreationrecord import Origin, RecreationState
 from leaderworkerset.capabilities.inplace.inplacesteps import InPlaceStep
 from leaderworkerset.core.leaderworkerset.outline import Read
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case
+from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase
 from leaderworkerset.core.policies.levels import SchedulingLevel
 
 SOURCE: Final = Path(leaderworkerset.__file__).parent
 STATES: Final[tuple[type[Enum], ...]] = (
-    Case,
+    RolloutCase,
     GroupEnd,
     InPlaceStep,
     Origin,

@@ -52,5 +52,5 @@ def test_newest_tested_version_has_every_feature() -> None:
 @pytest.mark.parametrize("text", ["", "v2.1.0", "with an unknown version", "v1.", "1.x"])
 def test_text_without_a_version_is_not_parsed(text: str) -> None:
     assert kubernetesfeatures.parse(text) is None
-    assert kubernetesfeatures.too_old(text) == ""
+    assert kubernetesfeatures.unsupported_reason(text) == ""
     assert kubernetesfeatures.describe_degradation(text) == []

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderworkerset.api import progressannotations
-from leaderworkerset.api.progressannotations import Hang, Progress, SilentRank, hang_of, of_annotation, of_line, render
+from leaderworkerset.api.progressannotations import (
+    Hang,
+    Progress,
+    SilentRank,
+    parse_annotation,
+    parse_hang,
+    parse_log_line,
+    render,
+)
 
 AT = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 LINE = progressannotations.MARK + "step=120 total=5000 loss=2.1 lr=3e-4 accuracy=51.5%"
@@ -16,7 +24,7 @@ RANK = SilentRank(pod="web-0-1", uid="u", rank=1, since=AT, waits="a lock (futex
 
 def test_progress_line_has_step_total_and_metrics() -> None:
     metrics = (("loss", "2.1"), ("lr", "3e-4"), ("accuracy", "51.5%"))
-    assert of_line(LINE) == Progress(step=120, total=5000, metrics=metrics)
+    assert parse_log_line(LINE) == Progress(step=120, total=5000, metrics=metrics)
 
 
 @pytest.mark.parametrize(
@@ -40,12 +48,12 @@ def test_progress_line_has_step_total_and_metrics() -> None:
     ],
 )
 def test_other_lines_are_not_progress(line: str) -> None:
-    assert of_line(line) is None
+    assert parse_log_line(line) is None
 
 
 def test_metrics_are_numbers_up_to_a_limit() -> None:
     many = " ".join(f"m{number}={number}" for number in range(100))
-    found = of_line(
+    found = parse_log_line(
         f"{progressannotations.MARK}step=1 total=0 at=x rate=7 bad=<script> nan=nan inf=-inf \x1b[31m=1 {many}"
     )
     assert found is not None
@@ -56,7 +64,7 @@ def test_metrics_are_numbers_up_to_a_limit() -> None:
 
 def test_progress_annotation_round_trips() -> None:
     said = Progress(step=120, total=5000, metrics=(("loss", "nan"),), at=AT, rate=0.25)
-    assert of_annotation(render(said)) == said
+    assert parse_annotation(render(said)) == said
     assert render(Progress(step=1)) == "step=1"
 
 
@@ -65,14 +73,14 @@ def test_progress_annotation_round_trips() -> None:
     ["", "step=1", "step=1 at=yesterday", "step=1 at=2026-11-25T12:00:00", "at=2026-11-25T12:00:00+00:00", "a" * 3000],
 )
 def test_annotation_without_step_or_time_is_ignored(text: str) -> None:
-    assert of_annotation(text) is None
+    assert parse_annotation(text) is None
 
 
 @given(st.text(max_size=300))
 def test_arbitrary_text_raises_no_error(text: str) -> None:
-    of_line(progressannotations.MARK + text)
-    of_annotation(text)
-    hang_of(text)
+    parse_log_line(progressannotations.MARK + text)
+    parse_annotation(text)
+    parse_hang(text)
 
 
 def test_share_and_remaining_time_follow_from_the_rate() -> None:
@@ -93,7 +101,7 @@ def test_remaining_time_is_unknown_without_total_time_or_rate(said: Progress) ->
 
 def test_hang_annotation_round_trips_with_limited_ranks() -> None:
     hang = Hang(since=AT, ranks=(RANK,) * 100)
-    assert hang_of(progressannotations.render_hang(hang)) == Hang(
+    assert parse_hang(progressannotations.render_hang(hang)) == Hang(
         since=AT, ranks=(RANK,) * progressannotations.MOST_RANKS
     )
     assert hang.longest_silent_rank == RANK
@@ -117,14 +125,14 @@ def test_hang_annotation_round_trips_with_limited_ranks() -> None:
     ],
 )
 def test_unreadable_hang_annotation_is_ignored(text: str) -> None:
-    assert hang_of(text) is None
+    assert parse_hang(text) is None
 
 
 def test_waiting_reason_of_a_rank_is_one_short_line() -> None:
     text = progressannotations.render_hang(
         Hang(since=AT, ranks=(SilentRank(pod="a", uid="", rank=0, since=AT, waits="x\n" * 500),))
     )
-    found = hang_of(text)
+    found = parse_hang(text)
     assert found is not None
     assert "\n" not in found.longest_silent_rank.waits
     assert len(found.longest_silent_rank.waits) <= progressannotations.LONGEST_WORDS

@@ -46,10 +46,10 @@ from localkube.apiserver.model.kind import Kind, Operation
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 from localkube.controllers.controllermanager import Driver, build_controller, build_informers
-from localkube.controllers.deployment.controller import Deployments
+from localkube.controllers.deployment.controller import DeploymentController
 from localkube.controllers.garbage.controller import GarbageCollector
-from localkube.controllers.replicaset.controller import ReplicaSets
-from localkube.controllers.statefulset.controller import StatefulSets
+from localkube.controllers.replicaset.controller import ReplicaSetController
+from localkube.controllers.statefulset.controller import StatefulSetController
 
 NAMESPACE = "default"
 RACK = {"rack": "r7"}
@@ -235,7 +235,7 @@ class NodelessCluster(Scenario):
         """Run the controllers of StatefulSets, Deployments and ReplicaSets."""
         client, clock, read = self.client, self.clock, build_informers(self.client)
         drivers: dict[str, Driver] = {
-            "statefulset": StatefulSets(
+            "statefulset": StatefulSetController(
                 sets=read.statefulsets,
                 pods=read.pods,
                 revisions=read.revisions,
@@ -243,8 +243,8 @@ class NodelessCluster(Scenario):
                 client=client,
                 clock=clock,
             ),
-            "replicaset": ReplicaSets(sets=read.replicasets, pods=read.pods, client=client, clock=clock),
-            "deployment": Deployments(
+            "replicaset": ReplicaSetController(sets=read.replicasets, pods=read.pods, client=client, clock=clock),
+            "deployment": DeploymentController(
                 deployments=read.deployments, sets=read.replicasets, pods=read.pods, client=client, clock=clock
             ),
         }

@@ -97,11 +97,11 @@ def decide_the_rest() -> None:
     for status in ENDS:
         decide_failure(lws, builders.worker_pod(builders.leader_pod(lws), deleting=True, node="n1"), status)
     checked(missingworkers.deleted_workers)(
-        missingworkers.WholeTime("2026-03-01T12:00:00Z", ""),
+        missingworkers.CompletionTime("2026-03-01T12:00:00Z", ""),
         builders.worker_statefulset(confused),
         [builders.worker_pod(confused)],
     )
-    checked(missingworkers.moments)(
+    checked(missingworkers.completion_times)(
         missingworkers.LastStatus(groups=0, ready=1, whole_since="", written="2026-03-01T12:00:00Z"),
         [missingworkers.ObservedGroup(confused, None, [confused, builders.worker_pod(confused)])],
     )
@@ -231,7 +231,7 @@ def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
     observed = ObservedLeaderWorkerSet(leaderworkerset=other, leader_workload=workers)
-    assert declared.statefulset(workers) is declared.WORKER_STATEFULSET
+    assert declared.statefulset_fields(workers) is declared.WORKER_STATEFULSET
     plan = checked(decisions.reconcile)(observed, builders.NOW)
     assert "StatefulSet web-0 is controlled by Pod web-0" in str(plan.error)
     assert [type(action) for action in plan.actions] == [Emit, PutStatus]
@@ -242,4 +242,4 @@ def test_leader_statefulset_keeps_its_template_for_any_labels() -> None:
     lws = builders.leaderworkerset_object(metadata={"labels": {labels.GROUP_INDEX: "0"}})
     statefulset = builders.worker_statefulset(builders.leader_pod(lws))
     owned = statefulset["metadata"] | {"ownerReferences": [meta.controller_reference(lws)]}
-    assert declared.statefulset(statefulset | {"metadata": owned}) is declared.LEADER_STATEFULSET
+    assert declared.statefulset_fields(statefulset | {"metadata": owned}) is declared.LEADER_STATEFULSET

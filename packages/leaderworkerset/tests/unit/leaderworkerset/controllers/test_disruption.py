@@ -98,7 +98,7 @@ def test_caches_keep_all_fields_that_decisions_read() -> None:
     assert plan(obj, pods, [tracked(one, cachedfields.DISRUPTION_BUDGET) for one in budgets], wanted=["1"]) == whole
     taints = [{"key": "a", "effect": "NoSchedule"}]
     node = {"kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": taints}}
-    assert reconcile.wants_to_lose(
+    assert reconcile.rejects_pod(
         tracked(node, cachedfields.CLOSABLE_NODE), tracked(member(), cachedfields.EVICTABLE_POD)
     )
     assert_declared(reads)

@@ -29,7 +29,7 @@ def unreachable(lws: JSONObject, leader: JSONObject, *existing: JSONObject) -> t
     """Return the leaders, and the number of requests."""
     listing = respond(200, {"metadata": {"resourceVersion": "7"}, "items": list(existing)})
     transport = ScriptedTransport(listing)
-    found = asyncio.run(groupservices.unreachable(Client(transport), lws, [leader], Store({})))
+    found = asyncio.run(groupservices.unreachable_leaders(Client(transport), lws, [leader], Store({})))
     return set(found), len(transport.requests)
 
 

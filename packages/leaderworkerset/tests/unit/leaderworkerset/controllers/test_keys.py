@@ -125,7 +125,7 @@ def test_leader_of_a_foreign_controller_is_not_ours(kind: str, name: str, *, is_
     owner = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "uid": "u"}}
     leader = owned_by(owner, LEADER)
     assert list(indexes.leader_values(leader)) == ["default/web"] * is_ours
-    assert (groupname.place_of(leader) is not None) == is_ours
+    assert (groupname.group_and_rank(leader) is not None) == is_ours
 
 
 def test_objects_are_indexed_by_leaderworkerset_and_group() -> None:

@@ -69,7 +69,7 @@ def test_groups_are_counted_by_state(spec: Any, status: Any, counts: tuple[int, 
 def test_moves_are_counted() -> None:
     metrics = Metrics()
     counted = domain.LeaderWorkerSetMetrics(metrics, {})
-    counted.recorded(moves.moving_group(leaderworkerset_object(), "web-1", {"node-7"}))
+    counted.recorded(moves.moving_group_event(leaderworkerset_object(), "web-1", {"node-7"}))
     counted.recorded(decisionevents.updating(leaderworkerset_object(), "Updating replica 1"))
     assert samples(metrics)["lws_group_moves_total"] == 1
 
@@ -166,4 +166,4 @@ async def test_waiting_moves_have_metrics_only_while_they_exist() -> None:
 
 def test_group_with_an_unknown_leader_counts_as_deleted() -> None:
     reference = {"namespace": NAMESPACE, "name": "web-0"}
-    assert domain.cause_of(reference, Store({})) == domain.DELETED
+    assert domain.recreation_cause(reference, Store({})) == domain.DELETED

@@ -8,7 +8,13 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Delete, Event, Finally, Plan, PutStatus
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers.leaderworkerset import PACE, QUIET, REACTION, STARTING_PACE, Memory
+from leaderworkerset.controllers.leaderworkerset import (
+    MAX_LOSS_DELAY,
+    MAX_STATUS_DELAY,
+    STARTUP_STATUS_INTERVAL,
+    STATUS_DELAY,
+    Memory,
+)
 
 NONE_READY: JSONObject = {"replicas": 1}
 DELETION = Delete(resource=PODS, key=ObjectKey("default", "web-1"))
@@ -26,10 +32,10 @@ def test_count_updates_wait_and_deletions_do_not() -> None:
 
     waiting = memory.delay_status(plan, NONE_READY, 10.1)
     assert waiting.actions == (DELETION,)
-    assert waiting.requeue_after == pytest.approx(QUIET)
+    assert waiting.requeue_after == pytest.approx(STATUS_DELAY)
     later = memory.delay_status(replace(plan, requeue_after=0.05), NONE_READY, 10.2)
     assert (later.actions, later.requeue_after) == ((DELETION,), 0.05)
-    assert memory.delay_status(plan, NONE_READY, 10.1 + QUIET) == plan
+    assert memory.delay_status(plan, NONE_READY, 10.1 + STATUS_DELAY) == plan
 
 
 def test_count_updates_are_written_although_they_continue() -> None:
@@ -37,7 +43,7 @@ def test_count_updates_are_written_although_they_continue() -> None:
     for tenth in range(1, 10):
         assert not memory.delay_status(Plan((report(tenth),)), NONE_READY, 10 + tenth / 10).actions
 
-    assert memory.delay_status(Plan((report(10),)), NONE_READY, 10 + PACE).actions
+    assert memory.delay_status(Plan((report(10),)), NONE_READY, 10 + MAX_STATUS_DELAY).actions
 
 
 def test_changed_condition_is_written_immediately() -> None:
@@ -52,11 +58,13 @@ def test_counts_wait_longer_until_available() -> None:
 
     waiting = memory.delay_status(plan, one_ready, 10.1)
     assert not waiting.actions
-    assert waiting.requeue_after == pytest.approx(STARTING_PACE - 0.1)
-    assert memory.delay_status(plan, one_ready, 10 + STARTING_PACE) == plan
+    assert waiting.requeue_after == pytest.approx(STARTUP_STATUS_INTERVAL - 0.1)
+    assert memory.delay_status(plan, one_ready, 10 + STARTUP_STATUS_INTERVAL) == plan
     available = {"readyReplicas": 1, "conditions": [{"type": "Available", "status": "True"}]}
     write = replace(report(1), object=builders.leaderworkerset_object() | {"status": available})
-    assert Memory(written_at=10.0).delay_status(Plan((write,)), one_ready, 10.1).requeue_after == pytest.approx(QUIET)
+    assert Memory(written_at=10.0).delay_status(Plan((write,)), one_ready, 10.1).requeue_after == pytest.approx(
+        STATUS_DELAY
+    )
 
 
 def test_status_waits_until_a_lost_worker_is_acted_upon() -> None:
@@ -65,5 +73,5 @@ def test_status_waits_until_a_lost_worker_is_acted_upon() -> None:
 
     waiting = Memory().delay_status(plan, NONE_READY, 10.0, last_loss=9.9)
     assert waiting.actions == (DELETION,)
-    assert waiting.requeue_after == pytest.approx(REACTION - 0.1)
-    assert Memory().delay_status(plan, NONE_READY, 10.0, last_loss=10.0 - REACTION) is plan
+    assert waiting.requeue_after == pytest.approx(MAX_LOSS_DELAY - 0.1)
+    assert Memory().delay_status(plan, NONE_READY, 10.0, last_loss=10.0 - MAX_LOSS_DELAY) is plan

@@ -9,7 +9,7 @@ from tests.unit.leaderworkerset.controllers.cluster import NodelessCluster
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS
-from leaderworkerset.api.crd import define
+from leaderworkerset.api.crd import build_crd
 from leaderworkerset.capabilities import names
 from leaderworkerset.controllers.podpolicies import CONFIGURATION
 from leaderworkerset.core.admission import podpolicy
@@ -26,7 +26,7 @@ WEBHOOKS: JSONObject = {**MUTATING_WEBHOOK_CONFIGURATIONS.type_meta, "metadata":
 async def running(*, serves: bool = True) -> AsyncIterator[NodelessCluster]:
     """Run a cluster with a manager that may use policies. The API server may serve them."""
     schema = {"schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": ANY}}}}
-    cluster = NodelessCluster(kind_from_crd(define(kind, {}, schema)) for kind in podpolicy.KINDS if serves)
+    cluster = NodelessCluster(kind_from_crd(build_crd(kind, {}, schema)) for kind in podpolicy.KINDS if serves)
     cluster.kinds = managed_kinds(configured={names.POD_ADMISSION: True})
     async with cluster.running():
         yield cluster

@@ -17,7 +17,7 @@ ENTRIES: Final[tuple[Callable[..., Any], ...]] = (
     decisions.reconcile,
     deciding.reconcile_group,
     of_pod.reconcile,
-    of_pod.wants_node,
+    of_pod.required_node,
 )
 """The decisions that tests import by name."""
 
@@ -28,8 +28,8 @@ PARTS: Final = (
     (exclusive, "node_selector"),
     (failures, "failed_pods"),
     (failures, "has_failed"),
-    (outdatedleaders, "choose"),
-    (outdatedleaders, "renewal"),
+    (outdatedleaders, "leaders_to_delete"),
+    (outdatedleaders, "recreate_revision"),
     (revisions, "resolve"),
     (statefulset, "build"),
 )

@@ -41,7 +41,11 @@ def test_reference_names_its_object() -> None:
         (decisionevents.failed_create(LWS, "n"), ("Warning", "FailedCreate", "Create"), None),
         (decisionevents.failed_create(LWS, "n", LEADER), ("Warning", "FailedCreate", "Create"), LEADER),
         (decisionevents.failed_update(LWS, "n"), ("Warning", "FailedUpdate", "Update"), None),
-        (decisionevents.condition_changed(LWS, "AllGroupsReady", "n"), ("Normal", "AllGroupsReady", "Update"), None),
+        (
+            decisionevents.condition_changed_event(LWS, "AllGroupsReady", "n"),
+            ("Normal", "AllGroupsReady", "Update"),
+            None,
+        ),
         (decisionevents.recreating_group(LWS, "n", LEADER), ("Normal", "RecreateGroup", "Delete"), LEADER),
         (decisionevents.backing_off(LWS, "n", LEADER), ("Warning", "BackOff", "Delete"), LEADER),
         (

@@ -5,14 +5,14 @@ import yaml
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.installsettings import CONFIGURATION
-from leaderworkerset.install.objects import misfits
+from leaderworkerset.install.objects import incompatible_values
 from leaderworkerset.manager.config import configuration
 
 HEAD = {"apiVersion": "config.lws.x-k8s.io/v1", "kind": "Configuration"}
 
 
 def test_installed_configuration_fits() -> None:
-    assert misfits(configuration.decode(yaml.safe_load(CONFIGURATION))) == []
+    assert incompatible_values(configuration.decode(yaml.safe_load(CONFIGURATION))) == []
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_installed_configuration_fits() -> None:
     ],
 )
 def test_misfit_is_named(document: JSONObject, failure: str) -> None:
-    assert [str(error) for error in misfits(configuration.decode(HEAD | document))] == [failure]
+    assert [str(error) for error in incompatible_values(configuration.decode(HEAD | document))] == [failure]
 
 
 def test_metrics_may_be_disabled() -> None:
-    assert misfits(configuration.decode(HEAD | {"metrics": {"bindAddress": "0"}})) == []
+    assert incompatible_values(configuration.decode(HEAD | {"metrics": {"bindAddress": "0"}})) == []

@@ -7,7 +7,7 @@ from tests.certificates import answer_here
 
 from kuberuntime.serving import serving
 from kuberuntime.serving.metrics import Metrics
-from leaderworkerset.manager.metricsserver import NAME, CertificateEnds
+from leaderworkerset.manager.metricsserver import NAME, CertificateExpirations
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificatesubprocess import CertificateSubprocess
 
@@ -20,7 +20,7 @@ WORK = CertificateSubprocess(VirtualClock(), answer_here)
 async def test_metric_has_the_expiry_of_the_current_certificate() -> None:
     """A renewed certificate replaces the metric of the previous certificate."""
     metrics = Metrics()
-    ends = CertificateEnds(metrics, WORK)
+    ends = CertificateExpirations(metrics, WORK)
     authority = certificates.create_authority(NOW)
     for days in (1, 5):
         pair = certificates.issue(authority, ["web"], NOW, validity=timedelta(days=days))
@@ -36,5 +36,5 @@ async def test_unparsable_certificate_does_not_stop_the_manager() -> None:
     pair = certificates.issue(certificates.create_authority(NOW), ["web"], NOW)
     chain = pair.chain.replace(b"CERTIFICATE", b"TRUSTED CERTIFICATE")
     serving.server_context(chain)
-    await CertificateEnds(metrics, WORK).note("webhooks", chain)
+    await CertificateExpirations(metrics, WORK).note("webhooks", chain)
     assert f'{NAME}{{server="webhooks"}} NaN' in metrics.render().decode()

@@ -9,7 +9,7 @@ from testkit import virtualtime
 
 from kuberuntime.errors import ConfigError
 from leaderworkerset.manager import components
-from leaderworkerset.manager.components import background
+from leaderworkerset.manager.components import run_in_background
 
 
 class Recorded:
@@ -26,7 +26,7 @@ class Recorded:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with background(self._work()):
+        async with run_in_background(self._work()):
             self._happened.append(f"{self._name} starts")
             try:
                 yield

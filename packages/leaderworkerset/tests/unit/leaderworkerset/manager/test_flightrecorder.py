@@ -177,7 +177,7 @@ def test_hang_on_a_cluster_blames_no_rank_for_others() -> None:
             async with recording(cluster, cluster.client._transport):
                 await start(cluster, {labels.PROGRESS_TIMEOUT: "60s"})
                 await cluster.settle(120)
-                hang = progressannotations.hang_of(meta.annotations(await cluster.get(PODS, "web-0"))[labels.HANG])
+                hang = progressannotations.parse_hang(meta.annotations(await cluster.get(PODS, "web-0"))[labels.HANG])
                 assert hang is not None
                 assert [(one.pod, one.waits) for one in hang.ranks] == [("web-0", ""), ("web-0-1", "")]
 

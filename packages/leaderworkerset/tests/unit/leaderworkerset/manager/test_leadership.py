@@ -17,7 +17,7 @@ from kuberuntime.objects.resources import STATEFULSETS, VALIDATING_WEBHOOK_CONFI
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.manager.controllers import Controllers
-from leaderworkerset.manager.leadership import Leading
+from leaderworkerset.manager.leadership import LeaderRunner
 from leaderworkerset.manager.webhookowner import WebhookOwner
 from leaderworkerset.webhooks import configurations
 from localkube.apiserver import builtin
@@ -63,13 +63,15 @@ async def _alive(chunks: AsyncIterator[bytes], is_dead: asyncio.Event) -> AsyncI
 
 
 @asynccontextmanager
-async def leading() -> AsyncIterator[tuple[Leading, HalfDead, Client]]:
+async def leading() -> AsyncIterator[tuple[LeaderRunner, HalfDead, Client]]:
     server = ApiServer(Store(), [*builtin.kinds(), *map(kind_from_crd, MANAGED.definitions())], SystemClock())
     await server.start()
     transport = HalfDead(server)
     client, other = Client(transport), Client(InProcessTransport(server, "other"))
     owner = WebhookOwner(client, "lws-system")
-    part = Leading(lambda: Controllers(MANAGED, client, clock=SystemClock(), instance="a"), election=None, owner=owner)
+    part = LeaderRunner(
+        lambda: Controllers(MANAGED, client, clock=SystemClock(), instance="a"), election=None, owner=owner
+    )
     async with part.running():
         await other.create(LEADERWORKERSETS, objects.lws("web", replicas=2, size=1) | named())
         await asyncio.sleep(100)

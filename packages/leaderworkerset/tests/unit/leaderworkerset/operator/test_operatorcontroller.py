@@ -15,10 +15,10 @@ from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.install.installsettings import ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.operatornames import SINGLETON
 from leaderworkerset.kinds.managedkinds import MANAGED
-from leaderworkerset.manager.components import background
+from leaderworkerset.manager.components import run_in_background
 from leaderworkerset.operator import operand, operatorcontroller
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatorcontroller import LoggingDriver, establishes, operand_cache
+from leaderworkerset.operator.operatorcontroller import LoggingDriver, established_kind, operand_cache
 from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
@@ -49,7 +49,7 @@ def definition(*, established: bool = True, served: bool = True) -> JSONObject:
 )
 def test_kind_is_served_when_its_definition_is_established(obj: JSONObject, expected: tuple[str, ...]) -> None:
     """A kind is served if its CRD is established (R-OP-22)."""
-    assert establishes(obj) == expected
+    assert established_kind(obj) == expected
 
 
 def test_new_or_deleted_kind_enqueues_the_object() -> None:
@@ -121,7 +121,7 @@ async def test_verbosity_follows_the_object_and_changes_are_reported() -> None:
         await asyncio.sleep(1)
         return await driver.plan(SINGLETON)
 
-    async with background(*(informer.run() for informer in opened.all())):
+    async with run_in_background(*(informer.run() for informer in opened.all())):
         assert await plan_at("Debug") == Plan()
         assert verbosity.level == 4
         (emitted,) = (await plan_at("TraceAll")).actions

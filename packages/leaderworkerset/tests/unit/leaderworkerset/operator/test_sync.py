@@ -20,7 +20,7 @@ from tests.unit.leaderworkerset.operator.clusters import (
     status_of,
 )
 
-from kuberuntime.controller.contention import content_of, describe_conflicts, target_of
+from kuberuntime.controller.contention import content_hash, describe_conflicts, write_target
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -159,7 +159,7 @@ def test_drift_that_another_writer_repeats_is_slowed_down() -> None:
         live[DEPLOYMENTS, key] = deepcopy(drifted)
         puts += [one for one in actions(plan(observed(found, live))) if isinstance(one, Put)]
     first, second = puts
-    assert (target_of(first), content_of(first)) == (target_of(second), content_of(second))
+    assert (write_target(first), content_hash(first)) == (write_target(second), content_hash(second))
     assert describe_conflicts(second, drifted) == (
         f"spec.template.spec.containers[name={container['name']}].image is written by this process and by argocd (Update)"
     )

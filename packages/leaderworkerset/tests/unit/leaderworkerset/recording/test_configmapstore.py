@@ -30,8 +30,8 @@ from leaderworkerset.recording.configmapstore import (
     PREFIX,
     ConfigMapStore,
     decompress,
+    episode_location,
     list_episodes,
-    place_of,
 )
 from leaderworkerset.recording.episoderetention import EpisodeRetention
 
@@ -46,9 +46,9 @@ def noise(lines: int = 100) -> tuple[str, ...]:
     return tuple(RANDOM.randbytes(40).hex() for _ in range(lines))
 
 
-async def opened(client: Client, of_a_set: int = 1 << 20, in_all: int = 8 << 20) -> ConfigMapStore:
+async def opened(client: Client, max_per_set: int = 1 << 20, max_total: int = 8 << 20) -> ConfigMapStore:
     """Return an opened store."""
-    store = ConfigMapStore(client, of_a_set=of_a_set, in_all=in_all, keeps=WEEK)
+    store = ConfigMapStore(client, max_per_set=max_per_set, max_total=max_total, retention=WEEK)
     await store.open()
     return store
 
@@ -90,7 +90,7 @@ async def test_episode_is_one_labeled_config_map() -> None:
 
 async def test_repeated_failures_stay_within_the_bound() -> None:
     async with api() as client:
-        store = await opened(client, of_a_set=10_000)
+        store = await opened(client, max_per_set=10_000)
         other = await store.keep(episode("other"), "other")
         for number in range(200):
             assert (await store.keep(episode(lines=("x",)), f"leader-{number}")).number == number + 1
@@ -98,7 +98,7 @@ async def test_repeated_failures_stay_within_the_bound() -> None:
         assert sum(map(size, found)) < 10_000 + 2_000
         assert (await read(client))[0] == other
         assert 10 < len(found) < 100
-        again = await opened(client, of_a_set=10_000)
+        again = await opened(client, max_per_set=10_000)
         assert again.has("leader-199")
         assert (await again.keep(episode(lines=("x",)), "next")).number == 201
 
@@ -107,7 +107,7 @@ async def test_namespace_with_many_failures_is_pruned_first() -> None:
     async with api() as client:
         for name in ("few", "many"):
             await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        store = await opened(client, in_all=60_000)
+        store = await opened(client, max_total=60_000)
         await store.keep(episode(namespace="few"), "few")
         for number in range(20):
             await store.keep(episode(f"set-{number}", namespace="many", lines=noise()), f"leader-{number}")
@@ -169,8 +169,8 @@ async def test_foreign_config_maps_with_the_label_are_ignored() -> None:
         again = await opened(client)
         assert (await again.keep(episode("fine"), "fine")).number == 1
         found = await objects(client)
-        assert len([obj for obj in found if place_of(obj) is not None]) == 4
-        assert [one.lws for obj in found if place_of(obj) and (one := decompress(obj))] == ["fine"]
+        assert len([obj for obj in found if episode_location(obj) is not None]) == 4
+        assert [one.lws for obj in found if episode_location(obj) and (one := decompress(obj))] == ["fine"]
 
 
 def test_decompression_bomb_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,18 +200,18 @@ async def test_manager_that_dies_leaves_complete_episodes(
     sends: int,
 ) -> None:
     async with api() as client:
-        before = await opened(client, of_a_set=1 << 20)
+        before = await opened(client, max_per_set=1 << 20)
         for number in range(6):
             await before.keep(episode(lines=noise()), f"before-{number}")
         dying_transport = Dies(client._transport, sends)
         dying = Client(dying_transport)
         with suppress(asyncio.CancelledError):
-            store = await opened(dying, of_a_set=15_000)
+            store = await opened(dying, max_per_set=15_000)
             for number in range(6):
                 await store.keep(episode(lines=noise()), f"dying-{number}")
         assert not dying_transport.sends
         assert len(await read(client)) == len(await objects(client))
-        again = await opened(client, of_a_set=15_000)
+        again = await opened(client, max_per_set=15_000)
         found = await objects(client)
         assert sum(map(size, found)) <= 15_000
         numbers = [one.number for one in await read(client)]

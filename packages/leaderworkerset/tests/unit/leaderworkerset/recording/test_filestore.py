@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd
+from leaderworkerset.api.episode import Episode, Outcome, RecordedContainer, RecordedRank
 from leaderworkerset.recording import filestore
 from leaderworkerset.recording.filestore import Store
 
@@ -22,7 +22,7 @@ def episode(
     lws: str = "web", group: str = "0", *, namespace: str = "default", lines: tuple[str, ...] = LINES
 ) -> Episode:
     """Return an episode with the log of one rank."""
-    ranks = (RankEnd(rank=0, pod=f"{lws}-{group}", containers=(ContainerEnd(name="app", logs=(lines,)),)),)
+    ranks = (RecordedRank(rank=0, pod=f"{lws}-{group}", containers=(RecordedContainer(name="app", logs=(lines,)),)),)
     time = "2026-11-25T09:00:00Z"
     return Episode(namespace=namespace, lws=lws, group=group, outcome=Outcome.FAILED, time=time, ranks=ranks)
 
@@ -38,7 +38,7 @@ def numbers(directory: Path) -> list[int]:
 
 
 def test_failures_of_a_set_stay_within_the_bound(tmp_path: Path) -> None:
-    kept = Store(tmp_path, of_a_set=200_000, in_all=10_000_000)
+    kept = Store(tmp_path, max_per_set=200_000, max_total=10_000_000)
     other = kept.put(episode("other"), "other")
     for number in range(300):
         assert kept.put(episode(), f"leader-{number}").number == number + 1
@@ -50,7 +50,7 @@ def test_failures_of_a_set_stay_within_the_bound(tmp_path: Path) -> None:
 
 
 def test_all_sets_share_a_bound_and_the_oldest_is_removed(tmp_path: Path) -> None:
-    kept = Store(tmp_path, of_a_set=100_000, in_all=100_000)
+    kept = Store(tmp_path, max_per_set=100_000, max_total=100_000)
     for number in range(50):
         kept.put(episode(f"set-{number}"), "leader")
         assert size(tmp_path) <= 100_000
@@ -59,7 +59,7 @@ def test_all_sets_share_a_bound_and_the_oldest_is_removed(tmp_path: Path) -> Non
 
 
 def test_newest_episode_is_kept_at_any_size(tmp_path: Path) -> None:
-    kept = Store(tmp_path, of_a_set=100, in_all=100)
+    kept = Store(tmp_path, max_per_set=100, max_total=100)
     kept.put(episode(), "first")
     kept.put(episode(), "second")
     assert numbers(tmp_path) == [2]
@@ -85,7 +85,7 @@ def test_numbers_continue_when_the_store_is_opened_again(tmp_path: Path) -> None
         first.put(episode(), f"leader-{number}")
     for number, place in enumerate(filestore.places(tmp_path)):
         os.utime(place.path, (100 - number, 100 - number))  # the first episode is the newest
-    again = Store(tmp_path, of_a_set=3 * next(filestore.places(tmp_path)).path.stat().st_size)
+    again = Store(tmp_path, max_per_set=3 * next(filestore.places(tmp_path)).path.stat().st_size)
     assert again.has("leader-0")
     assert again.put(episode(), "leader-3").number == 4
     assert numbers(tmp_path) == [1, 2, 4]

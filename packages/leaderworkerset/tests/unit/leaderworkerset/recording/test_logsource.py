@@ -13,7 +13,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.recording import logrequestlimits, logsource
-from leaderworkerset.recording.logsource import DEADLINE, LOG_BYTES, ApiLogs, share
+from leaderworkerset.recording.logsource import DEADLINE, LOG_BYTES, ApiLogs, max_log_size
 
 
 def pod(
@@ -206,6 +206,6 @@ def test_endless_output_takes_bounded_memory(monkeypatch: Any) -> None:
 
 
 def test_all_logs_of_an_episode_share_its_bytes() -> None:
-    assert share([pod()]) == LOG_BYTES
-    assert share([pod(str(number)) for number in range(64)]) == logsource.EPISODE_BYTES // 64
-    assert share([]) == LOG_BYTES
+    assert max_log_size([pod()]) == LOG_BYTES
+    assert max_log_size([pod(str(number)) for number in range(64)]) == logsource.EPISODE_BYTES // 64
+    assert max_log_size([]) == LOG_BYTES

@@ -126,7 +126,7 @@ def test_progress_is_written_at_intervals() -> None:
                 await cluster.settle(1)
                 versions.add((await annotations(cluster)).get(labels.PROGRESS))
         assert 8 <= len(versions) <= 12
-        found = progressannotations.of_annotation((await annotations(cluster))[labels.PROGRESS])
+        found = progressannotations.parse_annotation((await annotations(cluster))[labels.PROGRESS])
         assert found is not None
         assert found.step >= 85
         assert 0.9 < found.rate < 1.1
@@ -172,7 +172,7 @@ def test_group_without_progress_hangs_and_blames_a_rank() -> None:
             await cluster.settle(55)
             assert labels.HANG not in await annotations(cluster)
             await cluster.settle(20)
-            hang = progressannotations.hang_of((await annotations(cluster))[labels.HANG])
+            hang = progressannotations.parse_hang((await annotations(cluster))[labels.HANG])
             assert hang is not None
             assert abs(hang.since - since) < timedelta(seconds=1)
             assert [(one.pod, one.rank, one.waits) for one in hang.ranks] == [
@@ -199,11 +199,11 @@ def test_sidecar_output_counts_as_progress_of_its_rank_only() -> None:
             node.say("web-0-1/progress", "::lws progress step=1 total=9")
             await cluster.settle(30)
             node.say("web-0/progress", "connected")
-            found = progressannotations.of_annotation((await annotations(cluster))[labels.PROGRESS])
+            found = progressannotations.parse_annotation((await annotations(cluster))[labels.PROGRESS])
             assert found is not None
             assert found.step == 1
             await cluster.settle(50)
-            hang = progressannotations.hang_of((await annotations(cluster))[labels.HANG])
+            hang = progressannotations.parse_hang((await annotations(cluster))[labels.HANG])
             assert hang is not None
             assert [one.pod for one in hang.ranks] == ["web-0", "web-0-1"]
 
@@ -218,7 +218,7 @@ def test_silent_group_hangs_from_its_start() -> None:
         await begin(cluster, "web-0", 0)
         async with following(cluster):
             await cluster.settle(80)
-            hang = progressannotations.hang_of((await annotations(cluster))[labels.HANG])
+            hang = progressannotations.parse_hang((await annotations(cluster))[labels.HANG])
             assert hang is not None
             assert (hang.longest_silent_rank.pod, hang.longest_silent_rank.waits) == ("web-0-1", "")
 
@@ -243,12 +243,12 @@ def test_namespaces_take_turns() -> None:
         return {"metadata": {"name": "web-0", "namespace": namespace}}
 
     leaders = {f"a{number}": leader("a") for number in range(5)} | {"b0": leader("b"), "c0": leader("c")}
-    assert progressfollower._in_turns([*leaders], leaders)[:4] == ["a0", "b0", "c0", "a1"]
+    assert progressfollower._interleave_namespaces([*leaders], leaders)[:4] == ["a0", "b0", "c0", "a1"]
 
 
 def test_container_without_a_start_time_has_not_started() -> None:
     pod = builders.leader_pod(builders.leaderworkerset_object(), annotations={labels.SIZE: "1"})
     for started in (None, "", "soon", "2026-01-01T00:00:00"):
         status = {"containerStatuses": [{"name": "main", "state": {"running": {"startedAt": started}}}]}
-        assert progressfollower.last_sign([pod | {"status": status}], None) is None
-    assert progressfollower.last_sign([], None) is None
+        assert progressfollower.last_progress([pod | {"status": status}], None) is None
+    assert progressfollower.last_progress([], None) is None

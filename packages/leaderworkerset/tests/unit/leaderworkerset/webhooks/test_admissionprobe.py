@@ -35,11 +35,11 @@ async def test_obstacle_is_named_when_webhooks_are_not_reached(answered: Respons
 
 async def test_wait_completes_when_webhooks_are_reachable() -> None:
     server = ScriptedTransport(NOT_CALLED, NOT_CALLED, ADMITTED)
-    await admissionprobe.until_reached(Client(server), "lws-system", 60.0)
+    await admissionprobe.wait_until_reachable(Client(server), "lws-system", 60.0)
     assert len(server.requests) == 3
 
 
 async def test_wait_names_the_last_obstacle_when_time_is_over() -> None:
     server = ScriptedTransport(*itertools.repeat(NOT_CALLED, 100))
     with pytest.raises(TimeoutError, match="connection refused"):
-        await admissionprobe.until_reached(Client(server), "lws-system", 5.0)
+        await admissionprobe.wait_until_reachable(Client(server), "lws-system", 5.0)

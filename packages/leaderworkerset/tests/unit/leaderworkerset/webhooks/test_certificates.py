@@ -44,7 +44,7 @@ def test_serving_certificate_is_valid_for_its_hosts() -> None:
 def test_certificates_are_valid_for_clocks_that_are_behind() -> None:
     serving = certificates.issue(AUTHORITY, ["lws.ns.svc"], NOW)
     for certificate in (AUTHORITY.certificate, serving.certificate):
-        assert certificates.begins_at(certificate) == NOW - timedelta(days=3650)
+        assert certificates.valid_from(certificate) == NOW - timedelta(days=3650)
 
 
 def test_longest_namespace_name_gets_a_certificate() -> None:
@@ -84,8 +84,8 @@ def test_rsa_and_elliptic_keys_can_sign_each_other(algorithm: certificates.Algor
     for other in ("ec", "rsa"):
         serving = certificates.issue(authority, ["a"], NOW, algorithm="rsa" if other == "rsa" else "ec")
         assert certificates.is_issued_by(serving.certificate, authority.certificate)
-        assert certificates.fits_together(serving)
-        assert not certificates.fits_together(certificates.Certificate(serving.certificate, authority.key))
+        assert certificates.matches_key(serving)
+        assert not certificates.matches_key(certificates.Certificate(serving.certificate, authority.key))
 
 
 def test_only_an_authority_can_sign() -> None:
@@ -131,11 +131,11 @@ def damaged(pem: bytes, **changed: Callable[[int], int]) -> bytes:
 def test_changed_key_does_not_match() -> None:
     good = rsa_authority()
     other = certificates.create_authority(NOW, algorithm="rsa")
-    assert certificates.fits_together(good)
-    assert not certificates.fits_together(certificates.Certificate(good.certificate, other.key))
-    assert not certificates.fits_together(certificates.Certificate(good.certificate, AUTHORITY.key))
+    assert certificates.matches_key(good)
+    assert not certificates.matches_key(certificates.Certificate(good.certificate, other.key))
+    assert not certificates.matches_key(certificates.Certificate(good.certificate, AUTHORITY.key))
     wrong = damaged(good.key, d=lambda d: d + 2, dmp1=lambda n: n + 2, dmq1=lambda n: n + 2)
-    assert not certificates.fits_together(certificates.Certificate(good.certificate, wrong))
+    assert not certificates.matches_key(certificates.Certificate(good.certificate, wrong))
 
 
 @pytest.mark.parametrize("field", ["p", "q", "d", "dmp1", "dmq1", "iqmp"])
@@ -148,7 +148,7 @@ def test_damaged_key_never_terminates_the_process(field: str) -> None:
         except ValueError:
             continue
         try:
-            certificates.fits_together(certificates.Certificate(good.certificate, key))
+            certificates.matches_key(certificates.Certificate(good.certificate, key))
         except CertificateError:
             continue
 
@@ -166,4 +166,4 @@ def test_key_check_is_cheaper_than_a_primality_check() -> None:
         return min(once() for _ in range(5))
 
     checked = seconds(lambda: serialization.load_pem_private_key(pair.key, password=None))
-    assert seconds(lambda: certificates.fits_together(pair)) < checked / 2
+    assert seconds(lambda: certificates.matches_key(pair)) < checked / 2

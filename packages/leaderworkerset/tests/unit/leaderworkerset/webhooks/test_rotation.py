@@ -84,7 +84,7 @@ def test_renewed_material_is_valid_in_the_format_of_go() -> None:
     assert isinstance(serving.curve, ec.SECP256R1)
     parsed = x509.load_pem_x509_certificate(renewed.serving.certificate)
     assert parsed.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)[0].value == HOSTS[0]
-    assert certificates.hosts_of(renewed.serving.certificate) == HOSTS
+    assert certificates.host_names(renewed.serving.certificate) == HOSTS
     assert certificates.expires_at(renewed.serving.certificate) == NOW + timedelta(days=365)
     assert certificates.expires_at(renewed.authority.certificate) == NOW + timedelta(days=3650)
     assert rotation.due_at(renewed) == NOW + timedelta(days=365) - LOOKAHEAD

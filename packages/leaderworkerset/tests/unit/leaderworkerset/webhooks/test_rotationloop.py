@@ -31,7 +31,7 @@ from localkube.apiserver.storage.store import Store
 
 pytestmark = pytest.mark.slow
 
-PLACE = rotationloop.place("default", "lws-webhook-service", "lws-webhook-server-cert")
+PLACE = rotationloop.certificate_place("default", "lws-webhook-service", "lws-webhook-server-cert")
 SERVICE = configurations.at_service("default", "lws-webhook-service")
 LIMIT = 10.0
 """The timeout for all conditions in seconds."""

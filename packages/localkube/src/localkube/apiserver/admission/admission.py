@@ -62,7 +62,7 @@ def namespace_labels(store: Store, namespace: str) -> Mapping[str, str]:
     return meta.labels(store.get(StoreKey(NAMESPACES.group_resource, "", namespace)) or {})
 
 
-def attempt_of(call: Call, old: JSONObject | None, new: JSONObject | None, write_options: WriteOptions) -> Attempt:
+def build_attempt(call: Call, old: JSONObject | None, new: JSONObject | None, write_options: WriteOptions) -> Attempt:
     """Return the admission attempt for a write (with `new`) or a deletion."""
     operation: AdmissionOperation = "DELETE" if new is None else "CREATE" if old is None else "UPDATE"
     options: JSONObject = {"kind": OPTIONS[operation], "apiVersion": "meta.k8s.io/v1"}

@@ -18,7 +18,7 @@ IMMORTAL: Final = ("default", "kube-system", "kube-public")
 FINALIZER: Final = "kubernetes"
 
 
-def require_open(store: Store, resource: Resource, namespace: str, name: str) -> None:
+def require_active_namespace(store: Store, resource: Resource, namespace: str, name: str) -> None:
     """Raise an error if the namespace of a new object does not exist or is terminating."""
     if not resource.namespaced:
         return
@@ -35,7 +35,7 @@ def require_open(store: Store, resource: Resource, namespace: str, name: str) ->
         raise apierrors.forbidden(resource, name, why, [cause])
 
 
-def require_mortal(resource: Resource, name: str) -> None:
+def require_deletable(resource: Resource, name: str) -> None:
     """Raise an error if the namespace is required in every cluster and must not be deleted."""
     if resource == resources.NAMESPACES and name in IMMORTAL:
         raise apierrors.forbidden(resource, name, "this namespace may not be deleted")
@@ -46,7 +46,7 @@ def mark_terminating(namespace: JSONObject) -> JSONObject:
     return {**namespace, "status": {**meta.status(namespace), "phase": "Terminating"}}
 
 
-def initial(name: str, uid: str, now: datetime) -> JSONObject:
+def build_initial(name: str, uid: str, now: datetime) -> JSONObject:
     """Build a namespace that is required in every cluster."""
     return {
         "apiVersion": "v1",

@@ -23,10 +23,10 @@ SYSTEM: Final[dict[str, JSONObject]] = {
 """The priority classes that are required in every cluster."""
 
 
-def resolve(store: Store, pod: JSONObject) -> JSONObject:
+def resolve_priority(store: Store, pod: JSONObject) -> JSONObject:
     """Return the pod with its priority and preemption policy. Reject a pod that specifies different values."""
     spec = pod["spec"]
-    name, priority_class = _by_name(store, pod) if spec.get("priorityClassName") else _default(store)
+    name, priority_class = _find_class(store, pod) if spec.get("priorityClassName") else _default_class(store)
     value, policy = priority_class["value"], priority_class.get("preemptionPolicy", PREEMPT)
     computed = "must not be provided in pod spec; priority admission controller computed"
     if spec.get("priority", value) != value:
@@ -42,7 +42,7 @@ def resolve(store: Store, pod: JSONObject) -> JSONObject:
     return {**pod, "spec": {**spec, **class_name, "priority": value, "preemptionPolicy": policy}}
 
 
-def _by_name(store: Store, pod: JSONObject) -> tuple[str, JSONObject]:
+def _find_class(store: Store, pod: JSONObject) -> tuple[str, JSONObject]:
     name = pod["spec"]["priorityClassName"]
     priority_class = store.get(StoreKey(CLASSES, "", name)) or SYSTEM.get(name)
     if priority_class is None:
@@ -50,7 +50,7 @@ def _by_name(store: Store, pod: JSONObject) -> tuple[str, JSONObject]:
     return name, priority_class
 
 
-def _default(store: Store) -> tuple[str, JSONObject]:
+def _default_class(store: Store) -> tuple[str, JSONObject]:
     """Return the default class, or the class with the lowest value if there are several default classes."""
     classes = [msgspec.json.decode(row) for row in store.list(CLASSES)]
     defaults = [priority_class for priority_class in classes if priority_class.get("globalDefault")]

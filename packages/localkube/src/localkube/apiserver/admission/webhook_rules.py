@@ -68,13 +68,15 @@ class Hook(Struct, frozen=True):
         return not attempt.namespace or self.namespaces.matches(namespace_labels(attempt.namespace))
 
 
-def hooks_of(configurations: Iterable[JSONObject]) -> tuple[Hook, ...]:
+def parse_hooks(configurations: Iterable[JSONObject]) -> tuple[Hook, ...]:
     """Parse configurations, sorted by name."""
     ordered = sorted(configurations, key=meta.name)
-    return tuple(_hook(declaration) for configuration in ordered for declaration in configuration.get("webhooks") or ())
+    return tuple(
+        _parse_hook(declaration) for configuration in ordered for declaration in configuration.get("webhooks") or ()
+    )
 
 
-def _hook(declaration: JSONObject) -> Hook:
+def _parse_hook(declaration: JSONObject) -> Hook:
     return Hook(
         declaration,
         namespaces=selectors.from_object(declaration["namespaceSelector"]),
@@ -97,11 +99,11 @@ class HookIndex:
         key = (attempt.kind.resource, attempt.operation, attempt.subresource)
         hooks = self._hooks_by_key.get(key)
         if hooks is None:
-            hooks = self._hooks_by_key[key] = tuple(hook for hook in self._hooks if _wants(hook, *key))
+            hooks = self._hooks_by_key[key] = tuple(hook for hook in self._hooks if _has_matching_rule(hook, *key))
         return hooks
 
 
-def _wants(hook: Hook, resource: Resource, operation: str, subresource: str) -> bool:
+def _has_matching_rule(hook: Hook, resource: Resource, operation: str, subresource: str) -> bool:
     if resource in EXEMPT:
         return False
     rules = hook.declaration.get("rules") or ()

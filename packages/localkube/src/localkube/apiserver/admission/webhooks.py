@@ -21,7 +21,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.admission.webhook_https import HTTPSWebhookTransport
-from localkube.apiserver.admission.webhook_rules import Attempt, Hook, HookIndex, NamespaceLabels, hooks_of
+from localkube.apiserver.admission.webhook_rules import Attempt, Hook, HookIndex, NamespaceLabels, parse_hooks
 from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest, WebhookTransport
 from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.apierrors import StatusError
@@ -56,11 +56,11 @@ class Admission:
 
     def use_mutating(self, configurations: Iterable[JSONObject]) -> None:
         """Replace the mutating webhooks by the webhooks in these configurations."""
-        self._mutating = HookIndex(hooks_of(configurations))
+        self._mutating = HookIndex(parse_hooks(configurations))
 
     def use_validating(self, configurations: Iterable[JSONObject]) -> None:
         """Replace the validating webhooks by the webhooks in these configurations."""
-        self._validating = HookIndex(hooks_of(configurations))
+        self._validating = HookIndex(parse_hooks(configurations))
 
     async def mutate(self, attempt: Attempt) -> JSONObject | None:
         """Return the object with the changes of the mutating webhooks. Defaults are set after each change."""
@@ -140,7 +140,7 @@ class Admission:
             raise apierrors.internal_error(f"failed calling webhook {render(hook.name)}: {error}") from error
         attempt.warnings.extend(response.get("warnings") or ())
         if not response.get("allowed"):
-            raise _denial(hook.name, response.get("status") or {})
+            raise _denial_error(hook.name, response.get("status") or {})
         return response
 
     async def _call(self, hook: Hook, attempt: Attempt) -> JSONObject:
@@ -154,7 +154,7 @@ class Admission:
         try:
             request = WebhookRequest(client["url"], review(uid, attempt), seconds, client.get("caBundle", ""))
             async with timeouts.within(seconds):
-                answer = _content(await self._send(request))
+                answer = _response_object(await self._send(request))
         except (WebhookConnectionError, TimeoutError, ValueError, CallError) as error:
             raise CallError(f"failed to call webhook: {_reason(client, error, seconds)}") from error
         return _response(answer, uid)
@@ -165,7 +165,7 @@ class Admission:
         return await self._transport.request(request)
 
 
-def _content(answer: Response) -> bytes:
+def _response_object(answer: Response) -> bytes:
     if answer.status != OK:
         raise CallError(
             f"the webhook responded with status {answer.status}: {answer.body[:200].decode(errors='replace')}"
@@ -241,7 +241,7 @@ def _apply_patch(hook: Hook, obj: JSONObject, response: JSONObject) -> JSONObjec
     return patched
 
 
-def _denial(name: str, status: JSONObject) -> StatusError:
+def _denial_error(name: str, status: JSONObject) -> StatusError:
     denied = f"admission webhook {render(name)} denied the request"
     explanation = status.get("message") or status.get("reason")
     message = f"{denied}: {explanation}" if explanation else f"{denied} without explanation"

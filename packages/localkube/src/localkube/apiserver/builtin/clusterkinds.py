@@ -6,7 +6,7 @@ from kuberuntime.objects import names, quantity, resources
 from kuberuntime.objects.field import FieldError, all_invalid, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.scheduling_rules import EFFECTS
-from kuberuntime.objects.podrules.values import at_least, duplicate, forbidden, must_be
+from kuberuntime.objects.podrules.values import duplicate, forbidden, validate_choice, validate_minimum
 from localkube.apiserver.builtin.strategy import Strategy
 
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -21,7 +21,7 @@ def validate_node(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldErr
         path = f"spec.taints[{index}]"
         yield from all_invalid(f"{path}.key", taint["key"], names.label_key(taint["key"]))
         yield from all_invalid(f"{path}.value", taint.get("value", ""), names.label_value(taint.get("value", "")))
-        yield from must_be(taint["effect"], EFFECTS, f"{path}.effect")
+        yield from validate_choice(taint["effect"], EFFECTS, f"{path}.effect")
         if (taint["key"], taint["effect"]) in seen:
             yield duplicate(path, taint)
         seen.add((taint["key"], taint["effect"]))
@@ -55,7 +55,7 @@ def admit_namespace(namespace: JSONObject) -> None:
     namespace["spec"]["finalizers"] = [*finalizers, *({"kubernetes"} - set(finalizers))]
 
 
-def carry_namespace(new: JSONObject, old: JSONObject) -> None:
+def preserve_namespace_spec(new: JSONObject, old: JSONObject) -> None:
     """Restore the spec of the stored namespace, because its finalizers are written through `/finalize`."""
     new["spec"] = old["spec"]
 
@@ -65,7 +65,7 @@ def validate_lease(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldEr
     duration = new["spec"].get("leaseDurationSeconds")
     if duration is not None and duration <= 0:
         yield invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
-    yield from at_least(new["spec"].get("leaseTransitions", 0), 0, "spec.leaseTransitions")
+    yield from validate_minimum(new["spec"].get("leaseTransitions", 0), 0, "spec.leaseTransitions")
 
 
 def validate_priority_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
@@ -98,7 +98,7 @@ NAMESPACE = Strategy(
     description="A Namespace contains objects with unique names.",
     default=default_namespace,
     on_create=admit_namespace,
-    carry=carry_namespace,
+    carry=preserve_namespace_spec,
     initial_status=lambda _namespace: {"phase": "Active"},
     name_rule=names.dns_1123_label,
     has_status=True,

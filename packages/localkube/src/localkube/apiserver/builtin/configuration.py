@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kuberuntime.objects import resources
 from kuberuntime.objects.field import FieldError, Kind, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.podrules.values import forbidden, immutable
+from kuberuntime.objects.podrules.values import forbidden, validate_immutable
 from localkube.apiserver.builtin.strategy import Strategy
 
 KEY = re.compile(r"[-._a-zA-Z0-9]+")
@@ -17,7 +17,7 @@ KEY_TEXT = (
 )
 KEY_MAX = 253
 DATA_MAX = 1024 * 1024
-FROZEN_TEXT = "field is immutable when `immutable` is set"
+FROZEN_TEXT = "field is immutable when `validate_immutable` is set"
 
 KEYS_OF_TYPE = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
@@ -56,7 +56,7 @@ def validate_secret(new: JSONObject, old: JSONObject | None) -> Iterator[FieldEr
         if key not in data:
             yield required_error(f"data[{key}]")
     if old is not None:
-        yield from immutable(new["type"], old["type"], "type")
+        yield from validate_immutable(new["type"], old["type"], "type")
     yield from _validate_frozen(new, old, ("data",))
 
 

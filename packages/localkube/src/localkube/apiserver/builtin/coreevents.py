@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kuberuntime.objects import names, resources
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.podrules.values import immutable
+from kuberuntime.objects.podrules.values import validate_immutable
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.model.kind import Alias
 
@@ -68,7 +68,7 @@ def validate_event(new: JSONObject, old: JSONObject | None) -> Iterator[FieldErr
         yield invalid("note", "", f"can have at most {LONGEST_NOTE} characters")
     if old is not None:
         for field in ("regarding", "reason", "reportingController", "reportingInstance", "action", "note", "type"):
-            yield from immutable(new.get(field), old.get(field), field)
+            yield from validate_immutable(new.get(field), old.get(field), field)
 
 
 def _validate_namespace(event: JSONObject, about: JSONObject, field: str) -> Iterator[FieldError]:

@@ -9,7 +9,7 @@ from kuberuntime.objects.gotypes import defaults
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules import pod_defaults
-from kuberuntime.objects.podrules.values import at_least, forbidden, immutable, validate_selector
+from kuberuntime.objects.podrules.values import forbidden, validate_immutable, validate_minimum, validate_selector
 from localkube.apiserver.builtin.statefulsets import validate_selector_and_template
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.model.kind import ScalePaths
@@ -39,7 +39,7 @@ def validate_replica_set(new: JSONObject, old: JSONObject | None) -> Iterator[Fi
     """Yield the validation errors of a ReplicaSet or of a change to it."""
     spec = new["spec"]
     if old is not None:
-        yield from immutable(spec["selector"], old["spec"]["selector"], "spec.selector")
+        yield from validate_immutable(spec["selector"], old["spec"]["selector"], "spec.selector")
     yield from _validate_counts(spec, "replicas", "minReadySeconds")
     yield from validate_selector_and_template(spec, "ReplicaSet", spec["template"])
 
@@ -48,7 +48,7 @@ def validate_deployment(new: JSONObject, old: JSONObject | None) -> Iterator[Fie
     """Yield the validation errors of a Deployment or of a change to it."""
     spec = new["spec"]
     if old is not None:
-        yield from immutable(spec["selector"], old["spec"]["selector"], "spec.selector")
+        yield from validate_immutable(spec["selector"], old["spec"]["selector"], "spec.selector")
     yield from _validate_counts(spec, "replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
     yield from validate_selector_and_template(spec, "Deployment", spec["template"])
     yield from _validate_strategy(spec["strategy"])
@@ -59,7 +59,7 @@ def validate_deployment(new: JSONObject, old: JSONObject | None) -> Iterator[Fie
 
 def _validate_counts(spec: JSONObject, *fields: str) -> Iterator[FieldError]:
     for field in fields:
-        yield from at_least(spec.get(field, 0), 0, f"spec.{field}")
+        yield from validate_minimum(spec.get(field, 0), 0, f"spec.{field}")
 
 
 def _validate_strategy(strategy: JSONObject) -> Iterator[FieldError]:
@@ -83,7 +83,7 @@ def _validate_strategy(strategy: JSONObject) -> Iterator[FieldError]:
 
 def _validate_bound(value: IntOrString, path: str) -> Iterator[FieldError]:
     if isinstance(value, int):
-        yield from at_least(value, 0, path)
+        yield from validate_minimum(value, 0, path)
     elif not intstr.is_percent(value):
         yield invalid(path, value, PERCENT_TEXT)
 

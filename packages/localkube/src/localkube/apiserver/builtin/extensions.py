@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from kuberuntime.objects import names, resources
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.podrules.values import duplicate, must_be, validate_selector
+from kuberuntime.objects.podrules.values import duplicate, validate_choice, validate_selector
 from localkube.apiserver.admission import match_conditions
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.custom import definition_rules, schema_types
@@ -94,11 +94,11 @@ def _validate_webhook(webhook: JSONObject, path: str) -> Iterator[FieldError]:
     if webhook["sideEffects"] is None:
         yield required_error(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun")
     else:
-        yield from must_be(webhook["sideEffects"], ("None", "NoneOnDryRun"), f"{path}.sideEffects")
-    yield from must_be(webhook["failurePolicy"], ("Fail", "Ignore"), f"{path}.failurePolicy")
-    yield from must_be(webhook["matchPolicy"], ("Equivalent", "Exact"), f"{path}.matchPolicy")
+        yield from validate_choice(webhook["sideEffects"], ("None", "NoneOnDryRun"), f"{path}.sideEffects")
+    yield from validate_choice(webhook["failurePolicy"], ("Fail", "Ignore"), f"{path}.failurePolicy")
+    yield from validate_choice(webhook["matchPolicy"], ("Equivalent", "Exact"), f"{path}.matchPolicy")
     if "reinvocationPolicy" in webhook:
-        yield from must_be(webhook["reinvocationPolicy"], ("IfNeeded", "Never"), f"{path}.reinvocationPolicy")
+        yield from validate_choice(webhook["reinvocationPolicy"], ("IfNeeded", "Never"), f"{path}.reinvocationPolicy")
     if not 1 <= webhook["timeoutSeconds"] <= MAX_TIMEOUT:
         text = f"the timeout value must be between 1 and {MAX_TIMEOUT} seconds"
         yield invalid(f"{path}.timeoutSeconds", webhook["timeoutSeconds"], text)
@@ -115,11 +115,11 @@ def _validate_rule(rule: JSONObject, path: str) -> Iterator[FieldError]:
         if not rule.get(field):
             yield required_error(f"{path}.{field}")
     for index, operation in enumerate(rule.get("operations") or ()):
-        yield from must_be(operation, OPERATIONS, f"{path}.operations[{index}]")
+        yield from validate_choice(operation, OPERATIONS, f"{path}.operations[{index}]")
     for index, resource in enumerate(rule.get("resources") or ()):
         if not SUBRESOURCE.fullmatch(resource):
             yield invalid(f"{path}.resources[{index}]", resource, "must be a resource, or resource/subresource")
-    yield from must_be(rule["scope"], SCOPES, f"{path}.scope")
+    yield from validate_choice(rule["scope"], SCOPES, f"{path}.scope")
 
 
 def _validate_client(client: JSONObject, path: str) -> Iterator[FieldError]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kuberuntime.objects import quantity, resources
 from kuberuntime.objects.field import FieldError, invalid, required_error
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.podrules.values import forbidden, must_be, validate_selector
+from kuberuntime.objects.podrules.values import forbidden, validate_choice, validate_selector
 from localkube.apiserver.builtin.strategy import Strategy
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
@@ -34,13 +34,13 @@ def validate_claim_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
     if not spec.get("accessModes"):
         yield required_error(f"{path}.accessModes", "at least 1 access mode is required")
     for mode in spec.get("accessModes") or ():
-        yield from must_be(mode, ACCESS_MODES, f"{path}.accessModes")
+        yield from validate_choice(mode, ACCESS_MODES, f"{path}.accessModes")
     storage = spec["resources"].get("requests", {}).get("storage")
     if storage is None:
         yield required_error(f"{path}.resources[storage]")
     elif quantity.parse(storage) <= quantity.ZERO:
         yield invalid(f"{path}.resources[storage]", storage, "must be greater than zero")
-    yield from must_be(spec["volumeMode"], VOLUME_MODES, f"{path}.volumeMode")
+    yield from validate_choice(spec["volumeMode"], VOLUME_MODES, f"{path}.volumeMode")
     yield from validate_selector(spec.get("selector"), f"{path}.selector")
 
 
@@ -56,7 +56,7 @@ def validate_volume(new: JSONObject, old: JSONObject | None) -> Iterator[FieldEr
     if not spec.get("accessModes"):
         yield required_error("spec.accessModes")
     for mode in spec.get("accessModes") or ():
-        yield from must_be(mode, ACCESS_MODES, "spec.accessModes")
+        yield from validate_choice(mode, ACCESS_MODES, "spec.accessModes")
     if not spec.get("capacity"):
         yield required_error("spec.capacity")
     sources = [name for name in spec if name not in NOT_SOURCES]
@@ -64,7 +64,9 @@ def validate_volume(new: JSONObject, old: JSONObject | None) -> Iterator[FieldEr
         yield required_error("spec", "must specify a volume type")
     for other in sources[1:]:
         yield forbidden(f"spec.{other}", "may not specify more than 1 volume type")
-    yield from must_be(spec["persistentVolumeReclaimPolicy"], RECLAIM_POLICIES, "spec.persistentVolumeReclaimPolicy")
+    yield from validate_choice(
+        spec["persistentVolumeReclaimPolicy"], RECLAIM_POLICIES, "spec.persistentVolumeReclaimPolicy"
+    )
     if old is not None and any(spec[name] != old["spec"].get(name) for name in sources):
         yield forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
 
@@ -73,8 +75,8 @@ def validate_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldErr
     """Yield the errors of a storage class. Most of its fields are immutable."""
     if not new["provisioner"]:
         yield required_error("provisioner")
-    yield from must_be(new["reclaimPolicy"], ("Delete", "Retain"), "reclaimPolicy")
-    yield from must_be(new["volumeBindingMode"], BINDING_MODES, "volumeBindingMode")
+    yield from validate_choice(new["reclaimPolicy"], ("Delete", "Retain"), "reclaimPolicy")
+    yield from validate_choice(new["volumeBindingMode"], BINDING_MODES, "volumeBindingMode")
     for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         if old is not None and new.get(field) != old.get(field):
             yield forbidden(field, f"updates to {field} are forbidden.")

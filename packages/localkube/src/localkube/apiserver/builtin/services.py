@@ -14,7 +14,7 @@ from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, re
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules.container_rules import PROTOCOLS
 from kuberuntime.objects.podrules.probe_rules import port_name_errors
-from kuberuntime.objects.podrules.values import duplicate, immutable, must_be, validate_port
+from kuberuntime.objects.podrules.values import duplicate, validate_choice, validate_immutable, validate_port
 from localkube.apiserver.builtin.strategy import Strategy
 
 HEADLESS = "None"
@@ -52,7 +52,7 @@ def _default_address(spec: JSONObject) -> None:
     spec.setdefault("ipFamilies", families)
 
 
-def carry_service(new: JSONObject, old: JSONObject) -> None:
+def preserve_service_address(new: JSONObject, old: JSONObject) -> None:
     """Preserve the address of a Service if an update does not specify one."""
     if new["spec"].get("type", "ClusterIP") != "ExternalName":
         for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
@@ -63,8 +63,8 @@ def carry_service(new: JSONObject, old: JSONObject) -> None:
 def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     """Yield the errors of a service, or of its change."""
     spec = new["spec"]
-    yield from must_be(spec["type"], SERVICE_TYPES, "spec.type")
-    yield from must_be(spec["sessionAffinity"], AFFINITIES, "spec.sessionAffinity")
+    yield from validate_choice(spec["type"], SERVICE_TYPES, "spec.type")
+    yield from validate_choice(spec["sessionAffinity"], AFFINITIES, "spec.sessionAffinity")
     if not spec.get("ports") and spec.get("clusterIP") != HEADLESS and spec["type"] != "ExternalName":
         yield required_error("spec.ports")
     if spec["type"] in {"NodePort", "LoadBalancer"} and spec.get("clusterIP") == HEADLESS:
@@ -96,10 +96,10 @@ def service_warnings(service: JSONObject) -> Iterator[str]:
     if spec.get("selector"):
         for index, port in enumerate(spec.get("ports") or ()):
             if port["targetPort"] != port["port"]:
-                yield _not_forwarded(name, index, port)
+                yield _not_forwarded_warning(name, index, port)
 
 
-def _not_forwarded(name: str, index: int, port: JSONObject) -> str:
+def _not_forwarded_warning(name: str, index: int, port: JSONObject) -> str:
     number, target = port["port"], port["targetPort"]
     address = f"{name}:{target}" if isinstance(target, int) else f"{name}, at the pod port named {target}"
     return (
@@ -133,7 +133,7 @@ def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
                 yield duplicate(f"{path}.name", name)
             seen_names.add(name)
         yield from validate_port(port["port"], f"{path}.port")
-        yield from must_be(port["protocol"], PROTOCOLS, f"{path}.protocol")
+        yield from validate_choice(port["protocol"], PROTOCOLS, f"{path}.protocol")
         target = port["targetPort"]
         if isinstance(target, int):
             yield from validate_port(target, f"{path}.targetPort")
@@ -150,9 +150,9 @@ def validate_slice(new: JSONObject, old: JSONObject | None) -> Iterator[FieldErr
     if not new["addressType"]:
         yield required_error("addressType")
     else:
-        yield from must_be(new["addressType"], ADDRESS_TYPES, "addressType")
+        yield from validate_choice(new["addressType"], ADDRESS_TYPES, "addressType")
     if old is not None:
-        yield from immutable(new["addressType"], old["addressType"], "addressType")
+        yield from validate_immutable(new["addressType"], old["addressType"], "addressType")
     for index, endpoint in enumerate(new["endpoints"] or ()):
         if not endpoint["addresses"]:
             yield required_error(f"endpoints[{index}].addresses", "must contain at least 1 address")
@@ -169,7 +169,7 @@ SERVICE = Strategy(
     struct="Service",
     description="A Service provides a DNS name for the pods that its selector matches.",
     default=default_service,
-    carry=carry_service,
+    carry=preserve_service_address,
     validate=validate_service,
     warnings=service_warnings,
     name_rule=names.dns_1123_label,

@@ -6,7 +6,7 @@ from kuberuntime.objects import meta, names, resources, selectors
 from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, not_supported, required_error
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.podrules import pod_defaults, pod_rules, templates
-from kuberuntime.objects.podrules.values import at_least, forbidden, immutable, validate_selector
+from kuberuntime.objects.podrules.values import forbidden, validate_immutable, validate_minimum, validate_selector
 from localkube.apiserver.builtin.persistentvolumes import validate_claim_spec
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.model.kind import ScalePaths
@@ -48,15 +48,15 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     if spec["podManagementPolicy"] not in MANAGEMENT_POLICIES:
         text = "must be 'OrderedReady' or 'Parallel'"
         yield invalid("spec.podManagementPolicy", spec["podManagementPolicy"], text)
-    yield from at_least(spec["replicas"], 0, "spec.replicas")
-    yield from at_least(spec.get("minReadySeconds", 0), 0, "spec.minReadySeconds")
-    yield from at_least(spec.get("ordinals", {}).get("start", 0), 0, "spec.ordinals.start")
+    yield from validate_minimum(spec["replicas"], 0, "spec.replicas")
+    yield from validate_minimum(spec.get("minReadySeconds", 0), 0, "spec.minReadySeconds")
+    yield from validate_minimum(spec.get("ordinals", {}).get("start", 0), 0, "spec.ordinals.start")
     yield from _validate_strategy(spec["updateStrategy"])
     for name, policy in spec["persistentVolumeClaimRetentionPolicy"].items():
         if policy not in RETENTION_POLICIES:
             yield not_supported(f"spec.persistentVolumeClaimRetentionPolicy.{name}", policy, RETENTION_POLICIES)
     if old is None:
-        yield from _validate_fixed(spec)
+        yield from _validate_fixed_fields(spec)
     yield from validate_selector_and_template(spec, "StatefulSet", _with_claims(spec))
 
 
@@ -64,7 +64,7 @@ def validate_selector_and_template(spec: JSONObject, kind: str, template: JSONOb
     """Yield the errors of fields that all apps/v1 kinds share: the pod restart policy and selector."""
     yield from _validate_selector(spec, kind)
     yield from pod_rules.validate_template(template, "spec.template")
-    yield from templates.of_workload(spec["template"], "spec.template", kind)
+    yield from templates.workload_errors(spec["template"], "spec.template", kind)
 
 
 def _with_claims(spec: JSONObject) -> JSONObject:
@@ -78,7 +78,7 @@ def _with_claims(spec: JSONObject) -> JSONObject:
     return template | {"spec": template["spec"] | {"volumes": [*own, *added]}}
 
 
-def _validate_fixed(spec: JSONObject) -> Iterator[FieldError]:
+def _validate_fixed_fields(spec: JSONObject) -> Iterator[FieldError]:
     if service := spec.get("serviceName"):
         yield from all_invalid("spec.serviceName", service, names.dns_1123_label(service))
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
@@ -93,7 +93,7 @@ def _validate_strategy(strategy: JSONObject) -> Iterator[FieldError]:
     match strategy["type"]:
         case "RollingUpdate":
             path = "spec.updateStrategy.rollingUpdate.partition"
-            yield from at_least(strategy["rollingUpdate"]["partition"], 0, path)
+            yield from validate_minimum(strategy["rollingUpdate"]["partition"], 0, path)
         case "OnDelete":
             if "rollingUpdate" in strategy:
                 text = "only allowed for updateStrategy 'RollingUpdate'"
@@ -138,9 +138,9 @@ def validate_revision(new: JSONObject, old: JSONObject | None) -> Iterator[Field
     """Yield the errors of a ControllerRevision, whose data is immutable (R-REV-7)."""
     if new.get("data") is None:
         yield required_error("data", "data is mandatory")
-    yield from at_least(new["revision"], 0, "revision")
+    yield from validate_minimum(new["revision"], 0, "revision")
     if old is not None:
-        yield from immutable(new.get("data"), old.get("data"), "data")
+        yield from validate_immutable(new.get("data"), old.get("data"), "data")
 
 
 CONTROLLER_REVISION = Strategy(

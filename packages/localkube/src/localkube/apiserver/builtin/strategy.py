@@ -70,7 +70,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
 
     def kind(self) -> Kind:
         """Build the `Kind` for the verbs."""
-        schema_of = partial(schemas.of_struct, self.struct)
+        schema_of = partial(schemas.struct_schema, self.struct)
         table = self._table()
         return Kind(
             resource=self.resource,
@@ -86,7 +86,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
             categories=self.categories,
             has_status=self.has_status,
             scale=self.scale,
-            blank=typed.blank(self.struct),
+            blank=typed.empty_struct(self.struct),
             alias=self.alias,
             is_lazily_owned=self.is_lazily_owned,
             description=self.description,
@@ -96,8 +96,8 @@ class Strategy(Struct, frozen=True, kw_only=True):
         """Return the table columns. All versions of a kind use the columns of the stored version."""
         alias = self.alias
         if alias is None or alias.of.group_resource != self.resource.group_resource:
-            return columns.of(self.resource)
-        stored = columns.of(alias.of)
+            return columns.table_columns(self.resource)
+        stored = columns.table_columns(alias.of)
         return columns.TableColumns(stored.columns, lambda obj, now: stored.cells(alias.to_stored(obj), now))
 
     def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
@@ -126,7 +126,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
         if self.initial_status is not None:
             obj["status"] = self.initial_status(obj)
         elif self.has_status and not self.allows_status_on_create:
-            obj["status"] = typed.blank(self.struct)["status"]
+            obj["status"] = typed.empty_struct(self.struct)["status"]
         if self.generation != "none":
             obj["metadata"]["generation"] = 1
         return obj

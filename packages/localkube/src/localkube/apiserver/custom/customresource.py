@@ -33,7 +33,7 @@ def kind_from_crd(crd: JSONObject) -> Kind:
         resource=resource,
         structural=Structural(published),
         has_status="status" in subresources,
-        scale=_scale(subresources.get("scale")),
+        scale=_scale_paths(subresources.get("scale")),
     )
     columns, cells = _columns(version.get("additionalPrinterColumns") or ())
     schema_of = cache(custom.schema)
@@ -65,7 +65,7 @@ def _stored_version(crd: JSONObject) -> JSONObject:
     return next(version for version in crd["spec"]["versions"] if version["storage"])
 
 
-def _scale(scale: JSONObject | None) -> ScalePaths | None:
+def _scale_paths(scale: JSONObject | None) -> ScalePaths | None:
     if scale is None:
         return None
     return ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath"))
@@ -82,7 +82,7 @@ class CustomKind(Struct, frozen=True):
     def schema(self) -> Schema:
         """Return the schema of the whole object, including standard metadata."""
         shape = self.structural.shape
-        identity = schemas.of_struct("PartialObjectMetadata").fields or {}
+        identity = schemas.struct_schema("PartialObjectMetadata").fields or {}
         return Schema("object", fields={**(shape.fields or {}), **identity}, values=shape.values)
 
     def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
@@ -118,7 +118,7 @@ class CustomKind(Struct, frozen=True):
         if self.scale is None:
             return
         for path in (self.scale.spec_replicas, self.scale.status_replicas):
-            for value in jsonpath.select(jsonpath.path(path), obj):
+            for value in jsonpath.select(jsonpath.parse_path(path), obj):
                 if not isinstance(value, int) or isinstance(value, bool):
                     number = int(value) if isinstance(value, float) and value.is_integer() else value
                     text = f"{path} accessor error: {_format_cell(number)} is of the type {GO_TYPES.get(type(value), '<nil>')}, expected int64"
@@ -148,7 +148,7 @@ def _columns(declared: Sequence[JSONObject]) -> tuple[tuple[Column, ...], Cells]
         )
         for column in declared
     )
-    paths = [(jsonpath.path(column["jsonPath"]), column["type"]) for column in declared]
+    paths = [(jsonpath.parse_path(column["jsonPath"]), column["type"]) for column in declared]
 
     def cells(obj: JSONObject, now: datetime) -> list[object]:
         return [meta.name(obj), *(_cell(_values(path, obj), kind, now) for path, kind in paths)]

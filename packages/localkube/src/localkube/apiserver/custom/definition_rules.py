@@ -6,7 +6,7 @@ from typing import Any
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required_error
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.podrules.values import forbidden, must_be, not_found
+from kuberuntime.objects.podrules.values import forbidden, not_found, validate_choice
 from kuberuntime.texts import jsonpath
 from localkube.apiserver.custom import keywords
 from localkube.apiserver.custom.keywords import PatternError
@@ -27,7 +27,7 @@ def validate(crd: JSONObject) -> Iterator[FieldError]:
     if name != expected:
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     yield from _validate_group(spec["group"])
-    yield from must_be(spec["scope"], SCOPES, "spec.scope")
+    yield from validate_choice(spec["scope"], SCOPES, "spec.scope")
     yield from _validate_names(kind_names)
     yield from _validate_versions(spec["versions"] or [])
 
@@ -88,9 +88,9 @@ def _validate_version(version: JSONObject, path: str) -> Iterator[FieldError]:
 def _validate_column(column: JSONObject, path: str) -> Iterator[FieldError]:
     if not column["name"]:
         yield required_error(f"{path}.name")
-    yield from must_be(column["type"], ("boolean", "date", "integer", "number", "string"), f"{path}.type")
+    yield from validate_choice(column["type"], ("boolean", "date", "integer", "number", "string"), f"{path}.type")
     try:
-        jsonpath.path(column["jsonPath"])
+        jsonpath.parse_path(column["jsonPath"])
     except jsonpath.JSONPathError as error:
         yield invalid(f"{path}.jsonPath", column["jsonPath"], str(error))
 
@@ -140,7 +140,7 @@ def _validate_list(schema: JSONObject, path: str) -> Iterator[FieldError]:
     list_type = schema.get(LIST_TYPE)
     if list_type is None:
         return
-    yield from must_be(list_type, LIST_TYPES, f"{path}.{LIST_TYPE}")
+    yield from validate_choice(list_type, LIST_TYPES, f"{path}.{LIST_TYPE}")
     keys = schema.get(LIST_KEYS) or ()
     if list_type == "map" and not keys:
         yield required_error(f"{path}.{LIST_KEYS}", f"must not be empty if {LIST_TYPE} is map")

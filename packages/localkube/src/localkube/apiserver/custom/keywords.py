@@ -88,22 +88,22 @@ def type_name(value: JSON) -> str:
 
 def compile_checks(schema: JSONObject, compiler: Compiler) -> tuple[Check, ...]:
     """Return the checks for a schema's keywords, in the order in which the API server reports errors."""
-    return (*_value_checks(schema), *_combinations(schema, compiler))
+    return (*_value_checks(schema), *_combination_checks(schema, compiler))
 
 
 def _value_checks(schema: JSONObject) -> Iterator[Check]:
     if schema.get("enum"):
-        yield _enum(schema["enum"])
+        yield _enum_check(schema["enum"])
     if "pattern" in schema:
-        yield _pattern(schema["pattern"])
+        yield _pattern_check(schema["pattern"])
     if schema.get("format") in INTEGER_BITS and schema.get("type") == "integer":
-        yield _integer_format(schema["format"])
+        yield _integer_format_check(schema["format"])
     if schema.get("format") == "date-time":
-        yield _date_time
+        yield _check_date_time
     yield from (_limit_check(rule, schema[keyword], schema) for keyword, rule in LIMITS.items() if keyword in schema)
 
 
-def _enum(allowed: list[JSON]) -> Check:
+def _enum_check(allowed: list[JSON]) -> Check:
     def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         if value not in allowed:
             errors.append(not_supported(path, value, allowed))
@@ -111,7 +111,7 @@ def _enum(allowed: list[JSON]) -> Check:
     return check
 
 
-def _pattern(pattern: str) -> Check:
+def _pattern_check(pattern: str) -> Check:
     """Check a string against a pattern. Skip invalid patterns that earlier versions stored."""
     try:
         compiled = compile_pattern(pattern)
@@ -129,7 +129,7 @@ def _pattern(pattern: str) -> Check:
     return check
 
 
-def _integer_format(name: str) -> Check:
+def _integer_format_check(name: str) -> Check:
     limit = 2 ** (INTEGER_BITS[name] - 1)
 
     def check(value: JSON, path: str, errors: list[FieldError]) -> None:
@@ -139,7 +139,7 @@ def _integer_format(name: str) -> Check:
     return check
 
 
-def _date_time(value: JSON, path: str, errors: list[FieldError]) -> None:
+def _check_date_time(value: JSON, path: str, errors: list[FieldError]) -> None:
     try:
         datetime.fromisoformat(value)
     except ValueError:
@@ -161,11 +161,11 @@ def _bound_rule(word: str, side: int, exclusive: str) -> Rule:
     return rule
 
 
-def _multiple_of(value: JSON, factor: JSON, path: str, _schema: JSONObject) -> FieldError | None:
+def _check_multiple(value: JSON, factor: JSON, path: str, _schema: JSONObject) -> FieldError | None:
     return invalid(path, value, f"{path} in body should be a multiple of {render(factor)}") if value % factor else None
 
 
-def _least(what: str) -> Rule:
+def _minimum_rule(what: str) -> Rule:
     def rule(value: JSON, limit: JSON, path: str, _schema: JSONObject) -> FieldError | None:
         bad_value = value if isinstance(value, str) else len(value)
         return invalid(path, bad_value, f"{path} in body should {what.format(limit)}") if len(value) < limit else None
@@ -173,12 +173,12 @@ def _least(what: str) -> Rule:
     return rule
 
 
-def _most(value: JSON, limit: JSON, path: str, _schema: JSONObject) -> FieldError | None:
+def _check_maximum_items(value: JSON, limit: JSON, path: str, _schema: JSONObject) -> FieldError | None:
     text = f"{len(value)}: must have at most {limit} items"
     return FieldError(Kind.TOO_MANY, path, detail=text) if len(value) > limit else None
 
 
-def _longest(value: JSON, limit: JSON, path: str, _schema: JSONObject) -> FieldError | None:
+def _check_maximum_length(value: JSON, limit: JSON, path: str, _schema: JSONObject) -> FieldError | None:
     text = f"may not be more than {limit} bytes"
     return FieldError(Kind.TOO_LONG, path, detail=text) if len(value) > limit else None
 
@@ -186,13 +186,13 @@ def _longest(value: JSON, limit: JSON, path: str, _schema: JSONObject) -> FieldE
 LIMITS: dict[str, Rule] = {
     "minimum": _bound_rule("greater", 1, "exclusiveMinimum"),
     "maximum": _bound_rule("less", -1, "exclusiveMaximum"),
-    "multipleOf": _multiple_of,
-    "minLength": _least("be at least {} chars long"),
-    "maxLength": _longest,
-    "minItems": _least("have at least {} items"),
-    "maxItems": _most,
-    "minProperties": _least("have at least {} properties"),
-    "maxProperties": _most,
+    "multipleOf": _check_multiple,
+    "minLength": _minimum_rule("be at least {} chars long"),
+    "maxLength": _check_maximum_length,
+    "minItems": _minimum_rule("have at least {} items"),
+    "maxItems": _check_maximum_items,
+    "minProperties": _minimum_rule("have at least {} properties"),
+    "maxProperties": _check_maximum_items,
 }
 
 
@@ -204,18 +204,18 @@ def _limit_check(rule: Rule, limit: JSON, schema: JSONObject) -> Check:
     return check
 
 
-def _combinations(schema: JSONObject, compiler: Compiler) -> Iterator[Check]:
+def _combination_checks(schema: JSONObject, compiler: Compiler) -> Iterator[Check]:
     if schema.get("allOf"):
-        yield _all_of([compiler(child) for child in schema["allOf"]])
+        yield _all_of_check([compiler(child) for child in schema["allOf"]])
     if schema.get("anyOf") and not schema.get("x-kubernetes-int-or-string"):
-        yield _some_of([compiler(child) for child in schema["anyOf"]], "anyOf")
+        yield _some_of_check([compiler(child) for child in schema["anyOf"]], "anyOf")
     if schema.get("oneOf"):
-        yield _some_of([compiler(child) for child in schema["oneOf"]], "oneOf")
+        yield _some_of_check([compiler(child) for child in schema["oneOf"]], "oneOf")
     if "not" in schema:
-        yield _none_of(compiler(schema["not"]))
+        yield _not_check(compiler(schema["not"]))
 
 
-def _all_of(nodes: list[Checker]) -> Check:
+def _all_of_check(nodes: list[Checker]) -> Check:
     def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         for node in nodes:
             node.check(value, path, errors)
@@ -223,7 +223,7 @@ def _all_of(nodes: list[Checker]) -> Check:
     return check
 
 
-def _some_of(nodes: list[Checker], keyword: str) -> Check:
+def _some_of_check(nodes: list[Checker], keyword: str) -> Check:
     words = "one and only one schema" if keyword == "oneOf" else "at least one schema"
 
     def check(value: JSON, path: str, errors: list[FieldError]) -> None:
@@ -234,7 +234,7 @@ def _some_of(nodes: list[Checker], keyword: str) -> Check:
     return check
 
 
-def _none_of(node: Checker) -> Check:
+def _not_check(node: Checker) -> Check:
     def check(value: JSON, path: str, errors: list[FieldError]) -> None:
         if _fits(node, value, path):
             errors.append(invalid(path, value, f"{render(path)} must not validate the schema (not)"))

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from kuberuntime.serving.limitlistener import LINGER_SECONDS, LimitListener, abort, bounds
+from kuberuntime.serving.limitlistener import LINGER_SECONDS, LimitListener, abort, connection_limits
 from kuberuntime.serving.protocollogs import protocol_logger
 from localkube.apiserver.frontend import podstreams
 from localkube.apiserver.frontend.authentication import Authenticator
@@ -38,7 +38,7 @@ BODY_LIMIT: Final = 3 * 2**20
 BODY_SECONDS: Final = 60.0
 """The timeout for receiving a request body, in seconds."""
 
-TO_REFUSE: Final = 1.0
+REJECTION_SECONDS: Final = 1.0
 """The time in seconds that the connection remains open after the timeout, to send the error."""
 
 CONNECTIONS: Final = 4096
@@ -62,7 +62,7 @@ class HttpServer:
         self._token = token
         self._user = user
         self._guard = Authenticator(0, token)
-        self._acceptor = LimitListener(bounds(CONNECTIONS), name="API server", context=ssl_context)
+        self._acceptor = LimitListener(connection_limits(CONNECTIONS), name="API server", context=ssl_context)
         self._web: web.Server | None = None
 
     async def start(self, port: int = 0) -> int:
@@ -107,7 +107,7 @@ class HttpServer:
         if error is not None:
             return _reject(error)
         try:
-            with self._acceptor.receiving(request.transport, BODY_SECONDS + TO_REFUSE):
+            with self._acceptor.receiving(request.transport, BODY_SECONDS + REJECTION_SECONDS):
                 async with timeouts.within(BODY_SECONDS):
                     body = await request.read()
         except TimeoutError:
@@ -120,7 +120,7 @@ class HttpServer:
         if sockets.is_upgrade(request):
             return await self._upgrade(request, api_request)
         answer = await self._api.handle(api_request, self._user)
-        return _plain(answer) if isinstance(answer, Response) else await _stream(request, answer)
+        return _plain_response(answer) if isinstance(answer, Response) else await _stream(request, answer)
 
     async def _upgrade(self, request: web.BaseRequest, api_request: Request) -> web.StreamResponse:
         try:
@@ -129,10 +129,10 @@ class HttpServer:
                 raise apierrors.bad_request(f"{api_request.path} does not support WebSockets")
             routes.require_served(call)
             return await podstreams.SERVED[call.subresource](self._api.backend, call, request)
-        except StatusError as refused:
-            return _reject(refused)
+        except StatusError as error:
+            return _reject(error)
         except StoreError as error:
-            return _plain(representation.respond_store_error(error))
+            return _plain_response(representation.respond_store_error(error))
         except ConnectionResetError:
             return web.Response()  # the client disconnected before the upgrade
 
@@ -155,7 +155,7 @@ def _request(request: web.BaseRequest, body: bytes) -> Request:
 
 def _reject(error: StatusError) -> web.Response:
     """Respond with an error and close the connection, because its body might be unread."""
-    response = _plain(representation.respond_rejection(error))
+    response = _plain_response(representation.respond_rejection(error))
     response.force_close()
     return response
 
@@ -167,7 +167,7 @@ def _abort(request: web.BaseRequest) -> web.Response:
     return web.Response()
 
 
-def _plain(answer: Response) -> web.Response:
+def _plain_response(answer: Response) -> web.Response:
     return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
 
 

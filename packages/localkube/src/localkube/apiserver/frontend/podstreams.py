@@ -43,22 +43,24 @@ REASON_LIMIT: Final = 123
 
 async def _attach(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
     pod = podtarget.running_pod(backend, call)
-    container = podtarget.container_of(pod, call.query.get("container", ""))
+    container = podtarget.requested_container(pod, call.query.get("container", ""))
     node, protocol = backend.node.current, sockets.negotiate(request, (channels.V5, channels.V4))
     socket = await sockets.upgrade(request, protocol)
     if call.flag("stdin"):
-        await _close(socket, channels.failure(NO_INPUT))
+        await _close(socket, channels.failure_status(NO_INPUT))
         return socket
-    await _greet(socket, call)
+    await _send_empty_frame(socket, call)
     async with asyncio.TaskGroup() as tasks:
-        showing = tasks.create_task(_show(socket, node.attach(pod, container), merged=call.flag("tty")))
+        showing = tasks.create_task(_send_output(socket, node.attach(pod, container), merged=call.flag("tty")))
         async for _ in sockets.receive(socket):
             continue  # a terminal size, without a terminal
         showing.cancel()
     return socket
 
 
-async def _show(socket: web.WebSocketResponse, output: AsyncIterator[tuple[Stream, bytes]], *, merged: bool) -> None:
+async def _send_output(
+    socket: web.WebSocketResponse, output: AsyncIterator[tuple[Stream, bytes]], *, merged: bool
+) -> None:
     status = channels.exit_status(0)
     async with aclosing(cast("AsyncGenerator[tuple[Stream, bytes], None]", output)) as pieces:
         try:
@@ -66,37 +68,37 @@ async def _show(socket: web.WebSocketResponse, output: AsyncIterator[tuple[Strea
                 channel = channels.STDERR if stream == "stderr" and not merged else channels.STDOUT
                 await sockets.send(socket, channels.frame(channel, data))
         except NodeError as error:
-            status = channels.failure(str(error))
+            status = channels.failure_status(str(error))
     await _close(socket, status)
 
 
 async def _exec(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
     pod = podtarget.running_pod(backend, call)
-    container = podtarget.container_of(pod, call.query.get("container", ""))
+    container = podtarget.requested_container(pod, call.query.get("container", ""))
     command = call.values("command")
     if not command:
         raise apierrors.bad_request("you must specify at least 1 command for the container")
     node, protocol = backend.node.current, sockets.negotiate(request, (channels.V5, channels.V4))
     socket = await sockets.upgrade(request, protocol)
-    await _greet(socket, call)
+    await _send_empty_frame(socket, call)
     try:
         session = await node.exec(pod, container, command, stdin=call.flag("stdin"), tty=call.flag("tty"))
     except NodeError as error:
-        await _close(socket, channels.failure(str(error)))
+        await _close(socket, channels.failure_status(str(error)))
         return socket
     try:
-        await _run(socket, session)
+        await _run_exec(socket, session)
     finally:
         await session.kill()
     return socket
 
 
-async def _run(socket: web.WebSocketResponse, session: ExecSession) -> None:
+async def _run_exec(socket: web.WebSocketResponse, session: ExecSession) -> None:
     """Forward bytes in both directions until the command exits. Kill the command if the client disconnects."""
     async with asyncio.TaskGroup() as tasks:
         streams = [(channels.STDOUT, session.stdout), (channels.STDERR, session.stderr)]
         outputs = [tasks.create_task(sockets.copy(socket, channel, stream)) for channel, stream in streams if stream]
-        inputs = tasks.create_task(_feed(socket, session))
+        inputs = tasks.create_task(_send_input(socket, session))
         code = await session.wait()
         await asyncio.wait(outputs, timeout=LINGER)
         await _close(socket, channels.exit_status(code))
@@ -104,7 +106,7 @@ async def _run(socket: web.WebSocketResponse, session: ExecSession) -> None:
             task.cancel()
 
 
-async def _feed(socket: web.WebSocketResponse, session: ExecSession) -> None:
+async def _send_input(socket: web.WebSocketResponse, session: ExecSession) -> None:
     async for message in sockets.receive(socket):
         channel, data = message[0], message[1:]
         if channel == channels.STDIN:
@@ -118,7 +120,7 @@ async def _feed(socket: web.WebSocketResponse, session: ExecSession) -> None:
     await session.kill()
 
 
-async def _greet(socket: web.WebSocketResponse, call: Call) -> None:
+async def _send_empty_frame(socket: web.WebSocketResponse, call: Call) -> None:
     """Notify the client that the stream is open with an empty frame on the lowest channel, like a kubelet."""
     channel = channels.STDOUT if call.flag("stdout") else channels.STDERR if call.flag("stderr") else channels.ERROR
     await sockets.send(socket, channels.frame(channel, b""))

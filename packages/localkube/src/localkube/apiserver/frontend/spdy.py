@@ -145,7 +145,7 @@ class FrameReader:
             del self._buffer[:end]
             fin = bool(rest >> 24 & FIN)
             if kind == "data":
-                frames.append(Frame(Type.DATA, _stream(word), payload, fin=fin))
+                frames.append(Frame(Type.DATA, _stream_number(word), payload, fin=fin))
             elif word & 0xFFFF == HEADERS:
                 raise ProtocolError("HEADERS frames are not supported. Use SYN_STREAM frames")
             elif word & 0xFFFF in LAYOUTS:
@@ -162,7 +162,7 @@ class FrameReader:
         if len(head) < layout.size or (block and not has_headers):
             raise ProtocolError(f"a control frame has {len(payload)} bytes, but {layout.size} are expected")
         first, *others = layout.unpack(head)
-        stream = first if kind is Type.PING else _stream(first)
+        stream = first if kind is Type.PING else _stream_number(first)
         status = 0 if has_headers else sum(others)
         return Frame(kind, stream, headers=self._headers(block) if has_headers else {}, status=status, fin=fin)
 
@@ -212,7 +212,7 @@ def parse_headers(block: bytes) -> Headers:
     >>> parse_headers(b'\x00\x00\x00\x01\x00\x00\x00\x04port\x00\x00\x00\x0280')
     {'port': '80'}
     """
-    count, rest = _number(block)
+    count, rest = _read_number(block)
     headers: dict[str, str] = {}
     for _ in range(count):
         name, rest = _read_text(rest)
@@ -226,19 +226,19 @@ def parse_headers(block: bytes) -> Headers:
 
 
 def _read_text(block: bytes) -> tuple[str, bytes]:
-    length, rest = _number(block)
+    length, rest = _read_number(block)
     if length > len(rest):
         raise ProtocolError("a header block is incomplete")
     return rest[:length].decode("latin-1"), rest[length:]
 
 
-def _number(block: bytes) -> tuple[int, bytes]:
+def _read_number(block: bytes) -> tuple[int, bytes]:
     if len(block) < WORD.size:
         raise ProtocolError("a header block is incomplete")
     return WORD.unpack_from(block)[0], block[WORD.size :]
 
 
-def _stream(word: int) -> int:
+def _stream_number(word: int) -> int:
     if not word & NUMBER:
         raise ProtocolError("stream ID 0 is invalid")
     return word & NUMBER

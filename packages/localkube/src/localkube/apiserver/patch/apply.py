@@ -2,7 +2,7 @@
 
 In: the kind, the live object (None to create it), the applied configuration, the writer. Out: the object to store with
 its `managedFields`, before defaulting and validation, or a 409 error that names the owner of every conflicting field.
-If an apply changes nothing, `ownership.settle` returns the live object.
+If an apply changes nothing, `ownership.drop_unchanged_times` returns the live object.
 """
 
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ def apply(
     if (applied.get("metadata") or {}).get("managedFields"):
         raise apierrors.bad_request("metadata.managedFields must be nil")
     before = live if live is not None else kind.blank
-    entries = _entries(kind, live, writer)
+    entries = _find_entries(kind, live, writer)
     try:
-        fields = ownership.ownable_fields(kind, objectfields.of_applied(kind.schema, applied), writer.subresource)
+        fields = ownership.ownable_fields(kind, objectfields.applied_fields(kind.schema, applied), writer.subresource)
         merged = _merge(kind.schema, ownership.with_entries(before, ()), applied)
     except pathelements.DuplicateKeysError as error:
-        place = pathelements.place_of_duplicate(kind.schema, applied)
+        place = pathelements.find_duplicate(kind.schema, applied)
         raise apierrors.bad_request(
             f"failed to create typed patch object: {place}: {error}"
             if place
@@ -49,7 +49,7 @@ def apply(
     return ownership.with_entries(merged, [*others, Entry(writer, fields)])
 
 
-def _entries(kind: Kind, live: JSONObject | None, writer: Writer) -> list[Entry]:
+def _find_entries(kind: Kind, live: JSONObject | None, writer: Writer) -> list[Entry]:
     if live is None:
         return []
     entries = ownership.read(live)
@@ -147,11 +147,11 @@ def _without_abandoned(schema: Schema, merged: JSONObject, last: FieldSet, keep:
     kept: FieldSet = {}
     for fields in keep:
         kept = fieldset.union(kept, fields)
-    pruned: JSONObject = _prune(schema, merged, last, kept)
+    pruned: JSONObject = _prune_unowned(schema, merged, last, kept)
     return pruned
 
 
-def _prune(schema: Schema, value: JSON, last: FieldSet, kept: FieldSet) -> JSON:
+def _prune_unowned(schema: Schema, value: JSON, last: FieldSet, kept: FieldSet) -> JSON:
     if not fieldset.children(last) or not pathelements.is_granular(schema, value):
         return value
     if isinstance(value, dict):
@@ -179,5 +179,5 @@ def _prune_child(schema: Schema, element: str, child: JSON, last: FieldSet, kept
     is_owned = now is not None and (is_named or fieldset.is_member(now))
     if not is_owned and (is_named or fieldset.is_member(before)):
         return _GONE
-    rest = _prune(pathelements.part_schema(schema, element), child, before, now or {})
+    rest = _prune_unowned(pathelements.part_schema(schema, element), child, before, now or {})
     return _GONE if child and rest in ({}, []) and not is_owned else rest

@@ -82,13 +82,13 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
     return shared
 
 
-def written(node: FieldSet, levels: int = LEVELS) -> FieldSet:
+def to_json(node: FieldSet, levels: int = LEVELS) -> FieldSet:
     """Return the set in the form for objects, sorted and truncated at `levels`.
 
     Nodes at the cut are owned as a whole. So `managedFields` never exceed the allowed depth, and clients can send the
     object back.
     """
-    return {element: written(node[element], levels - 1) if levels > 1 else {} for element in sorted(node)}
+    return {element: to_json(node[element], levels - 1) if levels > 1 else {} for element in sorted(node)}
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
@@ -98,16 +98,16 @@ def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
     ['.spec[name="a"]', '.spec[name="a"].image']
     """
     for element, node in sorted(children(fields).items()):
-        path = prefix + (f".{element[2:]}" if element.startswith("f:") else label(element))
+        path = prefix + (f".{element[2:]}" if element.startswith("f:") else format_element(element))
         if is_member(node):
             yield path
         yield from paths(node, path)
 
 
-def label(element: str) -> str:
+def format_element(element: str) -> str:
     """Format the path element of a list item as in API server messages.
 
-    >>> label('k:{"name":"main"}'), label('v:"a"'), label("i:0")
+    >>> format_element('k:{"name":"main"}'), format_element('v:"a"'), format_element("i:0")
     ('[name="main"]', '[="a"]', '[0]')
     """
     mark, _, text = element.partition(":")

@@ -48,7 +48,7 @@ def apply(document: JSON, operations: JSON) -> JSON:
         copied += _copied_size(document, operation)
         if copied > MAX_COPIED:
             why = f"the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
-            raise _unfit(f"Unable to complete the copy, {why}")
+            raise _unfit_patch_error(f"Unable to complete the copy, {why}")
         document = _perform(document, operation)
     return document
 
@@ -61,8 +61,8 @@ def _copied_size(document: JSON, operation: JSONObject) -> int:
 
 def _perform(document: JSON, operation: JSONObject) -> JSON:
     if not isinstance(operation.get("path"), str):
-        raise _unfit(f"a JSON patch operation must have an op and a path, not {render(operation)}")
-    path = _parse(operation["path"])
+        raise _unfit_patch_error(f"a JSON patch operation must have an op and a path, not {render(operation)}")
+    path = _parse_pointer(operation["path"])
     match operation.get("op"):
         case "add":
             return _add(document, path, operation.get("value"))
@@ -71,33 +71,33 @@ def _perform(document: JSON, operation: JSONObject) -> JSON:
         case "replace":
             return _replace(document, path, operation.get("value"))
         case "test":
-            _test(document, path, operation)
+            _check_equality(document, path, operation)
             return document
         case "copy":
             return _add(document, path, _get(document, _source(operation)))
         case "move":
             return _move(document, _source(operation), path)
         case other:
-            raise _unfit(f"unknown JSON patch operation {render(other)}")
+            raise _unfit_patch_error(f"unknown JSON patch operation {render(other)}")
 
 
-def _parse(pointer: str) -> list[str]:
+def _parse_pointer(pointer: str) -> list[str]:
     if pointer and not pointer.startswith("/"):
-        raise _unfit(f"{render(pointer)} is not a JSON pointer, because it does not start with /")
+        raise _unfit_patch_error(f"{render(pointer)} is not a JSON pointer, because it does not start with /")
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
 def _source(operation: dict[str, Any]) -> list[str]:
     source = operation.get("from")
     if not isinstance(source, str):
-        raise _unfit(f"the JSON patch operation {render(operation)} requires a from")
-    return _parse(source)
+        raise _unfit_patch_error(f"the JSON patch operation {render(operation)} requires a from")
+    return _parse_pointer(source)
 
 
-def _test(document: JSON, path: Sequence[str], operation: dict[str, Any]) -> None:
+def _check_equality(document: JSON, path: Sequence[str], operation: dict[str, Any]) -> None:
     actual, expected = _get(document, path), operation.get("value")
     if not equal(actual, expected):
-        raise _unfit(f"testing {operation['path']}: found {render(actual)}, expected {render(expected)}")
+        raise _unfit_patch_error(f"testing {operation['path']}: found {render(actual)}, expected {render(expected)}")
 
 
 def _get(document: JSON, path: Sequence[str]) -> JSON:
@@ -108,7 +108,7 @@ def _get(document: JSON, path: Sequence[str]) -> JSON:
 
 def _move(document: JSON, source: list[str], target: list[str]) -> JSON:
     if target[: len(source)] == source and len(target) > len(source):
-        raise _unfit(f"cannot move {'/'.join(['', *source])} into itself")
+        raise _unfit_patch_error(f"cannot move {'/'.join(['', *source])} into itself")
     value = _get(document, source)
     return value if not source else _add(_remove(document, source), target, value)
 
@@ -155,7 +155,7 @@ def _change(document: JSON, path: Sequence[str], change: Callable[[JSON, str], J
     """Copy the objects and lists along `path`. Modify the last object or list."""
     token, rest = path[0], path[1:]
     if not isinstance(document, dict | list):
-        raise _unfit(f"{render(token)} does not exist, because its parent is {render(document)}")
+        raise _unfit_patch_error(f"{render(token)} does not exist, because its parent is {render(document)}")
     if not rest:
         return change(document, token)
     return _with_child(document, token, _change(_child(document, token), rest, change))
@@ -174,17 +174,17 @@ def _child(parent: JSON, token: str) -> JSON:
         return parent[token]
     if isinstance(parent, list):
         return parent[_index(parent, token, len(parent) - 1)]
-    raise _unfit(f"{render(token)} does not exist")
+    raise _unfit_patch_error(f"{render(token)} does not exist")
 
 
 def _index(parent: list[JSON], token: str, last: int) -> int:
     if not (token.isascii() and token.isdigit()) or (len(token) > 1 and token[0] == "0"):
-        raise _unfit(f"{render(token)} is not an index of a list")
+        raise _unfit_patch_error(f"{render(token)} is not an index of a list")
     if len(token) > len(str(last)) or int(token) > last:
-        raise _unfit(f"index {token} is out of range for a list of {len(parent)}")
+        raise _unfit_patch_error(f"index {token} is out of range for a list of {len(parent)}")
     return int(token)
 
 
-def _unfit(why: str) -> StatusError:
+def _unfit_patch_error(why: str) -> StatusError:
     """Build the error for a well-formed patch that does not match the object."""
     return StatusError(422, "Invalid", f"the server rejected our request due to an error in our request: {why}", {})

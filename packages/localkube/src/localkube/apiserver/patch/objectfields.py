@@ -22,12 +22,13 @@ class Difference(Struct, frozen=True):
     removed: FieldSet = field(default_factory=dict)
 
 
-def of_applied(schema: Schema, value: JSON) -> FieldSet:
+def applied_fields(schema: Schema, value: JSON) -> FieldSet:
     """Return the fields that a manager owns by applying an object: leaves, map keys and list items."""
     if not value or not is_granular(schema, value):
         return {}
     nodes = {
-        element: _applied_node(schema, element, part) for element, part in pathelements.parts(schema, value).items()
+        element: _applied_node(schema, element, part)
+        for element, part in pathelements.split_value(schema, value).items()
     }
     return {element: node for element, node in nodes.items() if node is not None}
 
@@ -35,7 +36,7 @@ def of_applied(schema: Schema, value: JSON) -> FieldSet:
 def _applied_node(schema: Schema, element: str, part: JSON) -> FieldSet | None:
     """Return the node of a part, or None for a known field without nested fields, unless it is `{}`."""
     described = part_schema(schema, element)
-    below = of_applied(described, part)
+    below = applied_fields(described, part)
     if not pathelements.is_named(schema, element.removeprefix("f:")):
         return build_node(below, member=True)
     if is_granular(described, part) and not below and part != {}:
@@ -43,24 +44,24 @@ def _applied_node(schema: Schema, element: str, part: JSON) -> FieldSet | None:
     return below
 
 
-def of_whole(schema: Schema, value: JSON) -> FieldSet:
+def all_fields(schema: Schema, value: JSON) -> FieldSet:
     """Return all fields of a value, including the objects and lists that contain them."""
     if not value or not is_granular(schema, value):
         return {}
     try:
-        parts = pathelements.parts(schema, value)
+        parts = pathelements.split_value(schema, value)
     except DuplicateKeysError:
         return {}
-    return {MEMBER: {}} | _whole(schema, parts)
+    return {MEMBER: {}} | _all_fields(schema, parts)
 
 
-def _whole(schema: Schema, parts: Mapping[str, JSON]) -> FieldSet:
-    return {element: of_whole(part_schema(schema, element), part) for element, part in parts.items()}
+def _all_fields(schema: Schema, parts: Mapping[str, JSON]) -> FieldSet:
+    return {element: all_fields(part_schema(schema, element), part) for element, part in parts.items()}
 
 
 def compare(schema: Schema, old: JSONObject, new: JSONObject) -> Difference:
     """Return the differences from `old` to `new`. An absent object and an empty object are equal."""
-    return _compare_parts(schema, pathelements.parts(schema, old), pathelements.parts(schema, new))
+    return _compare_parts(schema, pathelements.split_value(schema, old), pathelements.split_value(schema, new))
 
 
 def _compare_parts(schema: Schema, old: Mapping[str, JSON], new: Mapping[str, JSON]) -> Difference:
@@ -71,8 +72,8 @@ def _compare_parts(schema: Schema, old: Mapping[str, JSON], new: Mapping[str, JS
     }
     inside = {element: difference for element, difference in changed.items() if difference is not None}
     whole: FieldSet = {element: {} for element, difference in changed.items() if difference is None}
-    added = _whole(schema, {element: part for element, part in new.items() if element not in old})
-    removed = _whole(schema, {element: part for element, part in old.items() if element not in new})
+    added = _all_fields(schema, {element: part for element, part in new.items() if element not in old})
+    removed = _all_fields(schema, {element: part for element, part in old.items() if element not in new})
     return Difference(
         added | {element: difference.added for element, difference in inside.items() if difference.added},
         whole | {element: difference.modified for element, difference in inside.items() if difference.modified},
@@ -86,7 +87,7 @@ def _compare_values(schema: Schema, old: JSON, new: JSON) -> Difference | None:
     if not all(is_granular(schema, value) for value in present) or len({type(value) for value in present}) > 1:
         return None
     try:
-        before, after = (pathelements.parts(schema, value) if value else {} for value in (old, new))
+        before, after = (pathelements.split_value(schema, value) if value else {} for value in (old, new))
     except DuplicateKeysError:
         return None
     return _compare_parts(schema, before, after)

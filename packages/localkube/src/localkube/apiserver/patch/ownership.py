@@ -57,7 +57,9 @@ class Entry(msgspec.Struct, frozen=True):
         ) and (own.operation == "Apply" or own.api_version == writer.api_version)
 
 
-def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *, anew: bool = False) -> JSONObject:
+def track_fields(
+    kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *, anew: bool = False
+) -> JSONObject:
     """Return `new` with its entries after a create or update. With `anew`, ignore existing entries."""
     before = old if old is not None else kind.blank
     entries = [] if anew else _sent_entries(new, before) or read(before)
@@ -74,17 +76,17 @@ def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *
     return with_entries(new, kept)
 
 
-def settle(old: JSONObject, new: JSONObject) -> JSONObject:
+def drop_unchanged_times(old: JSONObject, new: JSONObject) -> JSONObject:
     """Return `old` if `new` differs only in the times of its entries, because such a write has no effect."""
     new_metadata, old_metadata = new["metadata"], old["metadata"]
     if new_metadata.get("managedFields") == old_metadata.get("managedFields"):
         return new
     if {**new, "metadata": None} != {**old, "metadata": None}:
         return new
-    return old if _timeless(new_metadata) == _timeless(old_metadata) else new
+    return old if _without_times(new_metadata) == _without_times(old_metadata) else new
 
 
-def _timeless(metadata: JSONObject) -> JSONObject:
+def _without_times(metadata: JSONObject) -> JSONObject:
     entries = metadata.get("managedFields") or []
     return metadata | {"managedFields": [entry | {"time": None} for entry in entries]}
 
@@ -135,7 +137,7 @@ def _decode(entry: JSONObject, fields: FieldSet) -> Entry:
 
 def with_entries(obj: JSONObject, entries: Iterable[Entry]) -> JSONObject:
     """Return the object with these entries, except entries without fields."""
-    present = sorted((entry for entry in entries if entry.fields), key=_order)
+    present = sorted((entry for entry in entries if entry.fields), key=_entry_sort_key)
     metadata = obj.get("metadata") or {}
     if not present and "managedFields" not in metadata:
         return obj
@@ -143,7 +145,7 @@ def with_entries(obj: JSONObject, entries: Iterable[Entry]) -> JSONObject:
     return {**obj, "metadata": rest | {"managedFields": [_encode(entry) for entry in present]} if present else rest}
 
 
-def _order(entry: Entry) -> tuple[str, str, str, str, str]:
+def _entry_sort_key(entry: Entry) -> tuple[str, str, str, str, str]:
     writer = entry.writer
     return writer.operation, writer.time, writer.manager, writer.api_version, writer.subresource
 
@@ -156,7 +158,7 @@ def _encode(entry: Entry) -> JSONObject:
         "apiVersion": writer.api_version,
         "time": writer.time,
         "fieldsType": "FieldsV1",
-        "fieldsV1": fieldset.written(entry.fields),
+        "fieldsV1": fieldset.to_json(entry.fields),
     }
     if writer.subresource:
         encoded["subresource"] = writer.subresource
@@ -176,7 +178,7 @@ def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
         applied = nesting.decode(text)
         if not isinstance(applied, dict):
             return {}
-        fields = objectfields.of_applied(kind.schema, applied)
+        fields = objectfields.applied_fields(kind.schema, applied)
     except (msgspec.DecodeError, pathelements.DuplicateKeysError):
         return {}
     difference = objectfields.compare(kind.schema, applied, live)

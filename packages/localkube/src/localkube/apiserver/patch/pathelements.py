@@ -8,7 +8,7 @@ from typing import Final
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON
 from localkube.apiserver.model.kind import Schema
-from localkube.apiserver.patch.fieldset import label
+from localkube.apiserver.patch.fieldset import format_element
 
 OPEN: Final = Schema("any")
 
@@ -36,7 +36,7 @@ def child_schema(schema: Schema, name: str) -> Schema:
     return schema.values or OPEN
 
 
-def parts(schema: Schema, value: JSON) -> dict[str, JSON]:
+def split_value(schema: Schema, value: JSON) -> dict[str, JSON]:
     """Return the parts of a granular value by path element. Can raise `DuplicateKeysError`."""
     if isinstance(value, dict):
         return {f"f:{name}": child for name, child in value.items()}
@@ -55,22 +55,22 @@ def items_by_key(schema: Schema, items: list[JSON]) -> dict[str, JSON]:
     for item in items:
         element = f"v:{render(item)}" if schema.list_type == "set" else _element(schema, item)
         if element in result:
-            raise DuplicateKeysError(f"duplicate entries for key {label(element)}")
+            raise DuplicateKeysError(f"duplicate entries for key {format_element(element)}")
         result[element] = item
     return result
 
 
-def place_of_duplicate(schema: Schema, value: JSON, path: str = "") -> str:
+def find_duplicate(schema: Schema, value: JSON, path: str = "") -> str:
     """Return the path of the first list whose items cannot be identified, or an empty string."""
     if not is_granular(schema, value):
         return ""
     try:
-        children = parts(schema, value)
+        children = split_value(schema, value)
     except DuplicateKeysError:
         return path
     for element, child in children.items():
-        name = f".{element[2:]}" if isinstance(value, dict) else label(element)
-        if place := place_of_duplicate(part_schema(schema, element), child, f"{path}{name}"):
+        name = f".{element[2:]}" if isinstance(value, dict) else format_element(element)
+        if place := find_duplicate(part_schema(schema, element), child, f"{path}{name}"):
             return place
     return ""
 

@@ -27,7 +27,11 @@ def apply(target: JSONObject, patch: JSONObject, schema: Schema) -> JSONObject:
     """
     match patch.get(DIRECTIVE, "merge"):
         case "replace":
-            return {name: _plain(value) for name, value in patch.items() if name != DIRECTIVE and value is not None}
+            return {
+                name: _without_directives(value)
+                for name, value in patch.items()
+                if name != DIRECTIVE and value is not None
+            }
         case "delete":
             return {}
         case "merge":
@@ -63,7 +67,7 @@ def _merge(target: JSON, change: JSON, schema: Schema) -> JSON:
     if isinstance(change, list) and schema.patch_merge and isinstance(target, list | None):
         items = target or []
         return _merge_items(items, change, schema) if schema.patch_key else _merge_values(items, change)
-    return _plain(change)
+    return _without_directives(change)
 
 
 def _merge_values(target: list[JSON], change: list[JSON]) -> list[JSON]:
@@ -74,7 +78,7 @@ def _merge_values(target: list[JSON], change: list[JSON]) -> list[JSON]:
 def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list[JSON]:
     key = schema.patch_key
     if any(item == {DIRECTIVE: "replace"} for item in change):
-        return [_plain(item) for item in change if item != {DIRECTIVE: "replace"}]
+        return [_without_directives(item) for item in change if item != {DIRECTIVE: "replace"}]
     merged = list(target)
     for item in change:
         if not isinstance(item, dict):
@@ -132,8 +136,12 @@ def _key_of(item: JSON, key: str) -> JSON:
     return item.get(key) if isinstance(item, dict) else None
 
 
-def _plain(value: JSON) -> JSON:
+def _without_directives(value: JSON) -> JSON:
     """Remove nulls and directives from a value that is not merged with an existing value."""
     if isinstance(value, dict):
-        return {name: _plain(child) for name, child in value.items() if child is not None and not name.startswith("$")}
+        return {
+            name: _without_directives(child)
+            for name, child in value.items()
+            if child is not None and not name.startswith("$")
+        }
     return value

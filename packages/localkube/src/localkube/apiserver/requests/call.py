@@ -65,7 +65,7 @@ class Call(Struct, frozen=True, kw_only=True):
 
 def parse(registry: Registry, request: Request, user: str) -> Call:
     """Parse a request whose path starts with /api/v1 or /apis/<group>/<version>."""
-    group, version, rest = _split(request.path)
+    group, version, rest = _split_path(request.path)
     namespace, parts = _namespace(rest)
     if not parts or len(parts) > 3 or not all(parts):
         raise apierrors.unknown_resource()
@@ -89,10 +89,10 @@ def parse(registry: Registry, request: Request, user: str) -> Call:
     )
 
 
-def _split(path: str) -> tuple[str, str, list[str]]:
+def _split_path(path: str) -> tuple[str, str, list[str]]:
     """Return the group, the version, and the rest of a path.
 
-    >>> _split("/apis/apps/v1/statefulsets/web")
+    >>> _split_path("/apis/apps/v1/statefulsets/web")
     ('apps', 'v1', ['statefulsets', 'web'])
     """
     parts = [unquote(part) for part in path.strip("/").split("/")]

@@ -40,7 +40,7 @@ def parse(call: Call, kind: OptionsKind) -> WriteOptions:
     errors += manager_errors(call.query.get("fieldManager", ""))
     if errors:
         raise apierrors.invalid("meta.k8s.io", kind, "", errors)
-    return WriteOptions(dry_run == "All", manager(call), VALIDATIONS[validation])
+    return WriteOptions(dry_run == "All", field_manager(call), VALIDATIONS[validation])
 
 
 def manager_errors(name: str) -> list[FieldError]:
@@ -54,7 +54,7 @@ def manager_errors(name: str) -> list[FieldError]:
     ]
 
 
-def manager(call: Call) -> str:
+def field_manager(call: Call) -> str:
     """Return the requested field manager, or the first word of the user agent if it is absent."""
     name = call.query.get("fieldManager") or call.headers.get("user-agent", "").partition("/")[0]
     return name[:LONGEST_MANAGER] or "unknown"

@@ -123,19 +123,19 @@ def _group(registry: Registry, group: str) -> JSONObject:
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _of(registry: Registry, group: str, version: str) -> list[DiscoveryResource]:
+def _resources_of_version(registry: Registry, group: str, version: str) -> list[DiscoveryResource]:
     return [
         item for item in list_resources(registry) if (item.resource.group, item.resource.version) == (group, version)
     ]
 
 
 def _resources(registry: Registry, group: str, version: str) -> JSONObject:
-    entries = [entry for item in _of(registry, group, version) for entry in _entries(item)]
+    entries = [entry for item in _resources_of_version(registry, group, version) for entry in _resource_entries(item)]
     name = f"{group}/{version}" if group else version
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": entries}
 
 
-def _entries(item: DiscoveryResource) -> Iterator[JSONObject]:
+def _resource_entries(item: DiscoveryResource) -> Iterator[JSONObject]:
     """Yield the discovery entries of a resource and its subresources, for an APIResourceList."""
     resource = item.resource
     place = {"singularName": "", "namespaced": resource.namespaced}
@@ -155,7 +155,9 @@ def _aggregated_document(registry: Registry, *, core: bool) -> JSONObject:
             "versions": [
                 {
                     "version": version,
-                    "resources": [_aggregated_resource(item) for item in _of(registry, group, version)],
+                    "resources": [
+                        _aggregated_resource(item) for item in _resources_of_version(registry, group, version)
+                    ],
                     "freshness": "Current",
                 }
                 for version in _versions(registry, group)
@@ -171,7 +173,7 @@ def _aggregated_resource(item: DiscoveryResource) -> JSONObject:
     below = [
         {
             "subresource": subresource.name,
-            "responseKind": _kind(
+            "responseKind": _kind_entry(
                 subresource.group or resource.group, subresource.version or resource.version, subresource.kind
             ),
             "verbs": list(subresource.verbs),
@@ -180,7 +182,7 @@ def _aggregated_resource(item: DiscoveryResource) -> JSONObject:
     ]
     return {
         "resource": resource.plural,
-        "responseKind": _kind(resource.group, resource.version, resource.kind),
+        "responseKind": _kind_entry(resource.group, resource.version, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": item.singular,
         "verbs": list(item.verbs),
@@ -189,5 +191,5 @@ def _aggregated_resource(item: DiscoveryResource) -> JSONObject:
     }
 
 
-def _kind(group: str, version: str, kind: str) -> JSONObject:
+def _kind_entry(group: str, version: str, kind: str) -> JSONObject:
     return {"group": group, "version": version, "kind": kind}

@@ -56,7 +56,7 @@ def _document(registry: Registry, parts: list[str], accept: str) -> tuple[JSONOb
         case ["openapi", "v2"]:
             return openapi.WITHOUT_DEFINITIONS, JSON_TYPE
         case ["openapi", "v3"]:
-            return openapi.index(registry), JSON_TYPE
+            return openapi.document_index(registry), JSON_TYPE
         case ["openapi", "v3", *name]:
             return openapi.document(registry, "/".join(name)), JSON_TYPE
         case _:

@@ -42,7 +42,7 @@ OBJECT: Final = {"get": "get", "put": "put", "patch": "patch", "delete": "delete
 """The methods of an object path, and their `x-kubernetes-action`."""
 
 
-def index(registry: Registry) -> JSONObject:
+def document_index(registry: Registry) -> JSONObject:
     """Return the list of documents."""
     names = sorted({_name(served) for served in registry})
     return {"paths": {name: {"serverRelativeURL": f"{ROOT}/{name}"} for name in names}}
@@ -117,12 +117,15 @@ def components(members: Iterable[ServedKind]) -> JSONObject:
         if served.kind.published is None:
             _collect(served.kind.schema, types)
     return {
-        **{_type(name): _object(shape, f"{name} of the Kubernetes API. {ELSEWHERE}") for name, shape in types.items()},
-        _type(NUMBER_OR_TEXT): {
+        **{
+            _type_name(name): _object_schema(shape, f"{name} of the Kubernetes API. {ELSEWHERE}")
+            for name, shape in types.items()
+        },
+        _type_name(NUMBER_OR_TEXT): {
             "description": "A number or a string.",
             "oneOf": [{"type": "integer"}, {"type": "string"}],
         },
-        **{component(served): _kind(served) for served in kinds},
+        **{component(served): _kind_schema(served) for served in kinds},
     }
 
 
@@ -142,10 +145,10 @@ def identity(served: ServedKind) -> JSONObject:
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
-def _kind(served: ServedKind) -> JSONObject:
+def _kind_schema(served: ServedKind) -> JSONObject:
     """Return the published OpenAPI schema of a kind, or build it from its `Schema`."""
     kind = served.kind
-    own = kind.published or _object(kind.schema, f"{kind.description} {ELSEWHERE}")
+    own = kind.published or _object_schema(kind.schema, f"{kind.description} {ELSEWHERE}")
     properties = IDENTITY | own.get("properties", {}) | {"metadata": schema(_metadata())}
     described = _with_descriptions(properties, ENVELOPE)
     return own | {"properties": described, "x-kubernetes-group-version-kind": [identity(served)]}
@@ -162,10 +165,10 @@ def _with_descriptions(properties: JSONObject, texts: Mapping[str, str]) -> JSON
 
 
 def _metadata() -> Schema:
-    return schemas.of_struct("ObjectMeta")
+    return schemas.struct_schema("ObjectMeta")
 
 
-def _object(shape: Schema, description: str) -> JSONObject:
+def _object_schema(shape: Schema, description: str) -> JSONObject:
     fields = {name: schema(field) for name, field in (shape.fields or {}).items()}
     properties = _with_descriptions(fields, PARTS) if "metadata" in fields else fields
     return {"type": "object", "description": description, "properties": properties}
@@ -181,12 +184,12 @@ def _collect(shape: Schema, types: dict[str, Schema]) -> None:
         _collect(inner, types)
 
 
-def _type(name: str) -> str:
+def _type_name(name: str) -> str:
     return f"io.k8s.{name}"
 
 
 def _reference(name: str) -> JSONObject:
-    return {"$ref": f"#/components/schemas/{_type(name)}"}
+    return {"$ref": f"#/components/schemas/{_type_name(name)}"}
 
 
 def schema(shape: Schema) -> JSONObject:

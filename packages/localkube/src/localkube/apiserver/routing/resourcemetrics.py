@@ -59,25 +59,27 @@ def _metrics(
     if resource is resources.POD_METRICS:
         for pod in objects:
             loads, devices = measured.loads.get(meta.uid(pod), {}), measured.devices.get(meta.uid(pod), {})
-            if loads and loads.keys() >= _measurable(pod):
+            if loads and loads.keys() >= _measured_containers(pod):
                 containers = [
                     {"name": name, "usage": _usage([load]) | _device_usage(devices.get(name))}
                     for name, load in sorted(loads.items())
                 ]
-                yield _head(resource, pod, measured) | {"containers": containers}
+                yield _metrics_header(resource, pod, measured) | {"containers": containers}
         return
-    of_nodes = _by_node(backend, measured.loads)
+    of_nodes = _usage_by_node(backend, measured.loads)
     for node in objects:
-        yield _head(resource, node, measured) | {"usage": _usage(of_nodes.get(meta.name(node), ()))}
+        yield _metrics_header(resource, node, measured) | {"usage": _usage(of_nodes.get(meta.name(node), ()))}
 
 
-def _measurable(pod: JSONObject) -> set[str]:
+def _measured_containers(pod: JSONObject) -> set[str]:
     """Return the names of the running containers. All of them must be measured."""
     statuses = meta.status(pod).get("containerStatuses") or ()
     return {status["name"] for status in statuses if (status.get("state") or {}).get("running")}
 
 
-def _by_node(backend: Backend, loads: Mapping[UID, Mapping[str, ContainerUsage]]) -> dict[str, list[ContainerUsage]]:
+def _usage_by_node(
+    backend: Backend, loads: Mapping[UID, Mapping[str, ContainerUsage]]
+) -> dict[str, list[ContainerUsage]]:
     by_node: dict[str, list[ContainerUsage]] = {}
     call = calls.parse(backend.registry, Request("GET", resources.PODS.path()), "")
     for item in listing.list_page(backend, call).items:
@@ -86,7 +88,7 @@ def _by_node(backend: Backend, loads: Mapping[UID, Mapping[str, ContainerUsage]]
     return by_node
 
 
-def _head(resource: Resource, obj: JSONObject, measured: UsageReport) -> JSONObject:
+def _metrics_header(resource: Resource, obj: JSONObject, measured: UsageReport) -> JSONObject:
     metadata = meta.metadata(obj)
     kept = {name: metadata[name] for name in ("name", "namespace", "labels") if name in metadata}
     moment = timestamps.render(measured.at)

@@ -35,10 +35,10 @@ def complete_review(request: Request, user: str) -> JSONObject:
         raise apierrors.bad_request(f"the body must be a {resource.kind} of {resource.api_version}")
     spec = sent.get("spec")
     identity = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"creationTimestamp": None}}
-    return {**identity, **({"spec": spec} if spec is not None else {}), "status": _status(resource.kind, user)}
+    return {**identity, **({"spec": spec} if spec is not None else {}), "status": _review_status(resource.kind, user)}
 
 
-def _status(kind: str, user: str) -> JSONObject:
+def _review_status(kind: str, user: str) -> JSONObject:
     match kind:
         case "SelfSubjectReview":
             return {"userInfo": {"username": user, "groups": ADMIN_GROUPS}}

@@ -43,35 +43,35 @@ def require_served(call: Call) -> None:
         return
     if subresource in OWN_SUBRESOURCES.get(call.served.stored_as, ()):
         return
-    if subresource in REFUSED.get(call.served.stored_as, ()):
+    if subresource in UNSUPPORTED.get(call.served.stored_as, ()):
         raise apierrors.not_served(f"{call.served.resource.plural}/{subresource}")
     raise apierrors.unknown_resource()
 
 
 async def _create(backend: Backend, call: Call) -> Answer:
     obj, write_options = await create.create(backend, call)
-    return responseformat.show(backend, call, 201, obj, _warnings(call, obj, write_options))
+    return responseformat.object_response(backend, call, 201, obj, _warnings(call, obj, write_options))
 
 
 async def _get(backend: Backend, call: Call) -> Answer:
-    return responseformat.show(backend, call, 200, get.get(backend, call))
+    return responseformat.object_response(backend, call, 200, get.get(backend, call))
 
 
 async def _list(backend: Backend, call: Call) -> Answer:
     if call.flag("watch"):
         form = representation.negotiate(call.headers.get("accept", ""))
         return StreamResponse(200, {"content-type": form.media}, watch_verb.watch(backend, call, form))
-    return responseformat.show_page(backend, call, listing.list_page(backend, call))
+    return responseformat.page_response(backend, call, listing.list_page(backend, call))
 
 
 async def _update(backend: Backend, call: Call) -> Answer:
     code, obj, write_options = await update.update(backend, call)
-    return responseformat.show(backend, call, code, obj, _warnings(call, obj, write_options))
+    return responseformat.object_response(backend, call, code, obj, _warnings(call, obj, write_options))
 
 
 async def _patch(backend: Backend, call: Call) -> Answer:
     code, obj, write_options = await patch_verb.patch(backend, call)
-    return responseformat.show(backend, call, code, obj, _warnings(call, obj, write_options))
+    return responseformat.object_response(backend, call, code, obj, _warnings(call, obj, write_options))
 
 
 def _warnings(call: Call, obj: JSONObject, write_options: WriteOptions) -> list[str]:
@@ -82,11 +82,11 @@ def _warnings(call: Call, obj: JSONObject, write_options: WriteOptions) -> list[
 
 async def _delete(backend: Backend, call: Call) -> Answer:
     code, obj, warnings = await delete.delete(backend, call)
-    return responseformat.show(backend, call, code, obj, warnings)
+    return responseformat.object_response(backend, call, code, obj, warnings)
 
 
 async def _delete_collection(backend: Backend, call: Call) -> Answer:
-    return responseformat.show_page(backend, call, await delete.delete_collection(backend, call))
+    return responseformat.page_response(backend, call, await delete.delete_collection(backend, call))
 
 
 async def _logs(backend: Backend, call: Call) -> Answer:
@@ -107,7 +107,7 @@ async def _upgrade_required(backend: Backend, call: Call) -> Answer:
     )
 
 
-def _plain(code: int, verb: Callable[[Backend, Call], Awaitable[JSONObject]]) -> Handler:
+def _fixed_handler(code: int, verb: Callable[[Backend, Call], Awaitable[JSONObject]]) -> Handler:
     """Return a handler for a verb whose response has a fixed form."""
 
     async def handle(backend: Backend, call: Call) -> Answer:
@@ -127,15 +127,15 @@ HANDLERS: Final[dict[tuple[str, Scope, str], Handler]] = {
     ("GET", "object", "status"): _get,
     ("PUT", "object", "status"): _update,
     ("PATCH", "object", "status"): _patch,
-    ("GET", "object", "scale"): _plain(200, scale.get_scale),
-    ("PUT", "object", "scale"): _plain(200, scale.update_scale),
-    ("PATCH", "object", "scale"): _plain(200, scale.patch_scale),
+    ("GET", "object", "scale"): _fixed_handler(200, scale.get_scale),
+    ("PUT", "object", "scale"): _fixed_handler(200, scale.update_scale),
+    ("PATCH", "object", "scale"): _fixed_handler(200, scale.patch_scale),
     ("GET", "object", "resize"): _get,
     ("PUT", "object", "resize"): _update,
     ("PATCH", "object", "resize"): _patch,
-    ("PUT", "object", "finalize"): _plain(200, update.finalize),
-    ("POST", "object", "binding"): _plain(201, binding.bind),
-    ("POST", "object", "eviction"): _plain(201, eviction.evict),
+    ("PUT", "object", "finalize"): _fixed_handler(200, update.finalize),
+    ("POST", "object", "binding"): _fixed_handler(201, binding.bind),
+    ("POST", "object", "eviction"): _fixed_handler(201, eviction.evict),
     ("GET", "object", "log"): _logs,
     ("GET", "object", "attach"): _upgrade_required,
     ("POST", "object", "attach"): _upgrade_required,
@@ -153,7 +153,7 @@ OWN_SUBRESOURCES: Final = {
 AS_TEXT: Final = {"log"}
 """The subresources whose responses are not objects."""
 
-REFUSED: Final = {
+UNSUPPORTED: Final = {
     "pods": ("ephemeralcontainers", "proxy"),
     "nodes": ("proxy",),
     "services": ("proxy",),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import cache
 
 
-def trim() -> bool:
+def trim_memory() -> bool:
     """Return free memory to the operating system, which takes about a millisecond.
 
     Return whether this C library supports it. musl and macOS do not.

@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
 
-from localkube.apiserver.storage.storeerrors import DamagedError, StoreError, convert_errors, explain
+from localkube.apiserver.storage.storeerrors import DamagedError, StoreError, convert_errors, store_error
 
 
-def beside(path: Path, suffix: str) -> Path:
+def companion_path(path: Path, suffix: str) -> Path:
     """Return the path of a file that accompanies a different file.
 
-    >>> beside(Path("/state/state.db"), "-wal")
+    >>> companion_path(Path("/state/state.db"), "-wal")
     PosixPath('/state/state.db-wal')
     """
     return path.with_name(path.name + suffix)
 
 
 @contextmanager
-def new_file(path: Path) -> Iterator[Path]:
+def create_atomically(path: Path) -> Iterator[Path]:
     """Create a file (mode 0600) with a temporary name, and rename it when the context exits without an error."""
-    fresh = beside(path, ".new")
+    fresh = companion_path(path, ".new")
     with suppress(FileNotFoundError):
         fresh.unlink()
     descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -88,7 +88,7 @@ DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLIT
 """The SQLite error codes for a damaged file."""
 
 
-def inspect(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Raise an error if a file is damaged or has a different format."""
     try:
         with closing(connect_readonly(path)) as database:
@@ -99,7 +99,7 @@ def inspect(path: Path) -> None:
             problem = _problem(database) if version == FORMAT else f"not a file of this version (format {version})"
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF not in DAMAGE:
-            raise explain(str(path), error) from error
+            raise store_error(str(path), error) from error
         problem = str(error)
     if problem:
         raise DamagedError(f"{path}: the file is damaged: {problem}. Delete it, or use a different file")
@@ -107,7 +107,7 @@ def inspect(path: Path) -> None:
 
 def connect_readonly(path: Path) -> sqlite3.Connection:
     """Open a file for reading. The file may be in use."""
-    options = "mode=ro" if beside(path, "-wal").exists() else "immutable=1"
+    options = "mode=ro" if companion_path(path, "-wal").exists() else "immutable=1"
     return sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, timeout=1.0, isolation_level=None)
 
 
@@ -149,12 +149,12 @@ LOG_LIMIT: Final = 8 * 2**20
 def connect(path: str) -> sqlite3.Connection:
     """Check and open the file. Create it if it does not exist."""
     if path != MEMORY:
-        _prepare(Path(path))
+        _prepare_file(Path(path))
     with convert_errors(path):
         database = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
         try:
             if path == MEMORY:
-                _lay_out(database)
+                _create_tables(database)
             database.execute(f"PRAGMA journal_size_limit = {LOG_LIMIT}")
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute(f"PRAGMA cache_size = -{PAGES_KEPT}")
@@ -166,21 +166,21 @@ def connect(path: str) -> sqlite3.Connection:
     return database
 
 
-def _prepare(path: Path) -> None:
+def _prepare_file(path: Path) -> None:
     if path.exists() and path.stat().st_size:  # SQLite would remove the log of an empty file
-        inspect(path)
+        check_file(path)
         return
-    if path.exists() or beside(path, "-wal").exists():
+    if path.exists() or companion_path(path, "-wal").exists():
         raise DamagedError(f"{path}: the file is missing or empty. Restore it, or delete the remaining files")
     with (
         convert_errors(path),
-        new_file(path) as fresh,
+        create_atomically(path) as fresh,
         closing(sqlite3.connect(fresh, isolation_level=None)) as database,
     ):
-        _lay_out(database)
+        _create_tables(database)
 
 
-def _lay_out(database: sqlite3.Connection) -> None:
+def _create_tables(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     database.execute("PRAGMA journal_mode = WAL")
     statements = (*STATEMENTS, f"PRAGMA user_version = {FORMAT}", "COMMIT;")

@@ -28,7 +28,7 @@ import structlog
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.storage import allocator, database
 from localkube.apiserver.storage.compaction import BYTES, RetainedRevisions
-from localkube.apiserver.storage.database import beside, counter_checksum, row_checksum
+from localkube.apiserver.storage.database import companion_path, counter_checksum, row_checksum
 from localkube.apiserver.storage.diskreserve import DiskReserve
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.lock import FileLock
@@ -38,8 +38,8 @@ from localkube.apiserver.storage.storeerrors import (
     StaleError,
     StoreError,
     TooLargeError,
-    explain,
-    full,
+    disk_full_error,
+    store_error,
 )
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -94,7 +94,7 @@ class Store:
         self._committed: asyncio.Future[None] | None = None
         self._trims = False
         self._lock = None if self.path == MEMORY else FileLock(self.path)
-        self._reserve = DiskReserve(None if self.path == MEMORY else beside(Path(self.path), "-reserve"))
+        self._reserve = DiskReserve(None if self.path == MEMORY else companion_path(Path(self.path), "-reserve"))
         try:
             self._db = database.connect(self.path)
             self._reserve.has_room()
@@ -132,7 +132,7 @@ class Store:
 
     def list(self, resource: str, namespace: str = "", *, after: tuple[str, str] = ("", "")) -> Iterator[bytes]:
         """Yield the encoded objects of a resource in the order of namespace and name, starting after `after`."""
-        where, parameters = _within(namespace, after, "objects")
+        where, parameters = _range_condition(namespace, after, "objects")
         rows = self._rows(
             f"SELECT value FROM objects JOIN history USING (revision) WHERE objects.resource = ?{where}"  # noqa: S608 - constants
             " ORDER BY objects.namespace, objects.name",
@@ -146,8 +146,8 @@ class Store:
     ) -> Iterator[bytes]:
         """Yield the encoded objects of a resource, as `list` does, at an earlier revision."""
         self._require(revision)
-        now, parameters = _within(namespace, after, "objects")
-        then, _ = _within(namespace, after, "old")
+        now, parameters = _range_condition(namespace, after, "objects")
+        then, _ = _range_condition(namespace, after, "old")
         rows = self._rows(
             "SELECT history.namespace, history.name, value FROM objects JOIN history USING (revision)"  # noqa: S608 - constants
             f" WHERE objects.resource = ? AND revision <= ?{now}"
@@ -167,7 +167,7 @@ class Store:
 
     def count(self, resource: str, namespace: str = "") -> int:
         """Return the number of objects of a resource."""
-        where, parameters = _within(namespace, ("", ""), "objects")
+        where, parameters = _range_condition(namespace, ("", ""), "objects")
         row = self._row(f"SELECT count(*) FROM objects WHERE resource = ?{where}", resource, *parameters)  # noqa: S608 - constants
         return int(row[0]) if row else 0
 
@@ -189,7 +189,7 @@ class Store:
     def create(self, key: StoreKey, obj: JSONObject) -> JSONObject:
         """Store a new object, and return it with its resourceVersion. Raise an error if the disk is full."""
         if not self._reserve.has_room():
-            raise full(self.path)
+            raise disk_full_error(self.path)
         change = self._change("ADDED", key, obj, None)
         with self._transaction():
             try:
@@ -250,7 +250,7 @@ class Store:
         if self._trims and self._committed is None:
             self._trims = False
             self._return_pages()
-            allocator.trim()
+            allocator.trim_memory()
 
     def _notify(self, changes: Sequence[Change]) -> None:
         """Notify the subscribers. A failing subscriber does not prevent other notifications or later writes."""
@@ -271,7 +271,7 @@ class Store:
             self.flush()
             self._db.close()
         except sqlite3.Error as error:
-            raise explain(self.path, error) from error
+            raise store_error(self.path, error) from error
         finally:
             self._release()
 
@@ -363,7 +363,7 @@ class Store:
         try:
             yield from self._execute(statement, *parameters)
         except sqlite3.Error as error:
-            raise explain(self.path, error) from error
+            raise store_error(self.path, error) from error
 
     def _execute(self, statement: str, *parameters: str | int | bytes) -> sqlite3.Cursor:
         try:
@@ -371,7 +371,7 @@ class Store:
         except sqlite3.IntegrityError:
             raise  # an object with this key exists
         except sqlite3.Error as error:
-            raise explain(self.path, error) from error
+            raise store_error(self.path, error) from error
 
     def _release(self) -> None:
         opened: sqlite3.Connection | None = getattr(self, "_db", None)  # None if the file could not be opened
@@ -382,7 +382,7 @@ class Store:
             self._lock.release()
 
 
-def _within(namespace: str, after: tuple[str, str], table: str) -> tuple[str, tuple[str, ...]]:
+def _range_condition(namespace: str, after: tuple[str, str], table: str) -> tuple[str, tuple[str, ...]]:
     """Return the SQL condition (and its parameters) for rows in the namespace after `after`."""
     conditions = f" AND {table}.namespace = ?" if namespace else ""
     parameters: tuple[str, ...] = (namespace,) if namespace else ()

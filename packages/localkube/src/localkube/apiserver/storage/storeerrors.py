@@ -77,7 +77,7 @@ class DamagedError(StoreError):
     """The file is damaged or is not a store. It was not changed."""
 
 
-def explain(path: str, error: sqlite3.Error) -> StoreError:
+def store_error(path: str, error: sqlite3.Error) -> StoreError:
     """Convert a SQLite error to a `StoreError` for the cluster's user."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     transient = code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -85,7 +85,7 @@ def explain(path: str, error: sqlite3.Error) -> StoreError:
     return StoreError(f"{path}: {error}. {ADVICE.get(code, UNKNOWN)}", transient=transient, is_full=is_full)
 
 
-def full(path: str) -> StoreError:
+def disk_full_error(path: str) -> StoreError:
     """Return the error for a new object if the disk is full."""
     return StoreError(f"{path}: database or disk is full. Free disk space, or delete objects. {INTACT}")
 
@@ -96,6 +96,6 @@ def convert_errors(path: str | Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise explain(str(path), error) from error
+        raise store_error(str(path), error) from error
     except OSError as error:
         raise StoreError(f"{error.filename or path}: {error.strerror}. Make the directory writable") from error

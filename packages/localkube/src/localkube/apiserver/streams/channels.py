@@ -75,7 +75,7 @@ def exit_status(code: int) -> bytes:
     )
 
 
-def failure(message: str) -> bytes:
+def failure_status(message: str) -> bytes:
     """Build the Status with the reason why a command did not start."""
     status = {"metadata": {}, "status": "Failure", "message": message, "reason": "InternalError", "code": 500}
     return msgspec.json.encode(status)

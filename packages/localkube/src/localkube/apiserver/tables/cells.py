@@ -18,7 +18,7 @@ def column(name: str, cell: Cell, *, kind: str = "string", wide: bool = False) -
     return Column(name, kind, f"{name} of the object.", priority=int(wide)), cell
 
 
-def at(path: str, default: object = NONE) -> Cell:
+def path_cell(path: str, default: object = NONE) -> Cell:
     """Return a cell with the value at a dotted path."""
     names = path.split(".")
 
@@ -29,12 +29,12 @@ def at(path: str, default: object = NONE) -> Cell:
     return cell
 
 
-def count(*fields: str) -> Cell:
+def count_cell(*fields: str) -> Cell:
     """Return a cell with the total number of entries of the fields."""
     return lambda obj, _: sum(len(obj.get(field) or ()) for field in fields)
 
 
-def join(items: Iterable[object], empty: str = NONE) -> str:
+def join_items(items: Iterable[object], empty: str = NONE) -> str:
     """Join the items with commas, or return `empty` if there are none."""
     return ",".join(map(str, items)) or empty
 

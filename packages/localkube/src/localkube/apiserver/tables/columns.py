@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from localkube.apiserver.model.kind import Column
 from localkube.apiserver.tables import table
-from localkube.apiserver.tables.cells import AGE, NAME, Cell, at, column, count, join
+from localkube.apiserver.tables.cells import AGE, NAME, Cell, column, count_cell, join_items, path_cell
 from localkube.apiserver.tables.table import NONE
 
 SHORT_ACCESS = {
@@ -28,7 +28,7 @@ class TableColumns(Struct, frozen=True):
     cells: Callable[[JSONObject, datetime], list[object]]
 
 
-def of(resource: Resource) -> TableColumns:
+def table_columns(resource: Resource) -> TableColumns:
     """Return the columns of a resource: the name, specific columns if there are any, and the age."""
     pairs = COLUMNS.get(resource, (NAME, AGE))
     fillers = tuple(cell for _, cell in pairs)
@@ -41,7 +41,7 @@ def _pod_ready(pod: JSONObject, _now: datetime) -> str:
 
 
 def _pod_restarts(pod: JSONObject, now: datetime) -> str:
-    restarts = podstate.restarts(pod)
+    restarts = podstate.restart_count(pod)
     ends = [
         ((entry.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
         for entry in podstate.container_statuses(pod)
@@ -60,7 +60,7 @@ def _replicas_ready(obj: JSONObject, _now: datetime) -> str:
 
 
 def _template(field: str) -> Cell:
-    return lambda obj, _: join(
+    return lambda obj, _: join_items(
         container.get(field, "") for container in obj["spec"]["template"]["spec"].get("containers") or ()
     )
 
@@ -76,7 +76,7 @@ def _targets(autoscaler: JSONObject, _now: datetime) -> str:
     metrics = meta.spec(autoscaler).get("metrics") or []
     texts = [_target(metric, now[index] if index < len(now) else {}) for index, metric in enumerate(metrics)]
     more = f" + {len(texts) - SHOWN_METRICS} more..." if len(texts) > SHOWN_METRICS else ""
-    return join(texts[:SHOWN_METRICS]).replace(",", ", ") + more
+    return join_items(texts[:SHOWN_METRICS]).replace(",", ", ") + more
 
 
 def _target(metric: JSONObject, current: JSONObject) -> str:
@@ -98,7 +98,7 @@ def _external_address(service: JSONObject, _now: datetime) -> str:
     spec = meta.spec(service)
     if spec.get("type") == "ExternalName":
         return str(spec.get("externalName"))
-    return join(spec.get("externalIPs") or (), "<pending>" if spec.get("type") == "LoadBalancer" else NONE)
+    return join_items(spec.get("externalIPs") or (), "<pending>" if spec.get("type") == "LoadBalancer" else NONE)
 
 
 def _endpoints(endpoints: JSONObject, _now: datetime) -> str:
@@ -113,7 +113,7 @@ def _endpoints(endpoints: JSONObject, _now: datetime) -> str:
 
 def _shorten_endpoints(endpoints: list[str]) -> str:
     more = len(endpoints) - SHOWN_ENDPOINTS
-    return f"{join(endpoints[:SHOWN_ENDPOINTS])} + {more} more..." if more > 0 else join(endpoints)
+    return f"{join_items(endpoints[:SHOWN_ENDPOINTS])} + {more} more..." if more > 0 else join_items(endpoints)
 
 
 def _slice_endpoints(endpoint_slice: JSONObject, _now: datetime) -> str:
@@ -125,7 +125,7 @@ def _node_status(node: JSONObject, _now: datetime) -> str:
     words = ["Ready" if meta.is_condition_true(node, "Ready") else "NotReady"]
     if meta.find_condition(node, "Ready") is None:
         words = ["Unknown"]
-    return join([*words, *(["SchedulingDisabled"] if meta.spec(node).get("unschedulable") else [])])
+    return join_items([*words, *(["SchedulingDisabled"] if meta.spec(node).get("unschedulable") else [])])
 
 
 def _node_address(kind: str) -> Cell:
@@ -152,12 +152,12 @@ def _first_seen(event: JSONObject, now: datetime) -> str:
     return table.age(first, now)
 
 
-def _about(event: JSONObject) -> JSONObject:
+def _regarding_object(event: JSONObject) -> JSONObject:
     return event.get("involvedObject") or event.get("regarding") or {}
 
 
 def _event_object(event: JSONObject, _now: datetime) -> str:
-    return f"{_about(event).get('kind', '').lower()}/{_about(event).get('name', '')}"
+    return f"{_regarding_object(event).get('kind', '').lower()}/{_regarding_object(event).get('name', '')}"
 
 
 def _event_source(event: JSONObject, _now: datetime) -> str:
@@ -167,8 +167,8 @@ def _event_source(event: JSONObject, _now: datetime) -> str:
     return f"{component}, {host}" if host else str(component)
 
 
-def _short(modes: Iterable[str] | None) -> str:
-    return join((SHORT_ACCESS.get(mode, mode) for mode in modes or ()), "")
+def _short_access_modes(modes: Iterable[str] | None) -> str:
+    return join_items((SHORT_ACCESS.get(mode, mode) for mode in modes or ()), "")
 
 
 def _claim_capacity(claim: JSONObject, _now: datetime) -> str:
@@ -190,13 +190,13 @@ def _controller(revision: JSONObject, _now: datetime) -> str:
     return f"{owner['kind'].lower()}{'.' if group else ''}{group}/{owner['name']}"
 
 
-WEBHOOKS = (NAME, column("Webhooks", count("webhooks"), kind="integer"), AGE)
+WEBHOOKS = (NAME, column("Webhooks", count_cell("webhooks"), kind="integer"), AGE)
 EVENTS = (
     column("Last Seen", _last_seen),
-    column("Type", at("type", "")),
-    column("Reason", at("reason", "")),
+    column("Type", path_cell("type", "")),
+    column("Reason", path_cell("reason", "")),
     column("Object", _event_object),
-    column("Subobject", lambda event, _: str(_about(event).get("fieldPath", "")), wide=True),
+    column("Subobject", lambda event, _: str(_regarding_object(event).get("fieldPath", "")), wide=True),
     column("Source", _event_source, wide=True),
     column("Message", lambda event, _: str(event.get("message") or event.get("note") or "").strip()),
     column("First Seen", _first_seen, wide=True),
@@ -221,9 +221,9 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         column("Status", lambda pod, _: podstate.state(pod)),
         column("Restarts", _pod_restarts),
         AGE,
-        column("IP", at("status.podIP"), wide=True),
-        column("Node", at("spec.nodeName"), wide=True),
-        column("Nominated Node", at("status.nominatedNodeName"), wide=True),
+        column("IP", path_cell("status.podIP"), wide=True),
+        column("Node", path_cell("spec.nodeName"), wide=True),
+        column("Nominated Node", path_cell("status.nominatedNodeName"), wide=True),
         column("Readiness Gates", _readiness_gates, wide=True),
     ),
     resources.STATEFULSETS: (
@@ -236,8 +236,8 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
     resources.DEPLOYMENTS: (
         NAME,
         column("Ready", _replicas_ready),
-        column("Up-to-date", at("status.updatedReplicas", 0)),
-        column("Available", at("status.availableReplicas", 0)),
+        column("Up-to-date", path_cell("status.updatedReplicas", 0)),
+        column("Available", path_cell("status.availableReplicas", 0)),
         AGE,
         *_OF_TEMPLATE,
     ),
@@ -246,32 +246,34 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         column("Reference", _scale_target),
         column("Targets", _targets),
         column("MinPods", lambda obj, _: str(meta.spec(obj).get("minReplicas", "<unset>"))),
-        column("MaxPods", at("spec.maxReplicas", 0)),
-        column("Replicas", at("status.currentReplicas", 0)),
+        column("MaxPods", path_cell("spec.maxReplicas", 0)),
+        column("Replicas", path_cell("status.currentReplicas", 0)),
         AGE,
     ),
     resources.REPLICA_SETS: (
         NAME,
-        column("Desired", at("spec.replicas", 0)),
-        column("Current", at("status.replicas", 0)),
-        column("Ready", at("status.readyReplicas", 0)),
+        column("Desired", path_cell("spec.replicas", 0)),
+        column("Current", path_cell("status.replicas", 0)),
+        column("Ready", path_cell("status.readyReplicas", 0)),
         AGE,
         *_OF_TEMPLATE,
     ),
     resources.CONTROLLER_REVISIONS: (
         NAME,
         column("Controller", _controller),
-        column("Revision", at("revision", 0)),
+        column("Revision", path_cell("revision", 0)),
         AGE,
     ),
     resources.SERVICES: (
         NAME,
-        column("Type", at("spec.type")),
-        column("Cluster-IP", at("spec.clusterIP")),
+        column("Type", path_cell("spec.type")),
+        column("Cluster-IP", path_cell("spec.clusterIP")),
         column("External-IP", _external_address),
         column(
             "Port(s)",
-            lambda obj, _: join(f"{port['port']}/{port['protocol']}" for port in meta.spec(obj).get("ports") or ()),
+            lambda obj, _: join_items(
+                f"{port['port']}/{port['protocol']}" for port in meta.spec(obj).get("ports") or ()
+            ),
         ),
         AGE,
         column(
@@ -281,89 +283,91 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
     resources.ENDPOINTS: (NAME, column("Endpoints", _endpoints), AGE),
     resources.ENDPOINT_SLICES: (
         NAME,
-        column("AddressType", at("addressType")),
-        column("Ports", lambda obj, _: join((port.get("port", "*") for port in obj.get("ports") or ()), "<unset>")),
+        column("AddressType", path_cell("addressType")),
+        column(
+            "Ports", lambda obj, _: join_items((port.get("port", "*") for port in obj.get("ports") or ()), "<unset>")
+        ),
         column("Endpoints", _slice_endpoints),
         AGE,
     ),
-    resources.CONFIG_MAPS: (NAME, column("Data", count("data", "binaryData")), AGE),
-    resources.SECRETS: (NAME, column("Type", at("type")), column("Data", count("data")), AGE),
-    resources.SERVICE_ACCOUNTS: (NAME, column("Secrets", count("secrets")), AGE),
-    resources.NAMESPACES: (NAME, column("Status", at("status.phase")), AGE),
+    resources.CONFIG_MAPS: (NAME, column("Data", count_cell("data", "binaryData")), AGE),
+    resources.SECRETS: (NAME, column("Type", path_cell("type")), column("Data", count_cell("data")), AGE),
+    resources.SERVICE_ACCOUNTS: (NAME, column("Secrets", count_cell("secrets")), AGE),
+    resources.NAMESPACES: (NAME, column("Status", path_cell("status.phase")), AGE),
     resources.NODES: (
         NAME,
         column("Status", _node_status),
         column(
             "Roles",
-            lambda node, _: join(
+            lambda node, _: join_items(
                 sorted(key.removeprefix(ROLE_PREFIX) for key in meta.labels(node) if key.startswith(ROLE_PREFIX))
             ),
         ),
         AGE,
-        column("Version", at("status.nodeInfo.kubeletVersion", "")),
+        column("Version", path_cell("status.nodeInfo.kubeletVersion", "")),
         column("Internal-IP", _node_address("InternalIP"), wide=True),
         column("External-IP", _node_address("ExternalIP"), wide=True),
-        column("OS-Image", at("status.nodeInfo.osImage", table.UNKNOWN), wide=True),
-        column("Kernel-Version", at("status.nodeInfo.kernelVersion", table.UNKNOWN), wide=True),
-        column("Container-Runtime", at("status.nodeInfo.containerRuntimeVersion", table.UNKNOWN), wide=True),
+        column("OS-Image", path_cell("status.nodeInfo.osImage", table.UNKNOWN), wide=True),
+        column("Kernel-Version", path_cell("status.nodeInfo.kernelVersion", table.UNKNOWN), wide=True),
+        column("Container-Runtime", path_cell("status.nodeInfo.containerRuntimeVersion", table.UNKNOWN), wide=True),
     ),
     resources.CORE_EVENTS: EVENTS,
     resources.EVENTS: EVENTS,
     resources.PERSISTENT_VOLUME_CLAIMS: (
         NAME,
-        column("Status", at("status.phase", "")),
-        column("Volume", at("spec.volumeName", "")),
+        column("Status", path_cell("status.phase", "")),
+        column("Volume", path_cell("spec.volumeName", "")),
         column("Capacity", _claim_capacity),
         column(
             "Access Modes",
             lambda claim, _: (
-                _short(meta.status(claim).get("accessModes")) if meta.spec(claim).get("volumeName") else ""
+                _short_access_modes(meta.status(claim).get("accessModes")) if meta.spec(claim).get("volumeName") else ""
             ),
         ),
-        column("StorageClass", at("spec.storageClassName", "")),
-        column("VolumeAttributesClass", at("spec.volumeAttributesClassName", "<unset>")),
+        column("StorageClass", path_cell("spec.storageClassName", "")),
+        column("VolumeAttributesClass", path_cell("spec.volumeAttributesClassName", "<unset>")),
         AGE,
-        column("VolumeMode", at("spec.volumeMode", "<unset>"), wide=True),
+        column("VolumeMode", path_cell("spec.volumeMode", "<unset>"), wide=True),
     ),
     resources.PERSISTENT_VOLUMES: (
         NAME,
-        column("Capacity", at("spec.capacity.storage", "")),
-        column("Access Modes", lambda volume, _: _short(meta.spec(volume).get("accessModes"))),
-        column("Reclaim Policy", at("spec.persistentVolumeReclaimPolicy", "")),
-        column("Status", at("status.phase", "")),
+        column("Capacity", path_cell("spec.capacity.storage", "")),
+        column("Access Modes", lambda volume, _: _short_access_modes(meta.spec(volume).get("accessModes"))),
+        column("Reclaim Policy", path_cell("spec.persistentVolumeReclaimPolicy", "")),
+        column("Status", path_cell("status.phase", "")),
         column("Claim", _claim),
-        column("StorageClass", at("spec.storageClassName", "")),
-        column("VolumeAttributesClass", at("spec.volumeAttributesClassName", "<unset>")),
-        column("Reason", at("status.reason", "")),
+        column("StorageClass", path_cell("spec.storageClassName", "")),
+        column("VolumeAttributesClass", path_cell("spec.volumeAttributesClassName", "<unset>")),
+        column("Reason", path_cell("status.reason", "")),
         AGE,
-        column("VolumeMode", at("spec.volumeMode", "<unset>"), wide=True),
+        column("VolumeMode", path_cell("spec.volumeMode", "<unset>"), wide=True),
     ),
     resources.POD_DISRUPTION_BUDGETS: (
         NAME,
-        column("Min Available", at("spec.minAvailable", "N/A")),
-        column("Max Unavailable", at("spec.maxUnavailable", "N/A")),
-        column("Allowed Disruptions", at("status.disruptionsAllowed", 0), kind="integer"),
+        column("Min Available", path_cell("spec.minAvailable", "N/A")),
+        column("Max Unavailable", path_cell("spec.maxUnavailable", "N/A")),
+        column("Allowed Disruptions", path_cell("status.disruptionsAllowed", 0), kind="integer"),
         AGE,
     ),
-    resources.LEASES: (NAME, column("Holder", at("spec.holderIdentity", "")), AGE),
+    resources.LEASES: (NAME, column("Holder", path_cell("spec.holderIdentity", "")), AGE),
     resources.PRIORITY_CLASSES: (
         NAME,
-        column("Value", at("value", 0), kind="integer"),
-        column("Global-Default", at("globalDefault", default=False), kind="boolean"),
+        column("Value", path_cell("value", 0), kind="integer"),
+        column("Global-Default", path_cell("globalDefault", default=False), kind="boolean"),
         AGE,
-        column("PreemptionPolicy", at("preemptionPolicy", "")),
+        column("PreemptionPolicy", path_cell("preemptionPolicy", "")),
     ),
     resources.STORAGE_CLASSES: (
         NAME,
-        column("Provisioner", at("provisioner", "")),
-        column("ReclaimPolicy", at("reclaimPolicy", "")),
-        column("VolumeBindingMode", at("volumeBindingMode", "")),
-        column("AllowVolumeExpansion", at("allowVolumeExpansion", default=False)),
+        column("Provisioner", path_cell("provisioner", "")),
+        column("ReclaimPolicy", path_cell("reclaimPolicy", "")),
+        column("VolumeBindingMode", path_cell("volumeBindingMode", "")),
+        column("AllowVolumeExpansion", path_cell("allowVolumeExpansion", default=False)),
         AGE,
     ),
     resources.CUSTOM_RESOURCE_DEFINITIONS: (
         NAME,
-        (Column("Created At", "date", "Time when the CRD was created."), at("metadata.creationTimestamp", "")),
+        (Column("Created At", "date", "Time when the CRD was created."), path_cell("metadata.creationTimestamp", "")),
     ),
     resources.MUTATING_WEBHOOK_CONFIGURATIONS: WEBHOOKS,
     resources.VALIDATING_WEBHOOK_CONFIGURATIONS: WEBHOOKS,

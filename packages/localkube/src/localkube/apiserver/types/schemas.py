@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kuberuntime.objects.gotypes.declarations import GoField, GoTypes, element_of, shape_of
+from kuberuntime.objects.gotypes.declarations import GoField, GoTypes, element_type, type_shape
 from kuberuntime.objects.gotypes.defaults import DEFAULTS
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model.kind import Schema
@@ -95,27 +95,27 @@ SCALARS = {
 
 
 @cache
-def of_struct(struct: str, types: GoTypes = SERVED) -> Schema:
+def struct_schema(struct: str, types: GoTypes = SERVED) -> Schema:
     """Return the schema of a struct."""
     declared = types.fields(struct).items()
-    fields = {name: _of_field(types, f"{struct}.{name}", field) for name, field in declared}
+    fields = {name: _field_schema(types, f"{struct}.{name}", field) for name, field in declared}
     return Schema("object", fields=fields, is_atomic=struct in ATOMIC_TYPES, name=struct)
 
 
-def _of_field(types: GoTypes, path: str, field: GoField) -> Schema:
+def _field_schema(types: GoTypes, path: str, field: GoField) -> Schema:
     match field.shape:
         case "list":
-            return _of_list(types, path, element_of(field.type))
+            return _list_schema(types, path, element_type(field.type))
         case "map":
-            return replace(_of_type(types, field.type), is_atomic=path in ATOMIC_FIELDS)
+            return replace(_type_schema(types, field.type), is_atomic=path in ATOMIC_FIELDS)
         case _:
             struct, _, name = path.partition(".")
-            schema, default = _of_type(types, field.type), DEFAULTS.get(struct, {}).get(name)
+            schema, default = _type_schema(types, field.type), DEFAULTS.get(struct, {}).get(name)
             return replace(schema, default=default) if field.shape == "scalar" and default is not None else schema
 
 
-def _of_list(types: GoTypes, path: str, element: str) -> Schema:
-    items = _of_type(types, element)
+def _list_schema(types: GoTypes, path: str, element: str) -> Schema:
+    items = _type_schema(types, element)
     keys = LIST_KEYS.get(path, ())
     if keys:
         merged = path not in WITHOUT_PATCH_KEY
@@ -127,14 +127,14 @@ def _of_list(types: GoTypes, path: str, element: str) -> Schema:
     return Schema("array", items=items, patch_merge=bool(patch_key), patch_key=patch_key)
 
 
-def _of_type(types: GoTypes, go_type: str) -> Schema:
-    match shape_of(go_type):
+def _type_schema(types: GoTypes, go_type: str) -> Schema:
+    match type_shape(go_type):
         case "list":
-            return Schema("array", items=_of_type(types, element_of(go_type)))
+            return Schema("array", items=_type_schema(types, element_type(go_type)))
         case "map":
-            return Schema("object", values=_of_type(types, element_of(go_type)))
+            return Schema("object", values=_type_schema(types, element_type(go_type)))
         case "struct":
-            return of_struct(go_type, types)
+            return struct_schema(go_type, types)
         case _:
             return SCALARS[go_type]
 
@@ -148,7 +148,7 @@ def unknown_fields(schema: Schema, obj: JSONObject) -> list[str]:
     >>> unknown_fields(Schema("object", fields={"a": Schema("string")}), {"a": "x", "b": 1})
     ['b']
     """
-    return [] if _knows(schema, obj) else list(_walk(schema, obj, ""))
+    return [] if _knows(schema, obj) else list(_find_unknown_fields(schema, obj, ""))
 
 
 def _knows(schema: Schema, value: JSON) -> bool:
@@ -171,15 +171,15 @@ def _knows(schema: Schema, value: JSON) -> bool:
     return True
 
 
-def _walk(schema: Schema, value: JSON, path: str) -> Iterator[str]:
+def _find_unknown_fields(schema: Schema, value: JSON, path: str) -> Iterator[str]:
     if isinstance(value, dict):
         for name, child in value.items():
             child_path = f"{path}.{name}" if path else name
             child_schema = (schema.fields or {}).get(name, schema.values)
             if child_schema is not None:
-                yield from _walk(child_schema, child, child_path)
+                yield from _find_unknown_fields(child_schema, child, child_path)
             elif schema.fields is not None:
                 yield child_path
     elif isinstance(value, list) and schema.items is not None:
         for index, child in enumerate(value):
-            yield from _walk(schema.items, child, f"{path}[{index}]")
+            yield from _find_unknown_fields(schema.items, child, f"{path}[{index}]")

@@ -7,7 +7,7 @@ In: a type name and an object from a client. Out: a new object to store, which t
 from pathlib import Path
 from typing import Final
 
-from kuberuntime.objects.gotypes.declarations import KUBERNETES, GoTypes, element_of, shape_of
+from kuberuntime.objects.gotypes.declarations import KUBERNETES, GoTypes, element_type, type_shape
 from kuberuntime.objects.gotypes.mismatch import GoTypeError, Mismatch
 from kuberuntime.objects.gotypes.roundtrip import round_trip
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -28,7 +28,7 @@ def normalize(struct: str, obj: JSONObject) -> JSONObject:
         raise UndecodableError(_describe(struct, obj, error.mismatch)) from error
 
 
-def blank(struct: str) -> JSONObject:
+def empty_struct(struct: str) -> JSONObject:
     """Return the JSON that Go encodes for a struct if no field is set."""
     return round_trip(SERVED, struct, {})
 
@@ -69,7 +69,7 @@ def _json_name(value: JSON) -> str:
 
 
 def _qualified_name(go_type: str) -> str:
-    element = element_of(go_type)
-    if shape_of(element) != "struct":
+    element = element_type(go_type)
+    if type_shape(element) != "struct":
         return go_type
     return f"{go_type.removesuffix(element)}v1.{element}"

@@ -6,7 +6,7 @@ from typing import Final
 from kuberuntime.objects import quantity
 from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required_error
 from kuberuntime.objects.meta import JSON, JSONObject
-from kuberuntime.objects.podrules.values import at_least, forbidden, validate_selector
+from kuberuntime.objects.podrules.values import forbidden, validate_minimum, validate_selector
 
 LONGEST_WINDOW: Final = 3600
 LONGEST_PERIOD: Final = 1800
@@ -31,13 +31,13 @@ SOURCES: Final = {
 def validate(spec: JSONObject, path: str) -> Iterator[FieldError]:
     """Yield the errors of an autoscaler's spec."""
     least, most = spec["minReplicas"], spec["maxReplicas"]
-    yield from at_least(least, 1, f"{path}.minReplicas")
+    yield from validate_minimum(least, 1, f"{path}.minReplicas")
     if least == 0 and not any(metric.get("type") in {"Object", "External"} for metric in spec["metrics"]):
         text = "must specify at least one Object or External metric to support scaling to zero replicas"
         yield forbidden(f"{path}.metrics", text)
     if most == 0:
         yield required_error(f"{path}.maxReplicas", "must be set and greater than 0")
-    yield from at_least(most or 1, 1, f"{path}.maxReplicas")
+    yield from validate_minimum(most or 1, 1, f"{path}.maxReplicas")
     if most < least:
         yield invalid(f"{path}.maxReplicas", most, "must be greater than or equal to `minReplicas`")
     yield from _validate_reference(spec["scaleTargetRef"], f"{path}.scaleTargetRef")

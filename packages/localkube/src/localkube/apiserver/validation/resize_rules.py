@@ -49,7 +49,7 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
     moved = list(_validate_unchanged(new, old))
     yield from moved
     if not moved:
-        yield from _changes(new, old)
+        yield from _resize_errors(new, old)
 
 
 def _names(pod: JSONObject) -> list[list[str]]:
@@ -79,15 +79,19 @@ def _validate_unchanged(new: JSONObject, old: JSONObject) -> Iterator[FieldError
                 yield forbidden(f"spec.{field}[{index}].name", text)
 
 
-def _changes(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
+def _resize_errors(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
     for field in reversed(CONTAINER_LISTS):
         pairs = zip(old["spec"].get(field) or (), new["spec"].get(field) or (), strict=True)
         for index, (before, after) in enumerate(pairs):
             if before != after:
-                yield from _change(before, after, f"spec.{field}[{index}]", is_init=field == "initContainers")
+                yield from _container_resize_errors(
+                    before, after, f"spec.{field}[{index}]", is_init=field == "initContainers"
+                )
 
 
-def _change(before: JSONObject, after: JSONObject, where: str, *, is_init: bool) -> Iterator[FieldError]:
+def _container_resize_errors(
+    before: JSONObject, after: JSONObject, where: str, *, is_init: bool
+) -> Iterator[FieldError]:
     had, has = before.get("resources", {}), after.get("resources", {})
     for kind in AMOUNTS:
         if had.get(kind, {}).keys() - has.get(kind, {}).keys():

@@ -18,7 +18,7 @@ from localkube.controllers import eventobjects
 from localkube.controllers.autoscaling import replicacalculator
 from localkube.controllers.autoscaling import scalingbehavior as paces
 from localkube.controllers.autoscaling.replicacalculator import Proposal, ReadingError
-from localkube.controllers.autoscaling.scalingbehavior import History, Moment, ScalingBehavior
+from localkube.controllers.autoscaling.scalingbehavior import History, ReplicaRecord, ScalingBehavior
 
 PERIOD: Final = 15.0
 """The number of seconds between two decisions for an autoscaler."""
@@ -46,7 +46,7 @@ class ObservedAutoscaler(Struct, frozen=True, kw_only=True):
     now: datetime
 
 
-class Sizing(NamedTuple):
+class ScaleDecision(NamedTuple):
     """The desired replicas with their reason, the conditions, the current metrics, the history, and failures."""
 
     replicas: int
@@ -57,30 +57,36 @@ class Sizing(NamedTuple):
     failures: tuple[tuple[str, str], ...] = ()
 
 
-def replicas_of(scale: JSONObject) -> int:
+def desired_replicas(scale: JSONObject) -> int:
     """Return the desired replicas of a target."""
     return int(meta.spec(scale).get("replicas") or 0)
 
 
-def decide(observed: ObservedAutoscaler) -> Sizing:
+def decide(observed: ObservedAutoscaler) -> ScaleDecision:
     """Return the current decision for the autoscaler."""
-    pace, current, now = paces.of(observed.autoscaler), replicas_of(observed.scale), observed.now
+    pace, current, now = paces.read_behavior(observed.autoscaler), desired_replicas(observed.scale), observed.now
     history = paces.prune(observed.history, pace, now)
     if not history.recommended:
-        history = replace(history, recommended=(Moment(now, current),))
+        history = replace(history, recommended=(ReplicaRecord(now, current),))
     able = (ABLE, "True", "SucceededGetScale", "the HPA controller was able to get the target's current scale")
     if current == 0:
         text = "scaling is disabled since the replica count of the target is zero"
-        return Sizing(0, "", (able, (ACTIVE, "False", "ScalingDisabled", text)), (), history)
+        return ScaleDecision(0, "", (able, (ACTIVE, "False", "ScalingDisabled", text)), (), history)
     if current > pace.max_replicas:
-        return Sizing(pace.max_replicas, "Current number of replicas above Spec.MaxReplicas", (able,), (), history)
+        return ScaleDecision(
+            pace.max_replicas, "Current number of replicas above Spec.MaxReplicas", (able,), (), history
+        )
     if current < pace.min_replicas:
-        return Sizing(pace.min_replicas, "Current number of replicas below Spec.MinReplicas", (able,), (), history)
-    return _by_metrics(observed, pace, history, able)
+        return ScaleDecision(
+            pace.min_replicas, "Current number of replicas below Spec.MinReplicas", (able,), (), history
+        )
+    return _decide_by_metrics(observed, pace, history, able)
 
 
-def _by_metrics(observed: ObservedAutoscaler, pace: ScalingBehavior, history: History, able: Condition) -> Sizing:
-    current, now = replicas_of(observed.scale), observed.now
+def _decide_by_metrics(
+    observed: ObservedAutoscaler, pace: ScalingBehavior, history: History, able: Condition
+) -> ScaleDecision:
+    current, now = desired_replicas(observed.scale), observed.now
     proposals, errors = _proposals(observed, pace)
     statuses = tuple(proposal.status for proposal in proposals)
     largest = max(proposals, key=lambda proposal: proposal.replicas, default=Proposal(current, "", {}))
@@ -90,8 +96,8 @@ def _by_metrics(observed: ObservedAutoscaler, pace: ScalingBehavior, history: Hi
         total = len(meta.spec(observed.autoscaler)["metrics"])
         summary = f"invalid metrics ({len(errors)} invalid out of {total}), first error is: {errors[0]}"
         failures = (*events, ("FailedComputeMetricsReplicas", summary))
-        refused = (able, (ACTIVE, "False", errors[0].reason, text))
-        return Sizing(current, "", refused, statuses, history, failures)
+        failure = (able, (ACTIVE, "False", errors[0].reason, text))
+        return ScaleDecision(current, "", failure, statuses, history, failures)
     stable = paces.stabilize(pace, largest.replicas, current, history, now)
     limit = paces.apply_limits(pace, stable.replicas, current, history, now)
     text = f"the HPA was able to successfully calculate a replica count from {largest.name}"
@@ -101,8 +107,8 @@ def _by_metrics(observed: ObservedAutoscaler, pace: ScalingBehavior, history: Hi
         (LIMITED, "False" if limit.replicas == stable.replicas else "True", limit.reason, limit.message),
     )
     reason = f"{largest.name} above target" if limit.replicas > current else "All metrics below target"
-    history = replace(history, recommended=(*history.recommended, Moment(now, largest.replicas)))
-    return Sizing(limit.replicas, reason, conditions, statuses, history, events)
+    history = replace(history, recommended=(*history.recommended, ReplicaRecord(now, largest.replicas)))
+    return ScaleDecision(limit.replicas, reason, conditions, statuses, history, events)
 
 
 def _proposals(observed: ObservedAutoscaler, pace: ScalingBehavior) -> tuple[list[Proposal], list[ReadingError]]:
@@ -115,22 +121,22 @@ def _proposals(observed: ObservedAutoscaler, pace: ScalingBehavior) -> tuple[lis
     load = replicacalculator.CurrentUsage(
         pods=observed.pods,
         metrics=observed.metrics,
-        current=replicas_of(observed.scale),
+        current=desired_replicas(observed.scale),
         tolerances=pace.tolerances,
         now=observed.now,
     )
     proposals, errors = [], []
     for metric in metrics:
         try:
-            proposals.append(replicacalculator.propose(metric, load))
+            proposals.append(replicacalculator.propose_replicas(metric, load))
         except ReadingError as error:
             errors.append(error)
     return proposals, errors
 
 
-def plan(observed: ObservedAutoscaler, decision: Sizing) -> Plan:
+def plan(observed: ObservedAutoscaler, decision: ScaleDecision) -> Plan:
     """Return the plan that writes a decision: first the scale if it changes, then the status."""
-    autoscaler, current = observed.autoscaler, replicas_of(observed.scale)
+    autoscaler, current = observed.autoscaler, desired_replicas(observed.scale)
     conditions, status = decision.conditions, meta.status(autoscaler)
     counts: JSONObject = {"currentReplicas": current, "currentMetrics": [*decision.metrics] or None}
     counts["desiredReplicas"] = int(status.get("desiredReplicas") or 0) if decision.failures else decision.replicas
@@ -149,11 +155,11 @@ def plan(observed: ObservedAutoscaler, decision: Sizing) -> Plan:
         resource=observed.target,
         object=observed.scale | {"spec": {"replicas": decision.replicas}},
         subresource="scale",
-        on_success=(eventobjects.normal(autoscaler, "SuccessfulRescale", RESCALE, note),),
+        on_success=(eventobjects.normal_event(autoscaler, "SuccessfulRescale", RESCALE, note),),
         on_failure=(eventobjects.warning_event(autoscaler, "FailedRescale", RESCALE, failed),),
     )
-    refused = (ABLE, "False", "FailedUpdateScale", "the HPA controller was unable to update the target scale: {error}")
-    failed_status: JSONObject = {"conditions": _conditions(autoscaler, (refused,), observed.now)}
+    failure = (ABLE, "False", "FailedUpdateScale", "the HPA controller was unable to update the target scale: {error}")
+    failed_status: JSONObject = {"conditions": _conditions(autoscaler, (failure,), observed.now)}
     report = Patch(
         resource=HORIZONTAL_POD_AUTOSCALERS,
         key=meta.key(autoscaler),

@@ -23,8 +23,8 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import POD_METRICS, Resource
 from kuberuntime.plan import Plan
 from localkube.controllers.autoscaling import autoscalercontrol
-from localkube.controllers.autoscaling.autoscalercontrol import ObservedAutoscaler, Sizing
-from localkube.controllers.autoscaling.scalingbehavior import History, Moment
+from localkube.controllers.autoscaling.autoscalercontrol import ObservedAutoscaler, ScaleDecision
+from localkube.controllers.autoscaling.scalingbehavior import History, ReplicaRecord
 
 AS_JSON: Final = {"accept": "application/json"}
 
@@ -33,7 +33,7 @@ NOTHING: Final = History()
 _NO_METRICS: Final[Sequence[JSONObject] | str] = ()
 
 
-class Memory(msgspec.Struct, frozen=True):
+class AutoscalerState(msgspec.Struct, frozen=True):
     """The state of an autoscaler: the time of its last decision, the spec, and the scale (from, to) that it wrote."""
 
     at: datetime
@@ -50,7 +50,7 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
     pods: Informer
     client: Client
     clock: Clock
-    memories: dict[ObjectKey, Memory] = msgspec.field(default_factory=dict)
+    memories: dict[ObjectKey, AutoscalerState] = msgspec.field(default_factory=dict)
 
     def watches(self) -> Sequence[Watch]:
         """Return the watch of autoscalers. The scale of their targets is requested for every decision."""
@@ -76,17 +76,17 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
             return autoscalercontrol.unreadable(autoscaler, str(error), now)
         observed = await self._observe(autoscaler, target, scale, _confirm_last_change(memory, scale))
         decided = autoscalercontrol.decide(observed)
-        self._remember(key, decided, autoscalercontrol.replicas_of(scale))
+        self._remember(key, decided, autoscalercontrol.desired_replicas(scale))
         return autoscalercontrol.plan(observed, decided)
 
-    def _memory(self, key: ObjectKey, autoscaler: JSONObject, now: datetime) -> Memory:
+    def _memory(self, key: ObjectKey, autoscaler: JSONObject, now: datetime) -> AutoscalerState:
         """Return the state of an autoscaler, or an empty state for a new one."""
         memory = self.memories.get(key)
         if memory is None or memory.uid != meta.uid(autoscaler):
-            return Memory(now, meta.uid(autoscaler), {})
+            return AutoscalerState(now, meta.uid(autoscaler), {})
         return memory
 
-    def _remember(self, key: ObjectKey, decided: Sizing, current: int) -> None:
+    def _remember(self, key: ObjectKey, decided: ScaleDecision, current: int) -> None:
         change = (current, decided.replicas) if decided.replicas != current else None
         self.memories[key] = replace(self.memories[key], history=decided.history, written=change)
 
@@ -128,15 +128,15 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def _has_decided(memory: Memory, autoscaler: JSONObject) -> bool:
+def _has_decided(memory: AutoscalerState, autoscaler: JSONObject) -> bool:
     """Return whether the last decision was for this spec, and its scale was written."""
     is_written = memory.written is None or meta.status(autoscaler).get("desiredReplicas") == memory.written[1]
     return is_written and memory.spec == meta.spec(autoscaler)
 
 
-def _confirm_last_change(memory: Memory, scale: JSONObject) -> History:
+def _confirm_last_change(memory: AutoscalerState, scale: JSONObject) -> History:
     """Return the history. Include the last change if the scale shows that it was written."""
-    if memory.written is None or autoscalercontrol.replicas_of(scale) != memory.written[1]:
+    if memory.written is None or autoscalercontrol.desired_replicas(scale) != memory.written[1]:
         return memory.history
     before, after = memory.written
-    return replace(memory.history, changed=(*memory.history.changed, Moment(memory.at, after - before)))
+    return replace(memory.history, changed=(*memory.history.changed, ReplicaRecord(memory.at, after - before)))

@@ -75,7 +75,7 @@ class TargetUsage(NamedTuple):
     is_utilization: bool
 
 
-def propose(metric: JSONObject, load: CurrentUsage) -> Proposal:
+def propose_replicas(metric: JSONObject, load: CurrentUsage) -> Proposal:
     """Return the number of replicas for a metric."""
     match metric["type"]:
         case "Resource":
@@ -104,11 +104,11 @@ def _target(source: JSONObject) -> TargetUsage:
     share = target.get("averageUtilization")
     if share is not None:
         return TargetUsage(source["name"], container, int(share), is_utilization=True)
-    return TargetUsage(source["name"], container, _milli(target["averageValue"]), is_utilization=False)
+    return TargetUsage(source["name"], container, _to_milli(target["averageValue"]), is_utilization=False)
 
 
 def _replicas(target: TargetUsage, load: CurrentUsage) -> tuple[int, JSONObject]:
-    samples = _samples(target, load.metrics)
+    samples = _usage_samples(target, load.metrics)
     if not samples:
         text = f"unable to get metrics for resource {target.resource}: no metrics returned from resource metrics API"
         raise ReadingError("", text)
@@ -122,7 +122,7 @@ def _replicas(target: TargetUsage, load: CurrentUsage) -> tuple[int, JSONObject]
     current: JSONObject = {"averageValue": str(Quantity(average * NANOS // MILLI))}
     if target.is_utilization:
         current["averageUtilization"] = mean
-    return _count(target, load, groups, usage, requests, ratio), current
+    return _count_replicas(target, load, groups, usage, requests, ratio), current
 
 
 class Groups(NamedTuple):
@@ -137,9 +137,9 @@ def _group_pods(target: TargetUsage, load: CurrentUsage, samples: Mapping[str, S
     groups: dict[str, list[str]] = {"counted": [], "unready": [], "missing": []}
     for pod in load.pods:
         name = meta.name(pod)
-        if meta.is_deleting(pod) or podhealth.phase(pod) == "Failed":
+        if meta.is_deleting(pod) or podhealth.pod_phase(pod) == "Failed":
             continue
-        if podhealth.phase(pod) == "Pending":
+        if podhealth.pod_phase(pod) == "Pending":
             groups["unready"].append(name)
         elif name not in samples:
             groups["missing"].append(name)
@@ -161,7 +161,7 @@ def _is_starting(pod: JSONObject, sample: Sample, now: datetime) -> bool:
     return bool(ready["status"] == "False") and begin + FIRST_READINESS > since
 
 
-def _count(
+def _count_replicas(
     target: TargetUsage,
     load: CurrentUsage,
     groups: Groups,
@@ -231,10 +231,10 @@ def _request(target: TargetUsage, pod: JSONObject, container: JSONObject) -> int
         raise ReadingError(
             "", f"missing request for {target.resource} in container {container['name']} of Pod {meta.name(pod)}"
         )
-    return _milli(amount)
+    return _to_milli(amount)
 
 
-def _samples(target: TargetUsage, metrics: Iterable[JSONObject]) -> dict[str, Sample]:
+def _usage_samples(target: TargetUsage, metrics: Iterable[JSONObject]) -> dict[str, Sample]:
     """Return the usage of pods by name, except pods with an unmeasured container."""
     samples = {}
     for pod_metrics in metrics:
@@ -242,10 +242,10 @@ def _samples(target: TargetUsage, metrics: Iterable[JSONObject]) -> dict[str, Sa
         amounts = [container["usage"].get(target.resource) for container in measured]
         if amounts and None not in amounts:
             window = timedelta(seconds=float(pod_metrics["window"].removesuffix("s")))
-            milli = sum(map(_milli, amounts))
+            milli = sum(map(_to_milli, amounts))
             samples[meta.name(pod_metrics)] = Sample(milli, timestamps.parse(pod_metrics["timestamp"]), window)
     return samples
 
 
-def _milli(amount: str) -> int:
+def _to_milli(amount: str) -> int:
     return (quantity.parse(amount) * MILLI).ceil()

@@ -25,7 +25,7 @@ DOWN: Final[JSONObject] = {"stabilizationWindowSeconds": DOWN_WINDOW, "selectPol
 """The default rules of a behavior."""
 
 
-class Moment(NamedTuple):
+class ReplicaRecord(NamedTuple):
     """A number of replicas at a time, either recommended or added (negative if removed)."""
 
     at: datetime
@@ -35,8 +35,8 @@ class Moment(NamedTuple):
 class History(Struct, frozen=True):
     """Recommendations and changes, oldest first."""
 
-    recommended: tuple[Moment, ...] = ()
-    changed: tuple[Moment, ...] = ()
+    recommended: tuple[ReplicaRecord, ...] = ()
+    changed: tuple[ReplicaRecord, ...] = ()
 
 
 class ScalingDecision(NamedTuple):
@@ -61,7 +61,7 @@ class ScalingBehavior(Struct, frozen=True):
         return _tolerance(self.down), _tolerance(self.up)
 
 
-def of(autoscaler: JSONObject) -> ScalingBehavior:
+def read_behavior(autoscaler: JSONObject) -> ScalingBehavior:
     """Return the behavior of an autoscaler, with the defaults of the controller."""
     spec = meta.spec(autoscaler)
     behavior = spec.get("behavior") or {}
@@ -71,8 +71,8 @@ def of(autoscaler: JSONObject) -> ScalingBehavior:
 
 def stabilize(pace: ScalingBehavior, desired: int, current: int, history: History, now: datetime) -> ScalingDecision:
     """Return the desired replicas, limited by the recommendations in the stabilization window."""
-    lowest = min([desired, *_within(history.recommended, pace.up, now)])
-    highest = max([desired, *_within(history.recommended, pace.down, now)])
+    lowest = min([desired, *_changes_in_periods(history.recommended, pace.up, now)])
+    highest = max([desired, *_changes_in_periods(history.recommended, pace.down, now)])
     replicas = min(max(current, lowest), highest)
     if replicas == desired:
         return ScalingDecision(replicas, "ReadyForNewScale", "recommended size matches current size")
@@ -86,12 +86,12 @@ def stabilize(pace: ScalingBehavior, desired: int, current: int, history: Histor
 def apply_limits(pace: ScalingBehavior, desired: int, current: int, history: History, now: datetime) -> ScalingDecision:
     """Return the desired replicas, or the nearest number that limits and policies permit."""
     if desired > current:
-        limit = max(_limit(pace.up, current, history, now, up=True), current)
+        limit = max(_policy_limit(pace.up, current, history, now, up=True), current)
         most = min(pace.max_replicas, limit)
         if desired > most:
             return ScalingDecision(most, *(_TOO_MANY if pace.max_replicas <= limit else _TOO_FAST_UP))
     if desired < current:
-        limit = min(_limit(pace.down, current, history, now, up=False), current)
+        limit = min(_policy_limit(pace.down, current, history, now, up=False), current)
         least = max(pace.min_replicas, limit)
         if desired < least:
             return ScalingDecision(least, *(_TOO_FEW if pace.min_replicas >= limit else _TOO_FAST_DOWN))
@@ -108,19 +108,22 @@ def prune(history: History, pace: ScalingBehavior, now: datetime) -> History:
     """Return the history without entries that rules no longer require."""
     windows = max(int(rules["stabilizationWindowSeconds"]) for rules in (pace.up, pace.down))
     periods = [policy["periodSeconds"] for rules in (pace.up, pace.down) for policy in rules["policies"]]
-    return History(_since(history.recommended, windows, now), _since(history.changed, max(periods, default=0), now))
+    return History(
+        _recent_records(history.recommended, windows, now),
+        _recent_records(history.changed, max(periods, default=0), now),
+    )
 
 
-def _since(moments: Iterable[Moment], seconds: float, now: datetime) -> tuple[Moment, ...]:
+def _recent_records(moments: Iterable[ReplicaRecord], seconds: float, now: datetime) -> tuple[ReplicaRecord, ...]:
     begin = now - timedelta(seconds=seconds)
     return tuple(moment for moment in moments if begin < moment.at <= now)
 
 
-def _within(moments: Iterable[Moment], rules: JSONObject, now: datetime) -> list[int]:
-    return [moment.replicas for moment in _since(moments, int(rules["stabilizationWindowSeconds"]), now)]
+def _changes_in_periods(moments: Iterable[ReplicaRecord], rules: JSONObject, now: datetime) -> list[int]:
+    return [moment.replicas for moment in _recent_records(moments, int(rules["stabilizationWindowSeconds"]), now)]
 
 
-def _limit(rules: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
+def _policy_limit(rules: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
     """Return the number of replicas that the policies for one direction permit."""
     policies: Sequence[JSONObject] = rules["policies"]
     if rules["selectPolicy"] == "Disabled":
@@ -132,7 +135,7 @@ def _limit(rules: JSONObject, current: int, history: History, now: datetime, *, 
 
 def _allowed_replicas(policy: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
     """Return the number of replicas that a policy permits, based on the number at the start of its period."""
-    begin = current - sum(moment.replicas for moment in _since(history.changed, policy["periodSeconds"], now))
+    begin = current - sum(moment.replicas for moment in _recent_records(history.changed, policy["periodSeconds"], now))
     value = int(policy["value"])
     if policy["type"] == "Pods":
         return begin + value if up else begin - value

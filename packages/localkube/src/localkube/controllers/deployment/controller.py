@@ -17,7 +17,7 @@ from localkube.controllers import controllerrefs
 from localkube.controllers.deployment import deploymentcontrol, history, sizes
 
 
-class Deployments(Struct, frozen=True, kw_only=True):
+class DeploymentController(Struct, frozen=True, kw_only=True):
     """The driver with a client and its caches: ReplicaSets and pods by controller, and orphaned ReplicaSets."""
 
     deployments: Informer

@@ -58,7 +58,7 @@ def _next_step(observed: ObservedDeployment, new: JSONObject | None, old: Sequen
     is_paused = bool(meta.spec(deployment).get("paused"))
     if is_paused or sizes.is_scaled(deployment, [*old, new] if new else old):
         deleted = history.obsolete(deployment, old) if is_paused else ()
-        return _Step(new=new, sizes=sizes.scale(deployment, new, old), deleted=deleted)
+        return _Step(new=new, sizes=sizes.scaled_sizes(deployment, new, old), deleted=deleted)
     step = _rolling_update(observed, new, old) if sizes.is_rolling(deployment) else _recreate(observed, new, old)
     if step.sizes or not progress.is_complete(deployment, meta.status(deployment)):
         return step
@@ -68,25 +68,25 @@ def _next_step(observed: ObservedDeployment, new: JSONObject | None, old: Sequen
 def _rolling_update(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
     deployment = observed.deployment
     if new is not None:
-        return _Step(new=new, sizes=sizes.roll(deployment, new, old), is_rollout=True)
+        return _Step(new=new, sizes=sizes.rolling_sizes(deployment, new, old), is_rollout=True)
     replicaset = _new_replicaset(observed, old)
     replicaset = _resize(deployment, replicaset, sizes.surge_size(deployment, replicaset, old))
     return _Step(
-        new=replicaset, creates_replicaset=True, sizes=sizes.roll(deployment, replicaset, old), is_rollout=True
+        new=replicaset, creates_replicaset=True, sizes=sizes.rolling_sizes(deployment, replicaset, old), is_rollout=True
     )
 
 
 def _recreate(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
     """Stop all old pods. When no old pod is running, create or scale up the new ReplicaSet."""
     deployment = observed.deployment
-    leaving = {meta.name(replicaset): 0 for replicaset in old if sizes.size(replicaset)}
+    leaving = {meta.name(replicaset): 0 for replicaset in old if sizes.desired_size(replicaset)}
     if leaving or _do_old_pods_run(observed, old):
         return _Step(new=new, sizes=leaving, is_rollout=True)
-    desired = sizes.size(deployment)
+    desired = sizes.desired_size(deployment)
     if new is None:
         replicaset = _resize(deployment, _new_replicaset(observed, old), desired)
         return _Step(new=replicaset, creates_replicaset=True, sizes={}, is_rollout=True)
-    grown = {meta.name(new): desired} if sizes.size(new) != desired else {}
+    grown = {meta.name(new): desired} if sizes.desired_size(new) != desired else {}
     return _Step(new=new, sizes=grown, is_rollout=True)
 
 
@@ -108,7 +108,7 @@ def _update_replicaset(deployment: JSONObject, new: JSONObject, old: Sequence[JS
 
 def _resize(deployment: JSONObject, replicaset: JSONObject, size: int) -> JSONObject:
     resized = replicaset | {"spec": meta.spec(replicaset) | {"replicas": size}}
-    return _annotate(resized, sizes.annotations(deployment))
+    return _annotate(resized, sizes.size_annotations(deployment))
 
 
 def _annotate(replicaset: JSONObject, annotations: dict[str, str]) -> JSONObject:
@@ -136,9 +136,11 @@ def _plan_step(
         collisions=observed.collisions,
         now=observed.now,
     )
-    created: list[Action] = [_create(situation, new)] if new and step.creates_replicaset else []
+    created: list[Action] = [_create_action(situation, new)] if new and step.creates_replicaset else []
     before = [*old, existing] if existing else old
-    changed = [_change(deployment, *pair) for pair in zip(before, situation.sets, strict=False) if pair[0] != pair[1]]
+    changed = [
+        _update_action(deployment, *pair) for pair in zip(before, situation.sets, strict=False) if pair[0] != pair[1]
+    ]
     deleted = [
         Delete(resource=REPLICA_SETS, key=meta.key(replicaset), uid=meta.uid(replicaset)) for replicaset in step.deleted
     ]
@@ -161,28 +163,30 @@ def _with_revision(deployment: JSONObject, new: JSONObject | None) -> JSONObject
     return _annotate(deployment, {history.REVISION: number}) if number else deployment
 
 
-def _create(situation: progress.RolloutState, new: JSONObject) -> Action:
+def _create_action(situation: progress.RolloutState, new: JSONObject) -> Action:
     deployment = situation.deployment
     message = f'Failed to create new replica set "{meta.name(new)}": {{error}}'
-    refused = eventobjects.warning_event(deployment, progress.CREATE_ERROR, "Create", message)
-    events = (_scaling_event(deployment, new, 0),) if sizes.size(new) else ()
-    create = Create(resource=REPLICA_SETS, object=new, if_absent=True, on_success=events, on_failure=(refused,))
+    failure_event = eventobjects.warning_event(deployment, progress.CREATE_ERROR, "Create", message)
+    events = (_scaling_event(deployment, new, 0),) if sizes.desired_size(new) else ()
+    create = Create(resource=REPLICA_SETS, object=new, if_absent=True, on_success=events, on_failure=(failure_event,))
     change = {"status": progress.failed_status(situation, message)}
     report = guarded_patch(DEPLOYMENTS, deployment, change, subresource="status")
     return Finally(actions=(create,), after=(), on_failure=(report,))
 
 
-def _change(deployment: JSONObject, before: JSONObject, after: JSONObject) -> Action:
+def _update_action(deployment: JSONObject, before: JSONObject, after: JSONObject) -> Action:
     change = {
         "metadata": {"annotations": meta.annotations(after)},
         "spec": {name: meta.spec(after)[name] for name in ("replicas", "minReadySeconds") if name in meta.spec(after)},
     }
     patch = guarded_patch(REPLICA_SETS, before, change)
-    is_resized = sizes.size(before) != sizes.size(after)
-    return replace(patch, on_success=(_scaling_event(deployment, after, sizes.size(before)),) if is_resized else ())
+    is_resized = sizes.desired_size(before) != sizes.desired_size(after)
+    return replace(
+        patch, on_success=(_scaling_event(deployment, after, sizes.desired_size(before)),) if is_resized else ()
+    )
 
 
 def _scaling_event(deployment: JSONObject, replicaset: JSONObject, before: int) -> Event:
-    size = sizes.size(replicaset)
+    size = sizes.desired_size(replicaset)
     note = f"Scaled {'up' if size > before else 'down'} replica set {meta.name(replicaset)} from {before} to {size}"
-    return eventobjects.normal(deployment, "ScalingReplicaSet", "Scale", note)
+    return eventobjects.normal_event(deployment, "ScalingReplicaSet", "Scale", note)

@@ -11,7 +11,7 @@ from typing import Final
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.controllers.deployment import sizes
-from localkube.controllers.templatehash import hash_of
+from localkube.controllers.templatehash import template_hash
 
 HASH_LABEL: Final = "pod-template-hash"
 REVISION: Final = "deployment.kubernetes.io/revision"
@@ -34,10 +34,10 @@ UNLIMITED: Final = 2**31 - 1
 def find_new(deployment: JSONObject, sets: Iterable[JSONObject]) -> JSONObject | None:
     """Return the oldest ReplicaSet with the Deployment's template, or None if it does not exist yet."""
     template = meta.spec(deployment)["template"]
-    return next((replicaset for replicaset in sizes.by_age(sets) if template_of(replicaset) == template), None)
+    return next((replicaset for replicaset in sizes.by_age(sets) if read_template(replicaset) == template), None)
 
 
-def template_of(replicaset: JSONObject) -> JSONObject:
+def read_template(replicaset: JSONObject) -> JSONObject:
     """Return the template of a ReplicaSet without the hash label, as in the Deployment."""
     template: JSONObject = meta.spec(replicaset)["template"]
     labels = {name: value for name, value in meta.labels(template).items() if name != HASH_LABEL}
@@ -48,7 +48,7 @@ def build(deployment: JSONObject, collisions: int) -> JSONObject:
     """Build a ReplicaSet from the Deployment's template, without replicas and annotations."""
     spec = meta.spec(deployment)
     template, selector = spec["template"], spec["selector"]
-    digest = hash_of(template, collisions)
+    digest = template_hash(template, collisions)
     label = {HASH_LABEL: digest}
     labels = meta.labels(template) | label
     return {
@@ -76,7 +76,7 @@ def new_annotations(deployment: JSONObject, new: JSONObject, old: Iterable[JSONO
     number = max((number_of(replicaset) for replicaset in old), default=0) + 1
     if number_of(new) >= number or decimals.integer(annotations.get(REVISION, "0")) is None:
         return annotations
-    return annotations | _former(annotations) | {REVISION: str(number)}
+    return annotations | _previous_revisions(annotations) | {REVISION: str(number)}
 
 
 def number_of(replicaset: JSONObject) -> int:
@@ -93,11 +93,11 @@ def obsolete(deployment: JSONObject, old: Iterable[JSONObject]) -> Sequence[JSON
 
 
 def _is_empty(replicaset: JSONObject) -> bool:
-    pods = sizes.size(replicaset) or meta.status(replicaset).get("replicas")
+    pods = sizes.desired_size(replicaset) or meta.status(replicaset).get("replicas")
     return not pods and meta.is_observed(replicaset)
 
 
-def _former(annotations: dict[str, str]) -> dict[str, str]:
+def _previous_revisions(annotations: dict[str, str]) -> dict[str, str]:
     """Add the current number to the annotation with previous numbers. If it is too long, drop the oldest numbers."""
     if REVISION not in annotations:
         return {}

@@ -47,9 +47,9 @@ class RolloutState(Struct, frozen=True, kw_only=True):
 def build(situation: RolloutState) -> JSONObject:
     """Build the whole status. Counts of 0 are omitted if the API type omits them."""
     counts = _counts(situation)
-    conditions = _available(situation, counts, _with_started_change(situation))
+    conditions = _with_availability(situation, counts, _with_started_change(situation))
     if situation.is_rollout:
-        conditions = _failures(situation, _with_progress(situation, counts, conditions))
+        conditions = _with_failures(situation, _with_progress(situation, counts, conditions))
     status = counts | {"conditions": list(conditions.values())}
     return {name: value for name, value in status.items() if value or name == "terminatingReplicas"}
 
@@ -59,14 +59,14 @@ def failed_status(situation: RolloutState, message: str) -> JSONObject:
     deployment = situation.deployment
     conditions = _conditions(deployment)
     if has_deadline(deployment):
-        conditions = _set(conditions, (PROGRESSING, "False", CREATE_ERROR, message), situation.now)
+        conditions = _set_condition(conditions, (PROGRESSING, "False", CREATE_ERROR, message), situation.now)
     return meta.status(deployment) | {"conditions": list(conditions.values())}
 
 
 def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
     """Return whether all pods belong to the new ReplicaSet and are available."""
     counts = {int(status.get(name) or 0) for name in ("updatedReplicas", "replicas", "availableReplicas")}
-    return counts == {sizes.size(deployment)} and int(status.get("observedGeneration") or 0) >= meta.generation(
+    return counts == {sizes.desired_size(deployment)} and int(status.get("observedGeneration") or 0) >= meta.generation(
         deployment
     )
 
@@ -83,7 +83,7 @@ def next_check(deployment: JSONObject, status: JSONObject, now: datetime) -> flo
         return None
     if condition["reason"] in {COMPLETE, TIMED_OUT, PAUSED}:
         return None
-    return max(0.0, (_deadline(deployment, condition) - now).total_seconds()) + 1
+    return max(0.0, (_progress_deadline(deployment, condition) - now).total_seconds()) + 1
 
 
 def _counts(situation: RolloutState) -> JSONObject:
@@ -97,7 +97,7 @@ def _counts(situation: RolloutState) -> JSONObject:
         "updatedReplicas": total("replicas", [situation.new] if situation.new else []),
         "readyReplicas": total("readyReplicas"),
         "availableReplicas": available,
-        "unavailableReplicas": max(0, sum(map(sizes.size, situation.sets)) - available),
+        "unavailableReplicas": max(0, sum(map(sizes.desired_size, situation.sets)) - available),
         "terminatingReplicas": total("terminatingReplicas"),
         "collisionCount": situation.collisions,
     }
@@ -113,46 +113,46 @@ def _with_started_change(situation: RolloutState) -> Conditions:
     if reason != TIMED_OUT and paused != (reason == PAUSED):
         word = "paused" if paused else "resumed"
         condition = (PROGRESSING, "Unknown", f"Deployment{word.title()}", f"Deployment is {word}")
-        conditions = _set(conditions, condition, situation.now)
+        conditions = _set_condition(conditions, condition, situation.now)
     if situation.new is None or not (situation.creates_replicaset or PROGRESSING not in conditions):
         return conditions
     name = meta.name(situation.new)
     created = ("NewReplicaSetCreated", f'Created new replica set "{name}"')
     existing = ("FoundNewReplicaSet", f'Found new replica set "{name}"')
-    return _set(
+    return _set_condition(
         conditions, (PROGRESSING, "True", *(created if situation.creates_replicaset else existing)), situation.now
     )
 
 
-def _available(situation: RolloutState, counts: JSONObject, conditions: Conditions) -> Conditions:
-    least = sizes.size(situation.deployment) - sizes.bounds(situation.deployment)[1]
+def _with_availability(situation: RolloutState, counts: JSONObject, conditions: Conditions) -> Conditions:
+    least = sizes.desired_size(situation.deployment) - sizes.rolling_limits(situation.deployment)[1]
     if counts["availableReplicas"] >= least:
         condition = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
     else:
         condition = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
-    return _set(conditions, (AVAILABLE, *condition), situation.now)
+    return _set_condition(conditions, (AVAILABLE, *condition), situation.now)
 
 
 def _with_progress(situation: RolloutState, counts: JSONObject, conditions: Conditions) -> Conditions:
     deployment, current = situation.deployment, conditions.get(PROGRESSING)
     if not has_deadline(deployment):
-        return _without(conditions, PROGRESSING)
+        return _without_condition(conditions, PROGRESSING)
     if current and current["reason"] == COMPLETE and counts["replicas"] == counts["updatedReplicas"]:
         return conditions
     new = situation.new
     subject = f'ReplicaSet "{meta.name(new)}"' if new else f'Deployment "{meta.name(deployment)}"'
     if is_complete(deployment, counts):
         condition = ("True", COMPLETE, f"{subject} has successfully progressed.")
-        return _set(conditions, (PROGRESSING, *condition), situation.now)
+        return _set_condition(conditions, (PROGRESSING, *condition), situation.now)
     if _has_progress(meta.status(deployment), counts):
         condition = ("True", "ReplicaSetUpdated", f"{subject} is progressing.")
-        renewed = _set(_without(conditions, PROGRESSING), (PROGRESSING, *condition), situation.now)
+        renewed = _set_condition(_without_condition(conditions, PROGRESSING), (PROGRESSING, *condition), situation.now)
         if current and current["status"] == "True":
             renewed[PROGRESSING]["lastTransitionTime"] = current["lastTransitionTime"]
         return renewed
-    if current and _is_late(deployment, current, situation.now):
+    if current and _has_timed_out(deployment, current, situation.now):
         condition = ("False", TIMED_OUT, f"{subject} has timed out progressing.")
-        return _set(conditions, (PROGRESSING, *condition), situation.now)
+        return _set_condition(conditions, (PROGRESSING, *condition), situation.now)
     return conditions
 
 
@@ -169,37 +169,37 @@ def _has_progress(before: JSONObject, after: JSONObject) -> bool:
     return more or old_pods(after) < old_pods(before)
 
 
-def _is_late(deployment: JSONObject, progressing: JSONObject, now: datetime) -> bool:
+def _has_timed_out(deployment: JSONObject, progressing: JSONObject, now: datetime) -> bool:
     reason = progressing["reason"]
-    return reason != COMPLETE and (reason == TIMED_OUT or _deadline(deployment, progressing) < now)
+    return reason != COMPLETE and (reason == TIMED_OUT or _progress_deadline(deployment, progressing) < now)
 
 
-def _deadline(deployment: JSONObject, progressing: JSONObject) -> datetime:
+def _progress_deadline(deployment: JSONObject, progressing: JSONObject) -> datetime:
     updated = timestamps.parse(progressing["lastUpdateTime"])
     return updated + timedelta(seconds=meta.spec(deployment)["progressDeadlineSeconds"])
 
 
-def _failures(situation: RolloutState, conditions: Conditions) -> Conditions:
+def _with_failures(situation: RolloutState, conditions: Conditions) -> Conditions:
     sets = [situation.new, *situation.sets] if situation.new else situation.sets
     failure = next(filter(None, (meta.find_condition(replicaset, FAILURE) for replicaset in sets)), None)
     if failure is None:
-        return _without(conditions, FAILURE)
+        return _without_condition(conditions, FAILURE)
     since = failure["lastTransitionTime"]
     previous = conditions.get(FAILURE, {})
     if (previous.get("status"), previous.get("reason")) == (failure["status"], failure["reason"]):
         return conditions
-    return _without(conditions, FAILURE) | {FAILURE: failure | {"lastUpdateTime": since}}
+    return _without_condition(conditions, FAILURE) | {FAILURE: failure | {"lastUpdateTime": since}}
 
 
 def _conditions(deployment: JSONObject) -> Conditions:
     return {condition["type"]: condition for condition in meta.status(deployment).get("conditions") or ()}
 
 
-def _without(conditions: Conditions, name: str) -> Conditions:
+def _without_condition(conditions: Conditions, name: str) -> Conditions:
     return {other: condition for other, condition in conditions.items() if other != name}
 
 
-def _set(conditions: Conditions, change: tuple[str, str, str, str], now: datetime) -> Conditions:
+def _set_condition(conditions: Conditions, change: tuple[str, str, str, str], now: datetime) -> Conditions:
     """Set a condition (type, status, reason, message), unless its status and reason are equal."""
     name, status, reason, message = change
     previous = conditions.get(name, {})
@@ -208,4 +208,6 @@ def _set(conditions: Conditions, change: tuple[str, str, str, str], now: datetim
     moment = timestamps.render(now)
     since = previous["lastTransitionTime"] if previous.get("status") == status else moment
     condition = {"type": name, "status": status, "reason": reason, "message": message}
-    return _without(conditions, name) | {name: condition | {"lastUpdateTime": moment, "lastTransitionTime": since}}
+    return _without_condition(conditions, name) | {
+        name: condition | {"lastUpdateTime": moment, "lastTransitionTime": since}
+    }

@@ -39,7 +39,7 @@ def build(observed: ObservedBudget) -> JSONObject:
         return kept | {"conditions": _conditions(observed, ("False", "SyncFailed", observed.failure))}
     disrupted = _pending_evictions(observed)
     healthy = sum(_is_healthy(pod, disrupted) for pod in observed.pods)
-    expected, desired = _amounts(observed)
+    expected, desired = _expected_and_healthy(observed)
     allowed = max(healthy - desired, 0) if expected > 0 else 0
     condition = ("True", "SufficientPods", "") if allowed > 0 else ("False", "InsufficientPods", "")
     status: JSONObject = {
@@ -60,7 +60,7 @@ def next_check(status: JSONObject, now: datetime) -> float | None:
     return max((min(moments) + DELETION_TIMEOUT - now).total_seconds(), 0.0) + 1 if moments else None
 
 
-def _amounts(observed: ObservedBudget) -> tuple[int, int]:
+def _expected_and_healthy(observed: ObservedBudget) -> tuple[int, int]:
     """Return the number of expected pods, and the number of pods that must be healthy."""
     spec = meta.spec(observed.budget)
     match spec.get("maxUnavailable"), spec.get("minAvailable"):

@@ -16,7 +16,7 @@ from localkube.controllers.disruption import budgetstatus
 from localkube.controllers.endpointslices import BY_NAMESPACE
 
 
-class DisruptionBudgets(Struct, frozen=True, kw_only=True):
+class DisruptionController(Struct, frozen=True, kw_only=True):
     """The driver and its caches: budgets and pods by namespace, and the possible controllers of pods."""
 
     budgets: Informer
@@ -44,7 +44,7 @@ class DisruptionBudgets(Struct, frozen=True, kw_only=True):
         return Plan(changed_status(POD_DISRUPTION_BUDGETS, budget, status), requeue_after=again)
 
     def _observe(self, budget: JSONObject) -> budgetstatus.ObservedBudget:
-        selector = controllerrefs.selector_of(budget)
+        selector = controllerrefs.owner_selector(budget)
         inside = self.pods.store.by_index(BY_NAMESPACE, meta.namespace(budget))
         pods = [pod for pod in inside if selector.matches(meta.labels(pod))]
         scale, failure = self._scale(pods)
@@ -71,7 +71,7 @@ class DisruptionBudgets(Struct, frozen=True, kw_only=True):
 
     def _budgets_of_pod(self, change: Change) -> Iterator[ObjectKey]:
         for budget in self.budgets.store.by_index(BY_NAMESPACE, meta.namespace(change.object)):
-            selector = controllerrefs.selector_of(budget)
+            selector = controllerrefs.owner_selector(budget)
             if any(pod is not None and selector.matches(meta.labels(pod)) for pod in (change.old, change.new)):
                 yield meta.key(budget)
 

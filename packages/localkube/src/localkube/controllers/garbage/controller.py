@@ -113,7 +113,7 @@ class GarbageCollector:
             return ()
         match await self._decide(read_node(node.resource, live)):
             case RemoveOwners(uids):
-                return (set_owners(node.resource, live, without(live, uids)),)
+                return (set_owners(node.resource, live, without_owners(live, uids)),)
             case Collect(propagation, unblock):
                 delete = Delete(resource=node.resource, key=node.key, propagation=propagation, uid=node.uid)
                 return (set_owners(node.resource, live, unblock_owners(live)), delete) if unblock else (delete,)
@@ -159,7 +159,7 @@ class GarbageCollector:
         live = await self._read(dependent)
         if live is None or all(read_owner.uid != owner for read_owner in read_owners(live)):
             return None
-        return set_owners(dependent.resource, live, without(live, {owner}))
+        return set_owners(dependent.resource, live, without_owners(live, {owner}))
 
     async def _remove_finalizer(self, node: GraphNode, finalizer: str) -> Actions:
         live = await self._read(node)
@@ -179,7 +179,7 @@ def set_owners(resource: Resource, live: JSONObject, owners: Sequence[Mapping[st
     return guarded_patch(resource, live, {"metadata": {"ownerReferences": owners}}, if_present=True)
 
 
-def without(obj: JSONObject, uids: Collection[str]) -> list[OwnerReference]:
+def without_owners(obj: JSONObject, uids: Collection[str]) -> list[OwnerReference]:
     """Return the owner references of an object, except references to the given UIDs."""
     return [reference for reference in meta.owners(obj) if reference["uid"] not in uids]
 

@@ -17,7 +17,7 @@ from kuberuntime.objects.resources import Resource
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 
-MOST_GONE: Final = 2_000
+MAX_DELETED: Final = 2_000
 """The maximum number of stored UIDs of deleted owners. Each saves one request per dependent."""
 
 
@@ -71,7 +71,7 @@ class Graph(Struct):
         """Store the current state of an object. Return the affected UIDs."""
         old = self.nodes.get(node.uid)
         if old == node:
-            return _distinct()
+            return _distinct_uids()
         if old is not None:
             self._unlink(old)
         self.nodes[node.uid] = node
@@ -85,9 +85,9 @@ class Graph(Struct):
         if uid in self._dependents:
             self.note_absent(uid)
         if node is None:
-            return _distinct()
+            return _distinct_uids()
         self._unlink(node)
-        return _distinct(*self._dependents.get(uid, ()), *self._waiting_owners(node))
+        return _distinct_uids(*self._dependents.get(uid, ()), *self._waiting_owners(node))
 
     def forget(self, resource: Resource) -> None:
         """Remove the objects of a kind that is no longer served, without recording them as deleted."""
@@ -98,7 +98,7 @@ class Graph(Struct):
     def note_absent(self, uid: UID) -> None:
         """Record that an object is absent, because it was deleted or is missing in the API server."""
         self._deleted[uid] = None
-        if len(self._deleted) > MOST_GONE:
+        if len(self._deleted) > MAX_DELETED:
             del self._deleted[next(iter(self._deleted))]
 
     def is_known_deleted(self, uid: UID) -> bool:
@@ -127,7 +127,7 @@ class Graph(Struct):
             concerned += (node.uid, *self._dependents.get(node.uid, ()))
         if node.orphans_dependents:
             concerned.append(node.uid)
-        return _distinct(*concerned)
+        return _distinct_uids(*concerned)
 
     def _waiting_owners(self, node: GraphNode) -> list[UID]:
         owners = (self.nodes.get(owner.uid) for owner in node.owners)
@@ -141,7 +141,7 @@ class Graph(Struct):
                 self._dependents.pop(owner.uid, None)
 
 
-def _distinct(*uids: UID) -> KeysView[UID]:
+def _distinct_uids(*uids: UID) -> KeysView[UID]:
     """Return the UIDs in order, without duplicates."""
     return dict.fromkeys(uids).keys()
 

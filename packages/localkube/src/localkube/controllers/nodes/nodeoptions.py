@@ -63,11 +63,11 @@ def parse_label(text: str) -> LabelTemplate:
 
 def _parse(expression: str, text: str) -> ast.expr:
     if len(expression) > LONGEST_EXPRESSION:
-        raise _invalid(text, f"an expression has more than {LONGEST_EXPRESSION} characters")
+        raise _invalid_template_error(text, f"an expression has more than {LONGEST_EXPRESSION} characters")
     try:
         return ast.parse(expression.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
-        raise _invalid(text, f"{{{expression}}} is not an expression. {FORM}") from error
+        raise _invalid_template_error(text, f"{{{expression}}} is not an expression. {FORM}") from error
 
 
 def _evaluate(node: ast.expr, index: int, text: str) -> int:
@@ -81,12 +81,12 @@ def _evaluate(node: ast.expr, index: int, text: str) -> int:
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATORS:
             values = _evaluate(left, index, text), _evaluate(right, index, text)
             if values[1] == 0 and isinstance(operator, ast.FloorDiv | ast.Mod):
-                raise _invalid(text, f"division by zero for node {index}")
+                raise _invalid_template_error(text, f"division by zero for node {index}")
             return OPERATORS[type(operator)](*values)
-    raise _invalid(text, f"{ast.unparse(node)!r} is not allowed. {FORM}")
+    raise _invalid_template_error(text, f"{ast.unparse(node)!r} is not allowed. {FORM}")
 
 
-def _invalid(text: str, detail: str) -> ValueError:
+def _invalid_template_error(text: str, detail: str) -> ValueError:
     return ValueError(f"Invalid value: {text!r}: {detail}")
 
 

@@ -37,7 +37,7 @@ UNSCHEDULABLE: Final = "unschedulable"
 OWN: Final = {PREFIX + name for name in (*TAINTS.values(), UNSCHEDULABLE)}
 
 
-class NodeTaints(Struct, frozen=True, kw_only=True):
+class NodeTaintController(Struct, frozen=True, kw_only=True):
     """Updates node taints when node conditions change."""
 
     nodes: Informer

@@ -24,7 +24,7 @@ from localkube.controllers.nodes.podgc import BY_NODE, status_patch
 AT_ONCE: Final = timedelta()
 
 
-class TaintEviction(Struct, frozen=True, kw_only=True):
+class TaintEvictionController(Struct, frozen=True, kw_only=True):
     """Evicts pods. `pods` has the index of `podgc.py`.
 
     `_since` is the monotonic time when a pod started to tolerate the taints of its node, so that setting the wall clock
@@ -87,9 +87,11 @@ def toleration_time(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta 
         if not matching:
             return AT_ONCE
         limits += [toleration.seconds for toleration in matching if toleration.seconds is not None]
-    return duration.of_seconds(max(min(limits), 0)) if limits else None
+    return duration.from_seconds(max(min(limits), 0)) if limits else None
 
 
 def eviction_event(pod: JSONObject) -> Event:
     """Build the event for an eviction, as in kube-controller-manager."""
-    return eventobjects.normal(pod, "TaintManagerEviction", "Deleting", f"Marking for deletion Pod {meta.key(pod)}")
+    return eventobjects.normal_event(
+        pod, "TaintManagerEviction", "Deleting", f"Marking for deletion Pod {meta.key(pod)}"
+    )

@@ -28,7 +28,7 @@ LONGEST_PREFIX: Final = 57
 """The maximum length of the ReplicaSet name in a pod name, which is a host name of at most 63 characters."""
 
 
-class ReplicaSets(Struct, frozen=True, kw_only=True):
+class ReplicaSetController(Struct, frozen=True, kw_only=True):
     """The driver with a client and its caches: pods and ReplicaSets with the indexes above."""
 
     sets: Informer

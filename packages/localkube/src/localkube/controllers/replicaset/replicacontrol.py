@@ -20,7 +20,7 @@ from msgspec import Struct
 from kuberuntime.objects import decimals, meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, REPLICA_SETS
-from kuberuntime.plan import Action, Create, Delete, Finally, Plan, changed_status, guarded_patch, together
+from kuberuntime.plan import Action, Create, Delete, Finally, Plan, changed_status, concurrently, guarded_patch
 from localkube.controllers import eventobjects, podhealth
 
 AT_ONCE: Final = 500
@@ -56,10 +56,12 @@ def plan(observed: ObservedReplicaSet) -> Plan:
     if changes:
         reason = "FailedCreate" if isinstance(changes[0], Create) else "FailedDelete"
         failed = guarded_patch(REPLICA_SETS, replicaset, _with_failure(observed, status, reason), subresource="status")
-        actions = (Finally(actions=together(changes), on_failure=(failed,)),)
+        actions = (Finally(actions=concurrently(changes), on_failure=(failed,)),)
     actions += changed_status(REPLICA_SETS, replicaset, status)
     active = filter(is_active, observed.pods)
-    return Plan(actions, podhealth.next_available(active, podhealth.min_ready_seconds(replicaset), observed.now))
+    return Plan(
+        actions, podhealth.seconds_until_available(active, podhealth.min_ready_seconds(replicaset), observed.now)
+    )
 
 
 def build_pod(replicaset: JSONObject, name: str) -> JSONObject:
@@ -112,14 +114,14 @@ def _changes(observed: ObservedReplicaSet) -> list[Create | Delete]:
 
 
 def _create(replicaset: JSONObject, name: str) -> Create:
-    success = eventobjects.normal(replicaset, "SuccessfulCreate", "Create", f"Created pod: {name}")
+    success = eventobjects.normal_event(replicaset, "SuccessfulCreate", "Create", f"Created pod: {name}")
     failure = eventobjects.warning_event(replicaset, "FailedCreate", "Create", "Error creating: {error}")
     pod = build_pod(replicaset, name)
     return Create(resource=PODS, object=pod, if_absent=True, on_success=(success,), on_failure=(failure,))
 
 
 def _delete(replicaset: JSONObject, pod: JSONObject) -> Delete:
-    success = eventobjects.normal(replicaset, "SuccessfulDelete", "Delete", f"Deleted pod: {meta.name(pod)}")
+    success = eventobjects.normal_event(replicaset, "SuccessfulDelete", "Delete", f"Deleted pod: {meta.name(pod)}")
     failure = eventobjects.warning_event(replicaset, "FailedDelete", "Delete", "Error deleting: {error}")
     return Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), on_success=(success,), on_failure=(failure,))
 
@@ -145,7 +147,7 @@ def rank_for_deletion(pods: Iterable[JSONObject], related: Iterable[JSONObject],
 
     def state(pod: JSONObject) -> tuple[int, ...]:
         node = meta.spec(pod).get("nodeName") or ""
-        phase = PHASES.get(podhealth.phase(pod), 0)
+        phase = PHASES.get(podhealth.pod_phase(pod), 0)
         return (bool(node), phase, meta.is_condition_true(pod, "Ready"), _cost(pod), -crowd[node])
 
     def compare(first: JSONObject, second: JSONObject) -> int:
@@ -181,10 +183,10 @@ def _compare_ages(first: datetime | None, second: datetime | None, now: datetime
         return None
     if first is None or second is None:
         return -1 if first is None else 1
-    return _magnitude(first, now) - _magnitude(second, now)
+    return _age_magnitude(first, now) - _age_magnitude(second, now)
 
 
-def _magnitude(moment: datetime, now: datetime) -> int:
+def _age_magnitude(moment: datetime, now: datetime) -> int:
     age = (now - moment).total_seconds() * 1e9
     return -1 if age <= 0 else int(math.log2(age))
 

@@ -30,9 +30,9 @@ class Affinity(Struct, frozen=True):
         """Return the reason why the pod cannot run on the node, or None if it can."""
         if not self._is_near(node):
             return Cause.AFFINITY, "node(s) didn't match pod affinity rules"
-        if _has_any(node, self.avoided):
+        if _has_any_label(node, self.avoided):
             return Cause.ANTI_AFFINITY, "node(s) didn't match pod anti-affinity rules"
-        if _has_any(node, self.claimed):
+        if _has_any_label(node, self.claimed):
             return Cause.ANTI_AFFINITY, "node(s) didn't satisfy existing pods anti-affinity rules"
         return None
 
@@ -42,7 +42,7 @@ class Affinity(Struct, frozen=True):
         return self.is_first or all(domains.get(node.labels[key], 0) > 0 for key, domains in self.required)
 
 
-def survey(cluster: ClusterState, pod: PodInfo) -> Affinity:
+def count_affinity_pods(cluster: ClusterState, pod: PodInfo) -> Affinity:
     """Count the pods that this pod's affinity terms select, and the pods whose anti-affinity selects this pod."""
     scopes = tuple(term.scope for term in pod.affinity)
     required: list[tuple[str, Counter[str]]] = [
@@ -61,5 +61,5 @@ def survey(cluster: ClusterState, pod: PodInfo) -> Affinity:
     )
 
 
-def _has_any(node: NodeState, pairs: frozenset[tuple[str, str]]) -> bool:
+def _has_any_label(node: NodeState, pairs: frozenset[tuple[str, str]]) -> bool:
     return any(node.labels.get(key) == value for key, value in pairs)

@@ -32,9 +32,9 @@ def pod_requests(pod: JSONObject) -> dict[str, int]:
     """Return the amounts that must be free on a node for the pod."""
     spec = meta.spec(pod)
     whole_pod = spec.get("resources") or {}
-    total = podresources.effective(spec, _container_requests)
+    total = podresources.effective_requests(spec, _container_requests)
     total |= parse(whole_pod.get("limits")) | parse(whole_pod.get("requests"))
-    return podresources.add(total, parse(spec.get("overhead"))) | {PODS: 1}
+    return podresources.add_amounts(total, parse(spec.get("overhead"))) | {PODS: 1}
 
 
 def _container_requests(container: JSONObject) -> dict[str, int]:

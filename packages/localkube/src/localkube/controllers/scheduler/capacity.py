@@ -56,7 +56,7 @@ class ClusterState(Struct):
         """Store the current state of a node."""
         state = read_node(node)
         for pod in self._by_node.get(state.name, {}).values():
-            _account(state, pod, 1)
+            _add_pod(state, pod, 1)
         self.nodes[state.name] = state
 
     def put_namespace(self, name: str, labels: dict[str, str]) -> bool:
@@ -128,7 +128,7 @@ class ClusterState(Struct):
     def _count(self, pod: PodInfo, name: str, change: int) -> None:
         node = self.nodes.get(name)
         if node is not None:
-            _account(node, pod, change)
+            _add_pod(node, pod, change)
         for scopes, counts in self._counts.items():
             if self.matches(scopes, pod):
                 counts[name] += change
@@ -151,7 +151,7 @@ def read_node(node: JSONObject) -> NodeState:
     )
 
 
-def _account(node: NodeState, pod: PodInfo, change: int) -> None:
+def _add_pod(node: NodeState, pod: PodInfo, change: int) -> None:
     _add(node.used, pod.requests, change)
     _add(node.scored, pod.scored, change)
     for port in pod.ports:

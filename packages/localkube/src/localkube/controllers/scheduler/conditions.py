@@ -32,16 +32,16 @@ def bind(pod: JSONObject, node: str) -> Create:
     )
 
 
-def report(pod: JSONObject, message: str, now: datetime) -> Patch | None:
+def report_unschedulable(pod: JSONObject, message: str, now: datetime) -> Patch | None:
     """Return the action that records the reason why the pod is unschedulable, or None if it is already recorded."""
-    changed = unschedulable(pod, message, now)
+    changed = unschedulable_conditions(pod, message, now)
     if changed is None:
         return None
     patch = guarded_patch(PODS, pod, {"status": {"conditions": changed}}, subresource="status")
     return replace(patch, on_success=(failed_event(pod, message),))
 
 
-def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObject] | None:
+def unschedulable_conditions(pod: JSONObject, message: str, now: datetime) -> list[JSONObject] | None:
     """Return the pod's conditions with PodScheduled=False and the reason, or None if they are up to date."""
     previous = meta.find_condition(pod, SCHEDULED) or {}
     if (previous.get("status"), previous.get("reason"), previous.get("message")) == ("False", UNSCHEDULABLE, message):
@@ -58,7 +58,7 @@ def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObje
 
 def scheduled_event(pod: JSONObject, node: str) -> Event:
     """Build the event for a scheduled pod."""
-    return eventobjects.normal(pod, "Scheduled", "Binding", f"Successfully assigned {meta.key(pod)} to {node}")
+    return eventobjects.normal_event(pod, "Scheduled", "Binding", f"Successfully assigned {meta.key(pod)} to {node}")
 
 
 def failed_event(pod: JSONObject, message: str) -> Event:
@@ -69,7 +69,7 @@ def failed_event(pod: JSONObject, message: str) -> Event:
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 
 
-def objection(pod: PodInfo, find_claim: Callable[[ObjectKey], JSONObject | None]) -> str | None:
+def claim_rejection_reason(pod: PodInfo, find_claim: Callable[[ObjectKey], JSONObject | None]) -> str | None:
     """Return the reason why the claims of the pod prevent scheduling, or None if they do not."""
     for name in pod.claims:
         claim = find_claim(ObjectKey(pod.key.namespace, name))
@@ -77,7 +77,7 @@ def objection(pod: PodInfo, find_claim: Callable[[ObjectKey], JSONObject | None]
             return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
         if claim is None:
             return f'persistentvolumeclaim "{name}" not found'
-        if name in pod.own_claims and not podclaims.is_of(claim, pod.uid):
+        if name in pod.own_claims and not podclaims.is_claim_of_pod(claim, pod.uid):
             return f"PVC {meta.key(claim)} was not created for pod {pod.key} (pod is not owner)"
         if meta.is_deleting(claim):
             return f'persistentvolumeclaim "{name}" is being deleted'

@@ -19,7 +19,7 @@ from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.plan import Plan
 from localkube.controllers.scheduler import conditions, queue
 from localkube.controllers.scheduler.capacity import ClusterState
-from localkube.controllers.scheduler.decision import Decision, Placement, Refusal, decide
+from localkube.controllers.scheduler.decision import Decision, Placement, Unschedulable, decide
 from localkube.controllers.scheduler.podinfo import PodInfo, read_pod
 from localkube.controllers.scheduler.predicates import Cause
 from localkube.controllers.scheduler.queue import SchedulingQueue
@@ -37,7 +37,7 @@ CATCH_UP: Final = 0.05
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Sources(Struct, frozen=True, kw_only=True):
+class SchedulerInformers(Struct, frozen=True, kw_only=True):
     """The informers of the scheduler."""
 
     pods: Informer
@@ -49,7 +49,7 @@ class Sources(Struct, frozen=True, kw_only=True):
 class Scheduler:
     """Assigns nodes to pods whose `schedulerName` is this scheduler."""
 
-    def __init__(self, executor: Executor, sources: Sources, recorder: Recorder, clock: Clock) -> None:
+    def __init__(self, executor: Executor, sources: SchedulerInformers, recorder: Recorder, clock: Clock) -> None:
         self._executor = executor
         self._sources = sources
         self._recorder = recorder
@@ -85,20 +85,20 @@ class Scheduler:
             log.warning("failed to select a node for a pod", pod=str(pod.key), error=repr(error))
             self._forget(pod.uid)
             self._queue.refuse(pod, queue.EVERYTHING)
-            return Refusal(f"internal error, retrying after the next change: {error!r}", queue.EVERYTHING)
+            return Unschedulable(f"internal error, retrying after the next change: {error!r}", queue.EVERYTHING)
 
     def _decision(self, pod: PodInfo) -> Decision:
-        objection = conditions.objection(pod, self._sources.claims.store.get)
+        objection = conditions.claim_rejection_reason(pod, self._sources.claims.store.get)
         if objection:
             total = len(self._cluster.nodes)
-            decision: Decision = Refusal(f"0/{total} nodes are available: {objection}.", queue.VOLUMES_CHANGED)
+            decision: Decision = Unschedulable(f"0/{total} nodes are available: {objection}.", queue.VOLUMES_CHANGED)
         else:
             decision = decide(self._cluster, pod)
         match decision:
             case Placement(node):
                 self._assumed.add(pod.uid)
                 self._place(pod, node)
-            case Refusal(_, causes):
+            case Unschedulable(_, causes):
                 self._queue.refuse(pod, causes)
         return decision
 
@@ -123,8 +123,8 @@ class Scheduler:
         match decision:
             case Placement(node):
                 return Plan((conditions.bind(pod, node),))
-            case Refusal(message):
-                report = conditions.report(pod, message, self._clock.now())
+            case Unschedulable(message):
+                report = conditions.report_unschedulable(pod, message, self._clock.now())
                 return Plan((report,) if report else ())
 
     def _take_back(self, pod: PodInfo) -> None:

@@ -17,39 +17,39 @@ class Placement(Struct, frozen=True):
     node: str
 
 
-class Refusal(Struct, frozen=True):
+class Unschedulable(Struct, frozen=True):
     """No node is feasible. `causes` determine the changes that can help."""
 
     message: str
     causes: frozenset[Cause]
 
 
-Decision: TypeAlias = Placement | Refusal
+Decision: TypeAlias = Placement | Unschedulable
 
 
 def decide(cluster: ClusterState, pod: PodInfo) -> Decision:
     """Select a node."""
-    near = affinity.survey(cluster, pod)
-    spreads = spread.survey(cluster, pod, hard=True)
+    near = affinity.count_affinity_pods(cluster, pod)
+    spreads = spread.count_domains(cluster, pod, hard=True)
     possible: list[NodeState] = []
     reasons: Counter[str] = Counter()
     causes: set[Cause] = set()
     for node in cluster.nodes.values():
-        objections = _objections(pod, node, near, spreads)
+        objections = _rejection_reasons(pod, node, near, spreads)
         if not objections:
             possible.append(node)
         for cause, reason in objections:
             causes.add(cause)
             reasons[reason] += 1
     if possible:
-        return Placement(scores.choose(cluster, pod, possible).name)
-    return Refusal(message(len(cluster.nodes), reasons), frozenset(causes))
+        return Placement(scores.choose_node(cluster, pod, possible).name)
+    return Unschedulable(unschedulable_message(len(cluster.nodes), reasons), frozenset(causes))
 
 
-def message(nodes: int, reasons: Counter[str]) -> str:
+def unschedulable_message(nodes: int, reasons: Counter[str]) -> str:
     """Return kube-scheduler's message if no node is feasible.
 
-    >>> message(3, Counter({"Insufficient cpu": 2, "node(s) were unschedulable": 1}))
+    >>> unschedulable_message(3, Counter({"Insufficient cpu": 2, "node(s) were unschedulable": 1}))
     '0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu.'
     """
     if not nodes:
@@ -57,7 +57,7 @@ def message(nodes: int, reasons: Counter[str]) -> str:
     return f"0/{nodes} nodes are available: {', '.join(sorted(f'{n} {reason}' for reason, n in reasons.items()))}."
 
 
-def _objections(
+def _rejection_reasons(
     pod: PodInfo, node: NodeState, near: affinity.Affinity, spreads: tuple[spread.Spread, ...]
 ) -> list[tuple[Cause, str]]:
     """Return the reasons of the first rule that rejects the node."""

@@ -145,8 +145,8 @@ def read_pod(pod: JSONObject) -> PodInfo:
         anti_affinity=read_terms(pod, "podAntiAffinity"),
         preferred=read_preferred_terms(pod, "podAffinity") + against,
         constraints=tuple(_constraint(pod, entry) for entry in spec.get("topologySpreadConstraints") or []),
-        claims=tuple(podclaims.by_volume(pod).values()),
-        own_claims=frozenset(f"{meta.name(pod)}-{volume}" for volume in podclaims.ephemeral(pod)),
+        claims=tuple(podclaims.claims_by_volume(pod).values()),
+        own_claims=frozenset(f"{meta.name(pod)}-{volume}" for volume in podclaims.ephemeral_templates(pod)),
         is_deleting=meta.is_deleting(pod),
     )
 

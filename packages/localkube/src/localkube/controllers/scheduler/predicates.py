@@ -26,14 +26,14 @@ class Cause(StrEnum):
 Check: TypeAlias = Callable[[PodInfo, NodeState], list[str]]
 
 
-def unschedulable(pod: PodInfo, node: NodeState) -> list[str]:
+def check_unschedulable(pod: PodInfo, node: NodeState) -> list[str]:
     """NodeUnschedulable: the node is cordoned, and the pod does not tolerate it."""
     if not node.unschedulable or any(toleration.tolerates(placement.CORDONED) for toleration in pod.tolerations):
         return []
     return ["node(s) were unschedulable"]
 
 
-def untolerated_taint(pod: PodInfo, node: NodeState) -> list[str]:
+def check_taints(pod: PodInfo, node: NodeState) -> list[str]:
     """TaintToleration: a taint repels the pod."""
     for taint in node.taints:
         if taint.get("effect") in placement.REPELLING and not any(
@@ -43,7 +43,7 @@ def untolerated_taint(pod: PodInfo, node: NodeState) -> list[str]:
     return []
 
 
-def node_affinity(pod: PodInfo, node: NodeState) -> list[str]:
+def check_node_affinity(pod: PodInfo, node: NodeState) -> list[str]:
     """NodeAffinity: nodeSelector and required node affinity do not match."""
     return [] if matches_affinity(pod, node) else ["node(s) didn't match Pod's node affinity/selector"]
 
@@ -55,15 +55,15 @@ def matches_affinity(pod: PodInfo, node: NodeState) -> bool:
     return pod.node_terms is None or any(term.matches(node.name, node.labels) for term in pod.node_terms)
 
 
-def free_ports(pod: PodInfo, node: NodeState) -> list[str]:
+def check_ports(pod: PodInfo, node: NodeState) -> list[str]:
     """NodePorts: a host port is in use."""
     is_in_use = any(
-        number and _clash(port, host_port) for port, number in node.ports.items() for host_port in pod.ports
+        number and _ports_conflict(port, host_port) for port, number in node.ports.items() for host_port in pod.ports
     )
     return ["node(s) didn't have free ports for the requested pod ports"] if is_in_use else []
 
 
-def fit(pod: PodInfo, node: NodeState) -> list[str]:
+def check_resources(pod: PodInfo, node: NodeState) -> list[str]:
     """NodeResourcesFit: the resources that are insufficient on the node."""
     requests = [(name, amount) for name, amount in pod.requests.items() if amount]
     short = (name for name, amount in requests if amount + node.used[name] > node.allocatable.get(name, 0))
@@ -71,13 +71,13 @@ def fit(pod: PodInfo, node: NodeState) -> list[str]:
 
 
 NODE_CHECKS: Final[tuple[tuple[Cause, Check], ...]] = (
-    (Cause.NODE, unschedulable),
-    (Cause.NODE, untolerated_taint),
-    (Cause.NODE, node_affinity),
-    (Cause.RESOURCES, free_ports),
-    (Cause.RESOURCES, fit),
+    (Cause.NODE, check_unschedulable),
+    (Cause.NODE, check_taints),
+    (Cause.NODE, check_node_affinity),
+    (Cause.RESOURCES, check_ports),
+    (Cause.RESOURCES, check_resources),
 )
 
 
-def _clash(left: Port, right: Port) -> bool:
+def _ports_conflict(left: Port, right: Port) -> bool:
     return left[1:] == right[1:] and (left[0] == right[0] or ANY_ADDRESS in (left[0], right[0]))

@@ -16,7 +16,7 @@ FULL: Final = 100.0
 Scorer: TypeAlias = Callable[[ClusterState, PodInfo, Sequence[NodeState]], list[float]]
 
 
-def choose(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> NodeState:
+def choose_node(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> NodeState:
     """Return the node with the highest score. `nodes` must not be empty."""
     if len(nodes) == 1:
         return nodes[0]
@@ -27,24 +27,24 @@ def choose(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> N
     return nodes[max(range(len(nodes)), key=lambda index: (totals[index], -index))]
 
 
-def least_allocated(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+def score_least_allocated(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
     """NodeResourcesFit: the fraction of CPU and memory that remains free with the pod on the node."""
-    return [FULL * sum(_share_left(node, pod, name) for name in pod.scored) / len(pod.scored) for node in nodes]
+    return [FULL * sum(_free_fraction(node, pod, name) for name in pod.scored) / len(pod.scored) for node in nodes]
 
 
-def preferred_nodes(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+def score_preferred_nodes(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
     """NodeAffinity: the sum of the weights of the preferences that the node matches."""
     return normalize(
         [sum(weight for weight, term in pod.preferred_nodes if term.matches(node.name, node.labels)) for node in nodes]
     )
 
 
-def tolerable_taints(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+def score_taints(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
     """TaintToleration: nodes with fewer untolerated PreferNoSchedule taints have a higher score."""
-    return normalize([-sum(_is_unwelcome(pod, taint) for taint in node.taints) for node in nodes])
+    return normalize([-sum(_is_untolerated_preference(pod, taint) for taint in node.taints) for node in nodes])
 
 
-def preferred_pods(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+def score_preferred_pods(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
     """InterPodAffinity: the sum of the weights of preferences for and against pods in the node's domains."""
     domains = [(term, cluster.count_domains((term.scope,), term.topology_key)) for term in pod.preferred]
     return normalize(
@@ -55,9 +55,9 @@ def preferred_pods(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeStat
     )
 
 
-def even_spread(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+def score_spread(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
     """PodTopologySpread: nodes with fewer matching pods in their domains have a higher score."""
-    soft = spread.survey(cluster, pod, hard=False)
+    soft = spread.count_domains(cluster, pod, hard=False)
     return normalize(
         [
             -sum(
@@ -70,11 +70,11 @@ def even_spread(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState])
 
 
 SCORERS: Final[tuple[tuple[int, Scorer], ...]] = (
-    (1, least_allocated),
-    (2, preferred_nodes),
-    (3, tolerable_taints),
-    (2, preferred_pods),
-    (2, even_spread),
+    (1, score_least_allocated),
+    (2, score_preferred_nodes),
+    (3, score_taints),
+    (2, score_preferred_pods),
+    (2, score_spread),
 )
 
 
@@ -88,12 +88,12 @@ def normalize(values: Sequence[int]) -> list[float]:
     return [FULL * (value - lowest) / (highest - lowest) if highest > lowest else 0.0 for value in values]
 
 
-def _share_left(node: NodeState, pod: PodInfo, name: str) -> float:
+def _free_fraction(node: NodeState, pod: PodInfo, name: str) -> float:
     has = node.allocatable.get(name, 0)
     return max(0.0, (has - node.scored[name] - pod.scored[name]) / has) if has else 0.0
 
 
-def _is_unwelcome(pod: PodInfo, taint: dict[str, str]) -> bool:
+def _is_untolerated_preference(pod: PodInfo, taint: dict[str, str]) -> bool:
     return taint.get("effect") == "PreferNoSchedule" and not any(
         toleration.tolerates(taint) for toleration in pod.tolerations
     )

@@ -34,14 +34,14 @@ class Spread(Struct, frozen=True):
         return MISMATCH if skew > self.constraint.max_skew else None
 
 
-def survey(cluster: ClusterState, pod: PodInfo, *, hard: bool) -> tuple[Spread, ...]:
+def count_domains(cluster: ClusterState, pod: PodInfo, *, hard: bool) -> tuple[Spread, ...]:
     """Count the domains of all hard, or all soft, constraints of a pod."""
     constraints = [constraint for constraint in pod.constraints if constraint.is_hard is hard]
     keys = {constraint.topology_key for constraint in constraints}
-    return tuple(_survey_one(cluster, pod, constraint, keys) for constraint in constraints)
+    return tuple(_count_constraint_domains(cluster, pod, constraint, keys) for constraint in constraints)
 
 
-def _survey_one(cluster: ClusterState, pod: PodInfo, constraint: Constraint, keys: set[str]) -> Spread:
+def _count_constraint_domains(cluster: ClusterState, pod: PodInfo, constraint: Constraint, keys: set[str]) -> Spread:
     counts = cluster.count((constraint.scope,))
     domains: Counter[str] = Counter()
     for node in cluster.nodes.values():
@@ -53,4 +53,4 @@ def _survey_one(cluster: ClusterState, pod: PodInfo, constraint: Constraint, key
 def _is_eligible(pod: PodInfo, node: NodeState, constraint: Constraint) -> bool:
     if constraint.honor_affinity and not predicates.matches_affinity(pod, node):
         return False
-    return not (constraint.honor_taints and predicates.untolerated_taint(pod, node))
+    return not (constraint.honor_taints and predicates.check_taints(pod, node))

@@ -31,7 +31,7 @@ def orphan_pod_index(pod: JSONObject) -> Iterable[str]:
     return [f"{meta.namespace(pod)}/{parts[0]}"] if parts and not meta.controller_of(pod) else []
 
 
-class StatefulSets(Struct, frozen=True, kw_only=True):
+class StatefulSetController(Struct, frozen=True, kw_only=True):
     """The driver with a client and its caches: StatefulSets, claims, and pods and revisions with the indexes above."""
 
     sets: Informer
@@ -79,7 +79,7 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
     def _orphan_revisions(self, statefulset: JSONObject) -> list[JSONObject]:
         if meta.is_deleting(statefulset):
             return []
-        selector = controllerrefs.selector_of(statefulset)
+        selector = controllerrefs.owner_selector(statefulset)
         return [
             revision
             for revision in self.revisions.store.by_index(controllerrefs.ORPHANS, meta.namespace(statefulset))
@@ -87,7 +87,9 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
         ]
 
     def _observe(self, statefulset: JSONObject, pods: Sequence[JSONObject]) -> ObservedStatefulSet:
-        history = revisions.order(self.revisions.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(statefulset)))
+        history = revisions.sort_revisions(
+            self.revisions.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(statefulset))
+        )
         update, collisions, renewal = self._update_revision(statefulset, history)
         return ObservedStatefulSet(
             statefulset=statefulset,
@@ -111,14 +113,14 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
         """
         collisions = int(meta.status(statefulset).get("collisionCount") or 0)
         match revisions.choose_update(statefulset, history):
-            case revisions.Current(revision):
+            case revisions.CurrentRevision(revision):
                 return revision, collisions, ()
             case _ if meta.is_deleting(statefulset):
                 return revisions.build(statefulset, 0, collisions), collisions, ()
-            case revisions.Raise(revision, number):
+            case revisions.RenumberedRevision(revision, number):
                 raised = guarded_patch(CONTROLLER_REVISIONS, revision, {"revision": number})
                 return revision | {"revision": number}, collisions, (raised,)
-            case revisions.New(number):
+            case revisions.NewRevision(number):
                 return self._new_revision(statefulset, number, collisions)
 
     def _new_revision(self, statefulset: JSONObject, number: int, collisions: int) -> tuple[JSONObject, int, Actions]:
@@ -133,7 +135,7 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
             collisions += 1
 
     def _claims_of(self, statefulset: JSONObject, pods: Iterable[JSONObject]) -> dict[str, JSONObject]:
-        if not podclaims.templates(statefulset):
+        if not podclaims.claim_templates(statefulset):
             return {}
         missing_pods = {identity.pod_name(statefulset, ordinal) for ordinal in missing_ordinals(statefulset, pods)}
         names = [
@@ -155,5 +157,5 @@ class StatefulSets(Struct, frozen=True, kw_only=True):
         if change.new is not None:
             return
         for statefulset in self.sets.store.list():
-            if meta.namespace(statefulset) == meta.namespace(change.object) and podclaims.templates(statefulset):
+            if meta.namespace(statefulset) == meta.namespace(change.object) and podclaims.claim_templates(statefulset):
                 yield meta.key(statefulset)

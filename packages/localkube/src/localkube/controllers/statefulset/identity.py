@@ -18,7 +18,7 @@ POD_NAME = re.compile(r"(.*)-([0-9]+)")
 LARGEST_ORDINAL: Final = 2**31 - 1
 
 
-def replicas(statefulset: JSONObject) -> int:
+def desired_replicas(statefulset: JSONObject) -> int:
     """Return `spec.replicas`, or 1 if it is absent."""
     number = meta.spec(statefulset).get("replicas")
     return 1 if number is None else int(number)
@@ -29,10 +29,10 @@ def start_ordinal(statefulset: JSONObject) -> int:
     return int((meta.spec(statefulset).get("ordinals") or {}).get("start") or 0)
 
 
-def ordinals(statefulset: JSONObject) -> range:
+def desired_ordinals(statefulset: JSONObject) -> range:
     """Return the desired ordinals of the StatefulSet."""
     start = start_ordinal(statefulset)
-    return range(start, start + replicas(statefulset))
+    return range(start, start + desired_replicas(statefulset))
 
 
 def pod_name(statefulset: JSONObject, ordinal: int) -> str:
@@ -52,7 +52,7 @@ def parse_pod_name(name: str) -> tuple[str, int] | None:
     return match[1], int(match[2])
 
 
-def ordinal_of(pod: JSONObject) -> int:
+def pod_ordinal(pod: JSONObject) -> int:
     """Return the ordinal in the pod name, or -1 if there is none."""
     parts = parse_pod_name(meta.name(pod))
     return parts[1] if parts else -1
@@ -64,7 +64,7 @@ def is_member(statefulset: JSONObject, pod: JSONObject) -> bool:
     return parts is not None and parts[0] == meta.name(statefulset)
 
 
-def revision_of(pod: JSONObject) -> str:
+def pod_revision(pod: JSONObject) -> str:
     """Return the name of the ControllerRevision from which the pod was created."""
     return meta.labels(pod).get(REVISION_LABEL, "")
 
@@ -76,12 +76,12 @@ def identity_labels(statefulset: JSONObject, ordinal: int) -> dict[str, str]:
 
 def has_identity(statefulset: JSONObject, pod: JSONObject) -> bool:
     """Return whether the pod still has its identity labels, which users can edit."""
-    return meta.labels(pod).get(POD_NAME_LABEL) == pod_name(statefulset, ordinal_of(pod))
+    return meta.labels(pod).get(POD_NAME_LABEL) == pod_name(statefulset, pod_ordinal(pod))
 
 
 def build_pod(statefulset: JSONObject, revision: JSONObject, ordinal: int) -> JSONObject:
     """Build the pod with this ordinal from the template in the revision."""
-    template = revisions.template_of(revision)
+    template = revisions.read_template(revision)
     head = meta.metadata(template)
     name = pod_name(statefulset, ordinal)
     labels = meta.labels(template) | identity_labels(statefulset, ordinal) | {REVISION_LABEL: meta.name(revision)}

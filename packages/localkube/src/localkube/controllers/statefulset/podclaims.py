@@ -17,7 +17,7 @@ from kuberuntime.plan import Patch, guarded_patch
 DELETE: Final = "Delete"
 
 
-def templates(statefulset: JSONObject) -> list[JSONObject]:
+def claim_templates(statefulset: JSONObject) -> list[JSONObject]:
     """Return `spec.volumeClaimTemplates`."""
     return meta.spec(statefulset).get("volumeClaimTemplates") or []
 
@@ -29,14 +29,14 @@ def claim_name(template: JSONObject, pod_name: str) -> str:
 
 def claim_names(statefulset: JSONObject, pod_name: str) -> list[str]:
     """Return the names of all claims of a pod."""
-    return [claim_name(template, pod_name) for template in templates(statefulset)]
+    return [claim_name(template, pod_name) for template in claim_templates(statefulset)]
 
 
-def build(statefulset: JSONObject, pod_name: str) -> list[JSONObject]:
+def build_claims(statefulset: JSONObject, pod_name: str) -> list[JSONObject]:
     """Build all claims of a desired pod, with the owners that the policy requires."""
     namespace = meta.namespace(statefulset)
     labels = (meta.spec(statefulset).get("selector") or {}).get("matchLabels") or {}
-    is_owned = _policy(statefulset, "whenDeleted") == DELETE
+    is_owned = _retention_policy(statefulset, "whenDeleted") == DELETE
     owners = {"ownerReferences": [meta.controller_reference(statefulset)]} if is_owned else {}
     return [
         {
@@ -48,7 +48,7 @@ def build(statefulset: JSONObject, pod_name: str) -> list[JSONObject]:
             | owners,
             "spec": meta.spec(template),
         }
-        for template in templates(statefulset)
+        for template in claim_templates(statefulset)
     ]
 
 
@@ -56,7 +56,7 @@ def pod_volumes(statefulset: JSONObject, pod_name: str, volumes: list[JSONObject
     """Return the volumes of a pod. Each claim replaces a volume with the same name."""
     claimed: list[JSONObject] = [
         {"name": meta.name(template), "persistentVolumeClaim": {"claimName": claim_name(template, pod_name)}}
-        for template in templates(statefulset)
+        for template in claim_templates(statefulset)
     ]
     names = {volume["name"] for volume in claimed}
     return claimed + [volume for volume in volumes if volume["name"] not in names]
@@ -64,7 +64,7 @@ def pod_volumes(statefulset: JSONObject, pod_name: str, volumes: list[JSONObject
 
 def is_stale(statefulset: JSONObject, pod_name: str, claims: Mapping[str, JSONObject]) -> bool:
     """Return whether a claim still belongs to a previous pod with this name, and will be deleted with it."""
-    if _policy(statefulset, "whenScaled") != DELETE:
+    if _retention_policy(statefulset, "whenScaled") != DELETE:
         return False
     return any(
         reference.get("kind") == "Pod" and reference.get("name") == pod_name
@@ -101,8 +101,8 @@ def retention_patches(
 def _desired_owners(
     statefulset: JSONObject, pod: JSONObject, *, is_desired: bool, references: list[OwnerReference]
 ) -> list[OwnerReference]:
-    by_pod = not is_desired and _policy(statefulset, "whenScaled") == DELETE
-    by_set = not by_pod and _policy(statefulset, "whenDeleted") == DELETE
+    by_pod = not is_desired and _retention_policy(statefulset, "whenScaled") == DELETE
+    by_set = not by_pod and _retention_policy(statefulset, "whenDeleted") == DELETE
     for owner, owns in ((statefulset, by_set), (pod, by_pod)):
         references = _with_owner(references, owner) if owns else _without_owner(references, owner)
     return references
@@ -123,6 +123,6 @@ def _has_foreign_controller(claim: JSONObject, statefulset: JSONObject, pod: JSO
     return controller is not None and controller.get("uid") not in (meta.uid(statefulset), meta.uid(pod))
 
 
-def _policy(statefulset: JSONObject, moment: str) -> str:
+def _retention_policy(statefulset: JSONObject, moment: str) -> str:
     policy = meta.spec(statefulset).get("persistentVolumeClaimRetentionPolicy") or {}
     return str(policy.get(moment) or "Retain")

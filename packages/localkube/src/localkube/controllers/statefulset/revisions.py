@@ -11,47 +11,49 @@ from msgspec import Struct
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.controllers.templatehash import hash_of
+from localkube.controllers.templatehash import template_hash
 
 HASH_LABEL: Final = "controller.kubernetes.io/hash"
 HISTORY_LIMIT: Final = 10
 LONGEST_PREFIX: Final = 223
 
 
-class Current(Struct, frozen=True):
+class CurrentRevision(Struct, frozen=True):
     """The latest revision already has the template."""
 
     revision: JSONObject
 
 
-class Raise(Struct, frozen=True):
+class RenumberedRevision(Struct, frozen=True):
     """An older revision has the template, and becomes the latest revision with `number`."""
 
     revision: JSONObject
     number: int
 
 
-class New(Struct, frozen=True):
+class NewRevision(Struct, frozen=True):
     """No revision has the template, so a revision with `number` is created."""
 
     number: int
 
 
-def order(revisions: Iterable[JSONObject]) -> list[JSONObject]:
+def sort_revisions(revisions: Iterable[JSONObject]) -> list[JSONObject]:
     """Sort from oldest to newest."""
     return sorted(
         revisions, key=lambda revision: (number_of(revision), meta.creation_timestamp(revision), meta.name(revision))
     )
 
 
-def choose_update(statefulset: JSONObject, history: Sequence[JSONObject]) -> Current | Raise | New:
+def choose_update(
+    statefulset: JSONObject, history: Sequence[JSONObject]
+) -> CurrentRevision | RenumberedRevision | NewRevision:
     """Determine the update revision. `history` is sorted."""
     data = revision_data(statefulset)
     equal = [revision for revision in history if revision.get("data") == data]
     number = number_of(history[-1]) + 1 if history else 1
     if not equal:
-        return New(number)
-    return Current(history[-1]) if equal[-1] is history[-1] else Raise(equal[-1], number)
+        return NewRevision(number)
+    return CurrentRevision(history[-1]) if equal[-1] is history[-1] else RenumberedRevision(equal[-1], number)
 
 
 def choose_current(statefulset: JSONObject, history: Iterable[JSONObject], update: JSONObject) -> JSONObject:
@@ -60,7 +62,9 @@ def choose_current(statefulset: JSONObject, history: Iterable[JSONObject], updat
     return next((revision for revision in history if meta.name(revision) == name), update)
 
 
-def obsolete(statefulset: JSONObject, history: Sequence[JSONObject], live: Collection[str]) -> tuple[JSONObject, ...]:
+def obsolete_revisions(
+    statefulset: JSONObject, history: Sequence[JSONObject], live: Collection[str]
+) -> tuple[JSONObject, ...]:
     """Return the oldest revisions above the history limit that are not `live` (used by a pod or the status)."""
     limit = meta.spec(statefulset).get("revisionHistoryLimit")
     dead = [revision for revision in history if meta.name(revision) not in live]
@@ -71,7 +75,7 @@ def obsolete(statefulset: JSONObject, history: Sequence[JSONObject], live: Colle
 def build(statefulset: JSONObject, number: int, collisions: int) -> JSONObject:
     """Build a ControllerRevision from the StatefulSet's template."""
     data = revision_data(statefulset)
-    digest = hash_of(data, collisions)
+    digest = template_hash(data, collisions)
     metadata: JSONObject = {
         "name": f"{meta.name(statefulset)[:LONGEST_PREFIX]}-{digest}",
         "namespace": meta.namespace(statefulset),
@@ -89,7 +93,7 @@ def revision_data(statefulset: JSONObject) -> JSONObject:
     return {"spec": {"template": meta.spec(statefulset)["template"] | {"$patch": "replace"}}}
 
 
-def template_of(revision: JSONObject) -> JSONObject:
+def read_template(revision: JSONObject) -> JSONObject:
     """Return the pod template of the revision."""
     template: JSONObject = revision["data"]["spec"]["template"]
     return {field: value for field, value in template.items() if field != "$patch"}

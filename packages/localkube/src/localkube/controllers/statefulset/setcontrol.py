@@ -76,7 +76,7 @@ class StatefulSetDecision(Struct, frozen=True):
     requeue_after: float | None = None
 
 
-class Need(NamedTuple):
+class PodActions(NamedTuple):
     """The actions for one pod, and whether OrderedReady must wait for it."""
 
     actions: Actions
@@ -89,7 +89,7 @@ def plan(observed: ObservedStatefulSet) -> Plan:
     phases = tuple(Concurrently(sequences=phase) for phase in decision.phases)
     after = changed_status(STATEFULSETS, observed.statefulset, decision.status)
     changes = (Finally(actions=phases, after=after),) if phases or after else ()
-    return Plan((*observed.renewal, *changes, *_truncation(observed)), requeue_after=decision.requeue_after)
+    return Plan((*observed.renewal, *changes, *_delete_old_revisions(observed)), requeue_after=decision.requeue_after)
 
 
 def decide(observed: ObservedStatefulSet) -> StatefulSetDecision:
@@ -100,7 +100,7 @@ def decide(observed: ObservedStatefulSet) -> StatefulSetDecision:
     return StatefulSetDecision(
         phases=tuple(phase for phase in phases if phase),
         status=status.build(observed.statefulset, counts, observed.collisions),
-        requeue_after=podhealth.next_available(
+        requeue_after=podhealth.seconds_until_available(
             observed.pods, podhealth.min_ready_seconds(observed.statefulset), observed.now
         ),
     )
@@ -121,27 +121,31 @@ def build_pod(observed: ObservedStatefulSet, ordinal: int) -> JSONObject:
 
 def missing_ordinals(statefulset: JSONObject, pods: Iterable[JSONObject]) -> list[int]:
     """Return the lowest desired ordinals without a pod, at most `AT_ONCE`."""
-    present = set(map(identity.ordinal_of, pods))
-    return list(islice((ordinal for ordinal in identity.ordinals(statefulset) if ordinal not in present), AT_ONCE))
+    present = set(map(identity.pod_ordinal, pods))
+    return list(
+        islice((ordinal for ordinal in identity.desired_ordinals(statefulset) if ordinal not in present), AT_ONCE)
+    )
 
 
-def _truncation(observed: ObservedStatefulSet) -> Actions:
+def _delete_old_revisions(observed: ObservedStatefulSet) -> Actions:
     """Return the deletions of revisions that exceed the history limit."""
-    live = {meta.name(observed.current), meta.name(observed.update), *map(identity.revision_of, observed.pods)}
+    live = {meta.name(observed.current), meta.name(observed.update), *map(identity.pod_revision, observed.pods)}
     return tuple(
         guarded_delete(CONTROLLER_REVISIONS, revision)
-        for revision in revisions.obsolete(observed.statefulset, observed.history, live)
+        for revision in revisions.obsolete_revisions(observed.statefulset, observed.history, live)
     )
 
 
 def _phases(observed: ObservedStatefulSet) -> tuple[Phase, ...]:
-    desired, condemned = _sort(observed)
+    desired, condemned = _classify_pods(observed)
     candidates = desired | dict.fromkeys(missing_ordinals(observed.statefulset, desired.values()))
-    replicas = (_replica(observed, ordinal, candidates[ordinal]) for ordinal in sorted(candidates))
-    retention = (Need(_claim_actions(observed, pod, is_desired=False), blocks_next_pod=False) for pod in condemned)
-    removals = _condemned_needs(observed, desired, condemned)
+    replicas = (_plan_replica(observed, ordinal, candidates[ordinal]) for ordinal in sorted(candidates))
+    retention = (
+        PodActions(_claim_actions(observed, pod, is_desired=False), blocks_next_pod=False) for pod in condemned
+    )
+    removals = _condemned_pod_actions(observed, desired, condemned)
     if _is_ordered(observed.statefulset):
-        actions, blocked = _until_blocked(chain(replicas, retention, removals))
+        actions, blocked = _actions_until_blocked(chain(replicas, retention, removals))
         update: Actions = () if blocked else _update_actions(observed, desired)
         return ((actions,) if actions else (), (update,) if update else ())
     burst: list[Phase] = [
@@ -151,16 +155,16 @@ def _phases(observed: ObservedStatefulSet) -> tuple[Phase, ...]:
     return (*burst, (update,) if update else ())
 
 
-def _sort(observed: ObservedStatefulSet) -> tuple[dict[int, JSONObject], list[JSONObject]]:
+def _classify_pods(observed: ObservedStatefulSet) -> tuple[dict[int, JSONObject], list[JSONObject]]:
     """Return the desired pods in ascending order, and the condemned pods in descending order."""
-    ordinals = identity.ordinals(observed.statefulset)
-    by_ordinal = {identity.ordinal_of(pod): pod for pod in observed.pods}
+    ordinals = identity.desired_ordinals(observed.statefulset)
+    by_ordinal = {identity.pod_ordinal(pod): pod for pod in observed.pods}
     desired = {ordinal: by_ordinal[ordinal] for ordinal in sorted(by_ordinal) if ordinal in ordinals}
     condemned = [pod for ordinal, pod in by_ordinal.items() if ordinal >= 0 and ordinal not in ordinals]
-    return desired, sorted(condemned, key=identity.ordinal_of, reverse=True)
+    return desired, sorted(condemned, key=identity.pod_ordinal, reverse=True)
 
 
-def _until_blocked(needs: Iterable[Need]) -> tuple[Actions, bool]:
+def _actions_until_blocked(needs: Iterable[PodActions]) -> tuple[Actions, bool]:
     actions: Actions = ()
     for need in needs:
         actions += need.actions
@@ -169,16 +173,16 @@ def _until_blocked(needs: Iterable[Need]) -> tuple[Actions, bool]:
     return actions, False
 
 
-def _replica(observed: ObservedStatefulSet, ordinal: int, pod: JSONObject | None) -> Need:
+def _plan_replica(observed: ObservedStatefulSet, ordinal: int, pod: JSONObject | None) -> PodActions:
     if pod is None:
-        return Need(_create_actions(observed, ordinal), blocks_next_pod=True)
+        return PodActions(_create_actions(observed, ordinal), blocks_next_pod=True)
     statefulset = observed.statefulset
     if podstate.has_ended(pod):
-        return Need(() if meta.is_deleting(pod) else (_delete(statefulset, pod),), blocks_next_pod=True)
-    missing = _claim_creations(observed, pod) if podhealth.phase(pod) == "Pending" else ()
+        return PodActions(() if meta.is_deleting(pod) else (_delete(statefulset, pod),), blocks_next_pod=True)
+    missing = _claim_creations(observed, pod) if podhealth.pod_phase(pod) == "Pending" else ()
     if _is_ordered(statefulset) and (meta.is_deleting(pod) or not _is_available(observed, pod)):
-        return Need(missing, blocks_next_pod=True)
-    return Need(missing + _repair_actions(observed, pod), blocks_next_pod=False)
+        return PodActions(missing, blocks_next_pod=True)
+    return PodActions(missing + _repair_actions(observed, pod), blocks_next_pod=False)
 
 
 def _create_actions(observed: ObservedStatefulSet, ordinal: int) -> Actions:
@@ -188,13 +192,13 @@ def _create_actions(observed: ObservedStatefulSet, ordinal: int) -> Actions:
         return ()
     if deleting := podclaims.deleting_claim(statefulset, meta.name(pod), observed.claims):
         reason = f"pvc {deleting} is being deleted"
-        return (Emit(events=(pod_failed(statefulset, "create", meta.name(pod), reason),)),)
+        return (Emit(events=(pod_failure_event(statefulset, "create", meta.name(pod), reason),)),)
     create = Create(
         resource=PODS,
         object=pod,
         is_silent_if_exists=True,
-        on_success=(pod_done(statefulset, "create", meta.name(pod)),),
-        on_failure=(pod_failed(statefulset, "create", meta.name(pod)),),
+        on_success=(pod_event(statefulset, "create", meta.name(pod)),),
+        on_failure=(pod_failure_event(statefulset, "create", meta.name(pod)),),
     )
     return (*_claim_creations(observed, pod), create, *_claim_actions(observed, pod, is_desired=True))
 
@@ -206,13 +210,13 @@ def _claim_creations(observed: ObservedStatefulSet, pod: JSONObject) -> Actions:
             resource=PERSISTENT_VOLUME_CLAIMS,
             object=claim,
             if_absent=True,
-            on_success=(claim_done(statefulset, meta.name(claim), name),),
+            on_success=(claim_event(statefulset, meta.name(claim), name),),
             on_failure=(
-                claim_failed(statefulset, meta.name(claim), name),
-                pod_failed(statefulset, "create", name),
+                claim_failure_event(statefulset, meta.name(claim), name),
+                pod_failure_event(statefulset, "create", name),
             ),
         )
-        for claim in podclaims.build(statefulset, name)
+        for claim in podclaims.build_claims(statefulset, name)
         if meta.name(claim) not in observed.claims
     )
 
@@ -222,7 +226,7 @@ def _repair_actions(observed: ObservedStatefulSet, pod: JSONObject) -> Actions:
     statefulset = observed.statefulset
     actions: Actions = ()
     if not identity.has_identity(statefulset, pod):
-        labels = meta.labels(pod) | identity.identity_labels(statefulset, identity.ordinal_of(pod))
+        labels = meta.labels(pod) | identity.identity_labels(statefulset, identity.pod_ordinal(pod))
         actions = (guarded_patch(PODS, pod, {"metadata": {"labels": labels}}),)
     return actions + _claim_actions(observed, pod, is_desired=True)
 
@@ -231,19 +235,21 @@ def _claim_actions(observed: ObservedStatefulSet, pod: JSONObject, *, is_desired
     return tuple(podclaims.retention_patches(observed.statefulset, pod, is_desired=is_desired, claims=observed.claims))
 
 
-def _condemned_needs(
+def _condemned_pod_actions(
     observed: ObservedStatefulSet, desired: Mapping[int, JSONObject], condemned: Sequence[JSONObject]
-) -> list[Need]:
+) -> list[PodActions]:
     first_unhealthy = _first_unhealthy(desired, condemned)
     return [
-        Need((), blocks_next_pod=True)
-        if meta.is_deleting(pod) or _waits_its_turn(observed, pod, first_unhealthy)
-        else Need((_delete(observed.statefulset, pod),), blocks_next_pod=True)
+        PodActions((), blocks_next_pod=True)
+        if meta.is_deleting(pod) or _must_wait_for_lower_pod(observed, pod, first_unhealthy)
+        else PodActions((_delete(observed.statefulset, pod),), blocks_next_pod=True)
         for pod in condemned
     ]
 
 
-def _waits_its_turn(observed: ObservedStatefulSet, pod: JSONObject, first_unhealthy: JSONObject | None) -> bool:
+def _must_wait_for_lower_pod(
+    observed: ObservedStatefulSet, pod: JSONObject, first_unhealthy: JSONObject | None
+) -> bool:
     """Return whether OrderedReady retains an unavailable condemned pod because a lower pod is unhealthy."""
     waits = pod is not first_unhealthy and not _is_available(observed, pod)
     return waits and _is_ordered(observed.statefulset)
@@ -260,13 +266,13 @@ def _update_actions(observed: ObservedStatefulSet, desired: Mapping[int, JSONObj
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
         return ()
     partition = _partition(strategy.get("rollingUpdate") or {})
-    for ordinal in reversed(identity.ordinals(observed.statefulset)[partition:]):
+    for ordinal in reversed(identity.desired_ordinals(observed.statefulset)[partition:]):
         pod = desired.get(ordinal)
         if pod is None:
             return ()
         if meta.is_deleting(pod) or podstate.has_ended(pod):
             return ()
-        if identity.revision_of(pod) != meta.name(observed.update):
+        if identity.pod_revision(pod) != meta.name(observed.update):
             return (_delete(observed.statefulset, pod),)
         if not _is_available(observed, pod):
             return ()
@@ -279,8 +285,8 @@ def _delete(statefulset: JSONObject, pod: JSONObject) -> Delete:
         key=meta.key(pod),
         propagation="Background",
         uid=meta.uid(pod),
-        on_success=(pod_done(statefulset, "delete", meta.name(pod)),),
-        on_failure=(pod_failed(statefulset, "delete", meta.name(pod)),),
+        on_success=(pod_event(statefulset, "delete", meta.name(pod)),),
+        on_failure=(pod_failure_event(statefulset, "delete", meta.name(pod)),),
     )
 
 
@@ -296,25 +302,25 @@ def _partition(rolling: JSONObject) -> int:
     return int(rolling.get("partition") or 0)
 
 
-def pod_done(statefulset: JSONObject, verb: str, pod: str) -> Event:
+def pod_event(statefulset: JSONObject, verb: str, pod: str) -> Event:
     """Build the event for a pod that was created or deleted."""
     note = f"{verb.title()} Pod {pod} in StatefulSet {meta.name(statefulset)} successful"
-    return eventobjects.normal(statefulset, f"Successful{verb.title()}", verb.title(), note)
+    return eventobjects.normal_event(statefulset, f"Successful{verb.title()}", verb.title(), note)
 
 
-def pod_failed(statefulset: JSONObject, verb: str, pod: str, error: str = "{error}") -> Event:
+def pod_failure_event(statefulset: JSONObject, verb: str, pod: str, error: str = "{error}") -> Event:
     """Build the event for a pod that could not be created or deleted."""
     note = f"{verb.title()} Pod {pod} in StatefulSet {meta.name(statefulset)} failed error: {error}"
     return eventobjects.warning_event(statefulset, f"Failed{verb.title()}", verb.title(), note)
 
 
-def claim_done(statefulset: JSONObject, claim: str, pod: str) -> Event:
+def claim_event(statefulset: JSONObject, claim: str, pod: str) -> Event:
     """Build the event for a volume claim that was created."""
     note = f"Create Claim {claim} Pod {pod} in StatefulSet {meta.name(statefulset)} success"
-    return eventobjects.normal(statefulset, "SuccessfulCreate", "Create", note)
+    return eventobjects.normal_event(statefulset, "SuccessfulCreate", "Create", note)
 
 
-def claim_failed(statefulset: JSONObject, claim: str, pod: str) -> Event:
+def claim_failure_event(statefulset: JSONObject, claim: str, pod: str) -> Event:
     """Build the event for a volume claim that could not be created."""
     note = f"Create Claim {claim} for Pod {pod} in StatefulSet {meta.name(statefulset)} failed error: {{error}}"
     return eventobjects.warning_event(statefulset, "FailedCreate", "Create", note)

@@ -32,8 +32,10 @@ def count(
     """Count the pods of a StatefulSet. `revisions` are the current and the update revision."""
     seconds = podhealth.min_ready_seconds(statefulset)
     current, update = (meta.name(revision) for revision in revisions)
-    created = [pod for pod in pods if podhealth.phase(pod)]  # the API server sets the phase of each pod that it stores
-    living = [identity.revision_of(pod) for pod in created if not meta.is_deleting(pod)]
+    created = [
+        pod for pod in pods if podhealth.pod_phase(pod)
+    ]  # the API server sets the phase of each pod that it stores
+    living = [identity.pod_revision(pod) for pod in created if not meta.is_deleting(pod)]
     return Counts(
         replicas=len(created),
         ready=sum(map(podhealth.is_ready, pods)),
@@ -63,6 +65,6 @@ def build(statefulset: JSONObject, counts: Counts, collisions: int) -> JSONObjec
 
 def _is_complete(statefulset: JSONObject, counts: Counts) -> bool:
     strategy = meta.spec(statefulset).get("updateStrategy") or {}
-    desired = identity.replicas(statefulset)
+    desired = identity.desired_replicas(statefulset)
     rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
     return rolling and desired == counts.updated == counts.ready == counts.replicas

@@ -57,7 +57,7 @@ def plan(observed: ObservedClaim) -> Actions:
     if name:
         volume = observed.volumes.get(name)
         return _bind(claim, volume) if volume is not None and _is_free_for(volume, claim) else ()
-    volume = _find(observed)
+    volume = _find_volume(observed)
     return _bind(claim, volume) if volume is not None else _provision(observed)
 
 
@@ -68,14 +68,14 @@ def is_abandoned(volume: JSONObject, claim: JSONObject | None) -> bool:
     return is_provisioned and bool(reference) and (claim is None or meta.uid(claim) != reference.get("uid"))
 
 
-def directory_of(volume: JSONObject, root: Path) -> Path | None:
+def volume_directory(volume: JSONObject, root: Path) -> Path | None:
     """Return the directory of a provisioned volume, or None if its path does not match its name."""
     expected = root / meta.name(volume)
     path = (meta.spec(volume).get("hostPath") or {}).get("path")
     return expected if path == str(expected) and meta.name(volume).startswith("pvc-") else None
 
 
-def _find(observed: ObservedClaim) -> JSONObject | None:
+def _find_volume(observed: ObservedClaim) -> JSONObject | None:
     """Return the volume that is reserved for the claim, or the smallest free volume that matches."""
     claim = observed.claim
     volumes = [volume for volume in observed.volumes.values() if not meta.is_deleting(volume)]
@@ -108,25 +108,25 @@ def _status(claim: JSONObject, volume: JSONObject) -> Patch:
 
 def _provision(observed: ObservedClaim) -> Actions:
     claim = observed.claim
-    name = class_of(observed)
+    name = claim_class(observed)
     if not name:
         note = "no persistent volumes available for this claim and no storage class is set"
-        return _stay_pending(claim, eventobjects.normal(claim, "FailedBinding", "Binding", note))
+        return _report_pending(claim, eventobjects.normal_event(claim, "FailedBinding", "Binding", note))
     storage_class = observed.classes.get(name)
     if storage_class is None:
         note = f'storageclass.storage.k8s.io "{name}" not found'
-        return _stay_pending(claim, eventobjects.warning_event(claim, "ProvisioningFailed", "Provisioning", note))
+        return _report_pending(claim, eventobjects.warning_event(claim, "ProvisioningFailed", "Provisioning", note))
     if storage_class.get("provisioner") not in wellknown.PROVISIONERS:
         note = (
             "Waiting for a volume to be created either by the external provisioner "
             f"'{storage_class.get('provisioner')}' or manually by the system administrator. If volume creation is "
             "delayed, please verify that the provisioner is running and correctly registered."
         )
-        return _stay_pending(claim, eventobjects.normal(claim, "ExternalProvisioning", "Provisioning", note))
+        return _report_pending(claim, eventobjects.normal_event(claim, "ExternalProvisioning", "Provisioning", note))
     return (Create(resource=PERSISTENT_VOLUMES, object=_volume(observed, storage_class), if_absent=True),)
 
 
-def class_of(observed: ObservedClaim) -> str:
+def claim_class(observed: ObservedClaim) -> str:
     """Return the name of the claim's class or of the default class, or an empty string if neither exists."""
     name = meta.spec(observed.claim).get("storageClassName")
     if name is not None:
@@ -159,7 +159,7 @@ def _volume(observed: ObservedClaim, storage_class: JSONObject) -> JSONObject:
     }
 
 
-def _stay_pending(claim: JSONObject, event: Event) -> Actions:
+def _report_pending(claim: JSONObject, event: Event) -> Actions:
     """Report the reason why the claim remains Pending."""
     pending: Actions = ()
     if meta.status(claim).get("phase") != "Pending":
@@ -181,7 +181,7 @@ def _is_reserved_for(volume: JSONObject, claim: JSONObject) -> bool:
 def _fits(volume: JSONObject, observed: ObservedClaim) -> bool:
     spec, claim_spec = meta.spec(volume), meta.spec(observed.claim)
     return (
-        (spec.get("storageClassName") or "") == class_of(observed)
+        (spec.get("storageClassName") or "") == claim_class(observed)
         and not claim_spec.get("selector")
         and set(claim_spec.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
         and _capacity(volume) >= quantity.parse(_request(observed.claim))

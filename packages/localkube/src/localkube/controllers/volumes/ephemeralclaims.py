@@ -17,7 +17,7 @@ from kuberuntime.plan import Create, Plan
 from localkube.controllers.volumes.volumebinder import BY_CLAIM
 
 
-class EphemeralClaims(Struct, frozen=True):
+class EphemeralVolumeController(Struct, frozen=True):
     """Creates claims for pods. `pods` has the index of `VolumeBinder`."""
 
     pods: Informer
@@ -32,7 +32,7 @@ class EphemeralClaims(Struct, frozen=True):
         pod = self.pods.store.get(key)
         if pod is None or meta.is_deleting(pod) or podstate.has_ended(pod):
             return Plan()
-        claims = [build(pod, volume, template) for volume, template in podclaims.ephemeral(pod).items()]
+        claims = [build(pod, volume, template) for volume, template in podclaims.ephemeral_templates(pod).items()]
         missing = [claim for claim in claims if self.claims.store.get(meta.key(claim)) is None]
         return Plan(tuple(Create(resource=PERSISTENT_VOLUME_CLAIMS, object=claim, if_absent=True) for claim in missing))
 
@@ -48,7 +48,7 @@ def build(pod: JSONObject, volume: str, template: JSONObject) -> JSONObject:
         name: meta.metadata(template)[name] for name in ("labels", "annotations") if name in meta.metadata(template)
     }
     own = {
-        "name": podclaims.by_volume(pod)[volume],
+        "name": podclaims.claims_by_volume(pod)[volume],
         "namespace": meta.namespace(pod),
         "ownerReferences": [meta.controller_reference(pod)],
     }

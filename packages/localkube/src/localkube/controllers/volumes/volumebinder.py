@@ -29,7 +29,7 @@ def pod_claim_index(pod: JSONObject) -> Iterable[str]:
     """Index a pod that has not terminated by its mounted claims."""
     if podstate.has_ended(pod):
         return
-    for name in podclaims.by_volume(pod).values():
+    for name in podclaims.claims_by_volume(pod).values():
         yield f"{meta.namespace(pod)}/{name}"
 
 
@@ -78,7 +78,7 @@ class VolumeBinder(Struct, frozen=True, kw_only=True):
                 return ()
         if meta.spec(volume).get("persistentVolumeReclaimPolicy") != "Delete":
             return _release(volume)
-        directory = rules.directory_of(volume, self.root)
+        directory = rules.volume_directory(volume, self.root)
         if directory is not None:
             await asyncio.to_thread(_remove, directory)
         uid = meta.uid(volume)

@@ -56,10 +56,10 @@ def parse_shares(text: str) -> int:
     return shares
 
 
-def uuid_of(device: str) -> str:
+def device_uuid(device: str) -> str:
     """Return the UUID with which a process selects a device.
 
-    >>> uuid_of("GPU-1::3")
+    >>> device_uuid("GPU-1::3")
     'GPU-1'
     """
     return device.partition(SHARE)[0]
@@ -76,14 +76,14 @@ def divide_devices(inventory: Inventory, nodes: int, shares: int) -> tuple[tuple
     size, more = divmod(len(gpus), nodes)
     by_node = []
     for node in range(nodes):
-        own = _close_together(gpus, size + (node < more), inventory.distances)
+        own = _nearby_gpus(gpus, size + (node < more), inventory.distances)
         gpus = [gpu for gpu in gpus if gpu not in own]
         uuids = [accelerator.uuid for accelerator in inventory.accelerators if accelerator.gpu in own]
         by_node.append(tuple(device for uuid in uuids for device in _shares(uuid, shares)))
     return tuple(by_node)
 
 
-def _close_together(gpus: Sequence[str], size: int, distances: Mapping[tuple[str, str], int]) -> set[str]:
+def _nearby_gpus(gpus: Sequence[str], size: int, distances: Mapping[tuple[str, str], int]) -> set[str]:
     """Return `size` GPUs. After the first GPU, the nearest GPU to the selected ones is added repeatedly."""
     own = [gpus[0]]
     while len(own) < size:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.accelerator import device_uuid
 from localkube.kubelet.spec import podspec
 from localkube.wellknown import GPU
 
@@ -35,7 +35,7 @@ def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -
 
     `busy` are the devices of other pods. Shares of the least used GPUs are preferred.
     """
-    load = [uuid_of(device) for device in busy]
+    load = [device_uuid(device) for device in busy]
     remaining, reusable, allocation = list(free), list[str](), dict[str, tuple[str, ...]]()
     for container in podspec.all_containers(pod):
         number = requested_gpus(container)
@@ -44,7 +44,7 @@ def allocate(pod: JSONObject, free: Sequence[str], busy: Collection[str] = ()) -
         if len(reusable) + len(remaining) < number:
             had = f"the node has {len(free)} available"
             raise ShortageError(f"container {container['name']} requests {GPU}={number}, but {had}")
-        own = allocation[container["name"]] = _choose(number, reusable, remaining, load)
+        own = allocation[container["name"]] = _choose_devices(number, reusable, remaining, load)
         remaining = [device for device in remaining if device not in own]
         if runs_alone(container, pod):
             reusable += [device for device in own if device not in reusable]
@@ -58,7 +58,9 @@ def runs_alone(container: JSONObject, pod: JSONObject) -> bool:
     return container in podspec.init_containers(pod) and not podspec.is_sidecar(container, pod)
 
 
-def _choose(number: int, reusable: Sequence[str], remaining: Sequence[str], load: Sequence[str]) -> tuple[str, ...]:
+def _choose_devices(
+    number: int, reusable: Sequence[str], remaining: Sequence[str], load: Sequence[str]
+) -> tuple[str, ...]:
     """Return `number` devices, from different GPUs if possible, or from the least used GPU.
 
     Reusable devices are preferred.
@@ -66,10 +68,10 @@ def _choose(number: int, reusable: Sequence[str], remaining: Sequence[str], load
     own: list[str] = []
     candidates = [*reusable, *remaining]
     while len(own) < number:
-        mine = {uuid_of(device) for device in own}
+        mine = {device_uuid(device) for device in own}
         best = min(
             (device for device in candidates if device not in own),
-            key=lambda device: (uuid_of(device) in mine, device not in reusable, load.count(uuid_of(device))),
+            key=lambda device: (device_uuid(device) in mine, device not in reusable, load.count(device_uuid(device))),
         )
         own.append(best)
     return tuple(own)

@@ -11,7 +11,7 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import UID, JSONObject
 from localkube import wellknown
 from localkube.kubelet.accelerators import allocation
-from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.accelerator import device_uuid
 from localkube.kubelet.accelerators.allocation import ShortageError
 from localkube.kubelet.spec import podspec
 
@@ -103,7 +103,7 @@ class DeviceAllocations:
 
     def healthy(self, node: str) -> list[str]:
         """Return the healthy devices of a node."""
-        return [device for device in self.devices_of_node(node) if uuid_of(device) not in self.unhealthy]
+        return [device for device in self.devices_of_node(node) if device_uuid(device) not in self.unhealthy]
 
     def _free(self, node: str) -> list[str]:
         allocated = {device for _, _, device in self.allocated_devices()}
@@ -111,7 +111,7 @@ class DeviceAllocations:
 
     def _describe_failures(self, node: str) -> str:
         """Describe the failed devices of a node in a clause."""
-        uuids = dict.fromkeys(map(uuid_of, self.devices_of_node(node)))
+        uuids = dict.fromkeys(map(device_uuid, self.devices_of_node(node)))
         return "".join(f"; {uuid} is unhealthy: {self.unhealthy[uuid]}" for uuid in uuids if uuid in self.unhealthy)
 
 
@@ -130,10 +130,10 @@ def recorded_devices(pod: JSONObject) -> dict[str, list[str]]:
     }
 
 
-def annotation(record: Record) -> str:
+def annotation_value(record: Record) -> str:
     """Return the value of the annotation.
 
-    >>> annotation({"main": ("GPU-1",)})
+    >>> annotation_value({"main": ("GPU-1",)})
     '{"main":["GPU-1"]}'
     """
     return json.dumps({name: list(devices) for name, devices in record.items()}, separators=(",", ":"))

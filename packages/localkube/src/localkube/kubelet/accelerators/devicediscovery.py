@@ -19,7 +19,7 @@ ENOUGH: Final = 0.9
 """The minimum fraction of free memory of a GPU that is considered unused."""
 
 
-def offer(words: str, nodes: int, visible: str | None) -> Devices:
+def discover_devices(words: str, nodes: int, visible: str | None) -> Devices:
     """Return the devices for `host` or `host:N`. Raise a `ValueError` for an invalid value or too few devices."""
     shares = parse_shares(words)
     inventory = nvml.inventory(visible)
@@ -27,7 +27,7 @@ def offer(words: str, nodes: int, visible: str | None) -> Devices:
         hidden = "" if visible is None else f" in CUDA_VISIBLE_DEVICES={visible}"
         raise nvml.AcceleratorError(f"this machine has no NVIDIA GPU{hidden}. Check `nvidia-smi -L`")
     by_node = divide_devices(inventory, nodes, shares)
-    return Devices(by_node=by_node, notes=tuple(notes(inventory, by_node, shares)))
+    return Devices(by_node=by_node, notes=tuple(device_notes(inventory, by_node, shares)))
 
 
 def report(visible: str | None) -> GpuReport | None:
@@ -51,7 +51,7 @@ def report(visible: str | None) -> GpuReport | None:
     )
 
 
-def notes(inventory: Inventory, by_node: tuple[tuple[str, ...], ...], shares: int) -> Iterator[str]:
+def device_notes(inventory: Inventory, by_node: tuple[tuple[str, ...], ...], shares: int) -> Iterator[str]:
     """Yield notes about the devices of nodes, shares without isolation, and processes that already use the GPUs."""
     counts = ", ".join(f"node-{number}: {len(own)}" for number, own in enumerate(by_node))
     devices = inventory.accelerators

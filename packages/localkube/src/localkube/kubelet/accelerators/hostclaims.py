@@ -13,7 +13,7 @@ from localkube.kubelet.accelerators.nvml import AcceleratorError
 
 
 @contextmanager
-def claim(uuids: Iterable[str]) -> Iterator[None]:
+def claim_devices(uuids: Iterable[str]) -> Iterator[None]:
     """Claim devices until the context exits. Raise an `AcceleratorError` if another cluster uses a device."""
     with ExitStack() as stack:
         for uuid in dict.fromkeys(uuids):

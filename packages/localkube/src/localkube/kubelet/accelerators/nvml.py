@@ -38,14 +38,14 @@ def library() -> Iterator[Any]:
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
-        raise AcceleratorError(f"the NVIDIA driver does not respond ({error}). {_others()}") from error
+        raise AcceleratorError(f"the NVIDIA driver does not respond ({error}). {_describe_other_gpus()}") from error
     try:
         yield nvml
     finally:
         nvml.nvmlShutdown()
 
 
-def _others() -> str:
+def _describe_other_gpus() -> str:
     """Describe the other GPUs of this machine, and the next step for the user."""
     numbers = set()
     for path in sorted(DRM.glob("card*/device/vendor")):
@@ -77,7 +77,7 @@ def inventory(visible: str | None = None) -> Inventory:
         uuids = [_decode(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
         return Inventory(
             driver=_decode(nvml.nvmlSystemGetDriverVersion()),
-            accelerators=_visible(accelerators, visible),
+            accelerators=_visible_devices(accelerators, visible),
             distances={
                 (uuid, other): _distance(nvml, handle, peer)
                 for uuid, handle in zip(uuids, handles, strict=True)
@@ -89,7 +89,7 @@ def inventory(visible: str | None = None) -> Inventory:
             apart=tuple(
                 (uuids[index], uuids[other])
                 for index, other in combinations(range(len(uuids)), 2)
-                if not _reads(nvml, handles[index], handles[other])
+                if not _has_peer_access(nvml, handles[index], handles[other])
             ),
         )
 
@@ -129,7 +129,7 @@ def _instances(nvml: Any, handle: Any) -> Iterator[Any]:
             yield nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, number)
 
 
-def _visible(accelerators: Iterable[Accelerator], visible: str | None) -> tuple[Accelerator, ...]:
+def _visible_devices(accelerators: Iterable[Accelerator], visible: str | None) -> tuple[Accelerator, ...]:
     """Return the devices in CUDA_VISIBLE_DEVICES, specified by number or by UUID prefix.
 
     The numbers are the same as in `nvidia-smi`.
@@ -160,7 +160,7 @@ def _distance(nvml: Any, handle: Any, other: Any) -> int:
         return 0
 
 
-def _reads(nvml: Any, handle: Any, other: Any) -> bool:
+def _has_peer_access(nvml: Any, handle: Any, other: Any) -> bool:
     """Return whether two GPUs have peer memory access, or True if it is unknown."""
     try:
         status = nvml.nvmlDeviceGetP2PStatus(handle, other, nvml.NVML_P2P_CAPS_INDEX_READ)

@@ -24,11 +24,11 @@ def read(uuids: Collection[str]) -> dict[str, DeviceUse]:
     with library() as nvml:
         for uuid in uuids:
             with suppress(nvml.NVMLError):
-                uses[uuid] = _use(nvml, nvml.nvmlDeviceGetHandleByUUID(uuid))
+                uses[uuid] = _read_device(nvml, nvml.nvmlDeviceGetHandleByUUID(uuid))
     return uses
 
 
-def _use(nvml: Any, handle: Any) -> DeviceUse:
+def _read_device(nvml: Any, handle: Any) -> DeviceUse:
     busy, programs = None, []
     with suppress(nvml.NVMLError):
         busy = nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100

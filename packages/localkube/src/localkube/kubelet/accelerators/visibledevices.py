@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.accelerator import device_uuid
 
 CUDA: Final = "CUDA_VISIBLE_DEVICES"
 NVIDIA: Final = "NVIDIA_VISIBLE_DEVICES"
@@ -11,19 +11,19 @@ NONE: Final = "void"
 """The value of `NVIDIA_VISIBLE_DEVICES` for a container without devices."""
 
 
-def visible(env: Mapping[str, str], devices: Sequence[str]) -> dict[str, str]:
+def visibility_variables(env: Mapping[str, str], devices: Sequence[str]) -> dict[str, str]:
     """Return the environment variables for a container with these devices.
 
     A manifest may set CUDA_VISIBLE_DEVICES, whose numbers refer to the devices of the container, not of the machine.
 
-    >>> visible({}, ["GPU-a", "GPU-b"])["CUDA_VISIBLE_DEVICES"]
+    >>> visibility_variables({}, ["GPU-a", "GPU-b"])["CUDA_VISIBLE_DEVICES"]
     'GPU-a,GPU-b'
-    >>> visible({"CUDA_VISIBLE_DEVICES": "1"}, ["GPU-a", "GPU-b"])["CUDA_VISIBLE_DEVICES"]
+    >>> visibility_variables({"CUDA_VISIBLE_DEVICES": "1"}, ["GPU-a", "GPU-b"])["CUDA_VISIBLE_DEVICES"]
     'GPU-b'
-    >>> visible({"CUDA_VISIBLE_DEVICES": "0"}, [])
+    >>> visibility_variables({"CUDA_VISIBLE_DEVICES": "0"}, [])
     {'CUDA_VISIBLE_DEVICES': '', 'NVIDIA_VISIBLE_DEVICES': 'void'}
     """
-    own = list(dict.fromkeys(map(uuid_of, devices)))
+    own = list(dict.fromkeys(map(device_uuid, devices)))
     selection = own if env.get(CUDA) is None else _select_devices(env[CUDA], own)
     return {**env, CUDA: ",".join(selection), NVIDIA: ",".join(own) or NONE}
 

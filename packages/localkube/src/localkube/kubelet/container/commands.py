@@ -18,7 +18,7 @@ async def run(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -
     reader, writer = os.pipe2(os.O_CLOEXEC)
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        pid = await runner.exec(container_id, argv, (nothing, writer, writer), partial(_settle, exited))
+        pid = await runner.exec(container_id, argv, (nothing, writer, writer), partial(_report_exit, exited))
     except BaseException:
         os.close(reader)
         raise
@@ -36,7 +36,7 @@ async def run(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -
     return ending.code, bytes(output.kept)
 
 
-def _settle(exited: asyncio.Future[Exit], ending: Exit) -> None:
+def _report_exit(exited: asyncio.Future[Exit], ending: Exit) -> None:
     """Report the exit to the caller, unless the caller no longer waits."""
     if not exited.done():
         exited.set_result(ending)

@@ -85,7 +85,7 @@ class ContainerRun:
 
 def _last_lines(log: bytes) -> bytes:
     """Return the last lines of a log, preceded by its first error if they do not include it."""
-    lines = errorlines.excerpt(log.decode(errors="replace").splitlines(), QUOTED_LINES) if log else []
+    lines = errorlines.error_excerpt(log.decode(errors="replace").splitlines(), QUOTED_LINES) if log else []
     longest = LONGEST_MESSAGE // max(len(lines), 1) - 1
     is_long = sum(len(line) + 1 for line in lines) > LONGEST_MESSAGE
     return "".join(f"{line[:longest] if is_long else line}\n" for line in lines).encode()[-LONGEST_MESSAGE:]

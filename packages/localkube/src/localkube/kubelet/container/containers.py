@@ -31,7 +31,7 @@ from localkube.kubelet.node.oomwatcher import MemoryLimit
 from localkube.kubelet.pod import state
 from localkube.kubelet.pod.state import Phase, Waiting
 from localkube.kubelet.processes.descriptors import require_spare
-from localkube.kubelet.processes.kernelerrors import RefusedError, explain
+from localkube.kubelet.processes.kernelerrors import RequestError, explain
 from localkube.kubelet.processes.runner import ExhaustedError, Exit, StartError
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.podspec import SpecError
@@ -95,7 +95,7 @@ class Containers:
         run = self._cell.runs[name]
         for task in run.tasks:
             task.cancel()
-        hook = podspec.hook(run.launch.container, "preStop")
+        hook = podspec.lifecycle_hook(run.launch.container, "preStop")
         self._cell.update(
             name, partial(state.record_stop, kill_at=kill_at, hook="running" if hook else "done", replaced=replaced)
         )
@@ -156,7 +156,7 @@ class Containers:
             self._refuse(name, Waiting(CONFIG_ERROR, str(error)))
         except UnrunnableError as why:
             self._refuse(name, Waiting(why.reason, str(why)))
-        except (OSError, RefusedError, ExhaustedError) as error:  # no disk space, or too many open files or processes
+        except (OSError, RequestError, ExhaustedError) as error:  # no disk space, or too many open files or processes
             self._refuse(name, Waiting(CREATE_ERROR, explain(error)))
 
     async def _plan(self, container: JSONObject) -> Launch:
@@ -189,7 +189,7 @@ class Containers:
             del self._cell.runs[name]
             if isinstance(error, ExhaustedError):
                 raise
-            cell.update(name, partial(state.start_failed, message=str(error), now=cell.now()))
+            cell.update(name, partial(state.record_start_failure, message=str(error), now=cell.now()))
             cell.emit("Failed", f"Error: {error}", name)
             return
         finally:
@@ -239,7 +239,7 @@ class Containers:
     async def _accompany(self, run: ContainerRun) -> None:
         """Run the postStart hook, and then the probes, until the container terminates."""
         container = run.launch.container
-        hook = podspec.hook(container, "postStart")
+        hook = podspec.lifecycle_hook(container, "postStart")
         if hook:
             try:
                 await hooks.run(self._runner, hook, container, run.id, self._cell.state.ip)
@@ -247,7 +247,7 @@ class Containers:
                 self._cell.emit("FailedPostStartHook", f"PostStartHook failed: {error}", run.name)
                 self._cell.update(run.name, lambda now: replace(now, phase=Phase.RUNNING, unhealthy="postStart hook"))
                 return
-        kinds = frozenset(kind for kind, _ in podspec.probes(container))
+        kinds = frozenset(kind for kind, _ in podspec.container_probes(container))
         is_sidecar = podspec.is_sidecar(container, self._cell.pod)
         self._cell.update(run.name, partial(state.record_running, probes=kinds, is_sidecar=is_sidecar))
         if kinds:

@@ -91,7 +91,7 @@ class ContainerExec:
             self._terminal = None
 
 
-class _Reading(asyncio.StreamReaderProtocol):
+class _TerminalReader(asyncio.StreamReaderProtocol):
     """Treats the error of a terminal whose other side is closed as the end of its output."""
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -143,7 +143,7 @@ async def _begin(
 
 async def _output(descriptor: int) -> Output:
     reader = asyncio.StreamReader()
-    protocol: Callable[[], asyncio.StreamReaderProtocol] = lambda: _Reading(reader)  # noqa: E731
+    protocol: Callable[[], asyncio.StreamReaderProtocol] = lambda: _TerminalReader(reader)  # noqa: E731
     file = os.fdopen(descriptor, "rb", buffering=0)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(protocol, file)
     return Output(reader, transport)

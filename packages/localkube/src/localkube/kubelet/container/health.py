@@ -47,7 +47,7 @@ async def watch(target: ProbeTarget) -> None:
     if target.container.get("startupProbe") and not await _repeat(target, "startup", began):
         return
     async with asyncio.TaskGroup() as tasks:
-        for kind, _ in podspec.probes(target.container):
+        for kind, _ in podspec.container_probes(target.container):
             if kind == "liveness":
                 tasks.create_task(_repeat(target, "liveness", began))
             elif kind == "readiness":
@@ -64,7 +64,7 @@ async def _repeat(target: ProbeTarget, kind: Kind, began: float) -> bool:
     tally = ProbeResults()
     await asyncio.sleep(began + rules.initial_delay - asyncio.get_running_loop().time())
     while True:
-        problem = await _once(target, kind, probe, rules.timeout)
+        problem = await _probe_once(target, kind, probe, rules.timeout)
         before, tally = tally, probes.observe(tally, rules, good=not problem)
         if problem:
             target.report_problem(problem)
@@ -75,18 +75,18 @@ async def _repeat(target: ProbeTarget, kind: Kind, began: float) -> bool:
         await asyncio.sleep(rules.period)
 
 
-async def _once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: float) -> str:
+async def _probe_once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: float) -> str:
     """Probe once. Return the problem, or an empty string if the probe succeeds."""
     try:
-        problem = await _within(timeout, attempt(target, probe))
+        problem = await _wait_within(timeout, perform_probe(target, probe))
     except TimeoutError:
         problem = f"no response within {timeout:g} s"
     except (OSError, StartError, SpecError, ValueError, OverflowError) as error:  # as for hooks
-        problem = f"{error}{_instead(target) if isinstance(error, ConnectionRefusedError) else ''}"
+        problem = f"{error}{_listening_ports_note(target) if isinstance(error, ConnectionRefusedError) else ''}"
     return f"{kind.capitalize()} probe failed: {problem}" if problem else ""
 
 
-async def _within(timeout: float, work: Coroutine[Any, Any, T]) -> T:
+async def _wait_within(timeout: float, work: Coroutine[Any, Any, T]) -> T:
     """Await work for `timeout` seconds, excluding delays of timers in this process.
 
     While many pods start, an answer waits for this process, not this process for the answer.
@@ -103,7 +103,7 @@ async def _within(timeout: float, work: Coroutine[Any, Any, T]) -> T:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _instead(target: ProbeTarget) -> str:
+def _listening_ports_note(target: ProbeTarget) -> str:
     """Return a message about the ports on which the pod listens, or an empty string in the network of the machine."""
     if target.ip.startswith(OF_THE_MACHINE):
         return ""
@@ -111,18 +111,20 @@ def _instead(target: ProbeTarget) -> str:
     return f"; the pod listens on {ports or 'no port'}"
 
 
-async def attempt(target: ProbeTarget, probe: JSONObject) -> str:
+async def perform_probe(target: ProbeTarget, probe: JSONObject) -> str:
     """Perform the probe action once, and return the problem in its result. Connection errors raise OSError."""
     if probe.get("exec"):
         code, output = await commands.run(target.runner, target.container_id, tuple(probe["exec"]["command"]))
         return "" if code == 0 else output.decode(errors="replace").strip() or f"exit code {code}"
     if probe.get("httpGet"):
         request = http_get(target.container, probe["httpGet"], target.ip)
-        code, _ = await _with_address(request.url, podconnections.get(target.runner, request))
+        code, _ = await _add_address_to_errors(request.url, podconnections.get(target.runner, request))
         return "" if 200 <= code < 400 else f"HTTP probe failed with statuscode: {code}"
     action = probe["tcpSocket"]
     address = (str(action.get("host") or target.ip), podspec.resolve_port(target.container, action["port"]))
-    _, writer = await _with_address(f"{address[0]}:{address[1]}", podconnections.connect(target.runner, None, address))
+    _, writer = await _add_address_to_errors(
+        f"{address[0]}:{address[1]}", podconnections.connect(target.runner, None, address)
+    )
     writer.close()
     return ""
 
@@ -139,7 +141,7 @@ def http_get(container: JSONObject, action: JSONObject, ip: str) -> podconnectio
     )
 
 
-async def _with_address(address: str, connection: Awaitable[T]) -> T:
+async def _add_address_to_errors(address: str, connection: Awaitable[T]) -> T:
     """Await a connection, and add its address to errors."""
     try:
         return await connection

@@ -76,7 +76,7 @@ def check_name(image: str) -> None:
         raise UnrunnableError("InvalidImageName", f'couldn\'t parse image name "{image}": invalid reference format')
 
 
-def find_place(image: str, images: Mapping[str, Path]) -> ProgramSource:
+def find_source(image: str, images: Mapping[str, Path]) -> ProgramSource:
     """Return the source of the executables of an image."""
     directory = images.get(image) or images.get(without_tag(image))
     if directory is None:
@@ -141,16 +141,16 @@ def check_directory(image: str, directory: str, place: ProgramSource, mounted: S
 
 def _has_file(path: str, place: ProgramSource, mounted: Sequence[str]) -> bool:
     """Return whether a container has a file or directory. All paths below a mount path are assumed to exist."""
-    return _is_under(path, mounted) or os.path.lexists(_in(place.root, path))
+    return _is_mounted(path, mounted) or os.path.lexists(_path_in_root(place.root, path))
 
 
 def check_program(image: str, program: str, path: str, place: ProgramSource, mounted: Sequence[str]) -> None:
     """Reject a container whose executable does not exist. Paths in `mounted` are not checked."""
     if _exists(program, path, place.root or Path("/"), mounted):
         return
-    if program.startswith("/") and os.path.isfile(_in(place.root, program)):
+    if program.startswith("/") and os.path.isfile(_path_in_root(place.root, program)):
         raise UnrunnableError("StartError", f"program {program} is not executable. Run chmod +x on its file")
-    meant = _meant(program, path, place.root or Path("/"))
+    meant = _similar_name_question(program, path, place.root or Path("/"))
     if place.directory:
         beside = "" if place.root else ", and neither does this machine"
         text = (
@@ -167,12 +167,12 @@ def check_program(image: str, program: str, path: str, place: ProgramSource, mou
     )
 
 
-def _meant(program: str, path: str, root: Path) -> str:
+def _similar_name_question(program: str, path: str, root: Path) -> str:
     """Return a question with the most similar executable name, or an empty string if there is none."""
     names: set[str] = set()
     for directory in filter(None, path.split(":")):
         with suppress(OSError):
-            names.update(islice(os.listdir(_in(root, directory)), MOST_NAMES))
+            names.update(islice(os.listdir(_path_in_root(root, directory)), MOST_NAMES))
     similar = difflib.get_close_matches(os.path.basename(program), sorted(names), 1, CLOSE)
     return f" (did you mean {similar[0]}?)" if similar else ""
 
@@ -187,7 +187,7 @@ class SearchPath(Struct, frozen=True):
 
 def check_script(image: str, argv: Sequence[str], place: ProgramSource, searched: SearchPath) -> None:
     """Reject a container whose shell exists, but not the executables in its script."""
-    for started in scripts.starts(argv):
+    for started in scripts.started_programs(argv):
         if not started.is_file:
             check_program(image, started.name, searched.path, place, searched.mounted)
             continue
@@ -223,7 +223,7 @@ def _has_package(path: str, package: str) -> bool:
     return completed.returncode != NO_PACKAGE
 
 
-def _in(root: Path | None, path: str) -> str:
+def _path_in_root(root: Path | None, path: str) -> str:
     """Return the location of a path below a root.
 
     The result is a text because `pathlib` would intern every name that a pod may have.
@@ -233,24 +233,24 @@ def _in(root: Path | None, path: str) -> str:
 
 def _exists(program: str, path: str, root: Path, mounted: Sequence[str]) -> bool:
     if program.startswith("/"):
-        return _is_under(program, mounted) or _is_executable(root, program)
+        return _is_mounted(program, mounted) or _is_executable(root, program)
     if "/" in program:
         return True  # relative to the working directory, which is known only in the container
     directories = [directory for directory in path.split(":") if directory]
     return any(_is_executable(root, f"{directory}/{program}") for directory in directories)
 
 
-def _is_under(program: str, mounted: Sequence[str]) -> bool:
+def _is_mounted(program: str, mounted: Sequence[str]) -> bool:
     return any(f"{program}/".startswith(f"{target.rstrip('/')}/") for target in mounted)
 
 
 def _is_executable(root: Path, path: str) -> bool:
     """Return whether the file exists. With a different root, a link counts, because its target is relative."""
-    file = _in(root, path)
+    file = _path_in_root(root, path)
     return os.access(file, os.X_OK) and os.path.isfile(file) if root == Path("/") else os.path.lexists(file)
 
 
-def stub(pod: JSONObject, container: JSONObject, why: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def stub_command(pod: JSONObject, container: JSONObject, why: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the command and the ports of the stub for a container that cannot run on this machine.
 
     Without a command, the stub is a server on the declared and probed ports of the container; init containers need
@@ -260,7 +260,7 @@ def stub(pod: JSONObject, container: JSONObject, why: str) -> tuple[tuple[str, .
     is_init = any(other["name"] == container["name"] for other in podspec.init_containers(pod))
     if is_init and not podspec.is_sidecar(container, pod):
         return ("/bin/sh", "-c", 'echo "$0"', f"stub: init container of {image} did nothing: {why}"), ()
-    probed = [_probed_port(container, probe) for _, probe in podspec.probes(container)]
+    probed = [_probed_port(container, probe) for _, probe in podspec.container_probes(container)]
     ports = {*podspec.declared_ports(container), *(port for port in probed if port)}
     return (), tuple(sorted(ports))
 

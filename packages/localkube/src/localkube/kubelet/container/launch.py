@@ -18,14 +18,14 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.accelerators.visibledevices import visible
+from localkube.kubelet.accelerators.visibledevices import visibility_variables
 from localkube.kubelet.container import images
 from localkube.kubelet.container.images import ProgramSource, SearchPath, UnrunnableError
 from localkube.kubelet.pod.podstatus import STUB_IMAGE
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Capabilities, Mount
 from localkube.kubelet.spec import environment, podspec, probes
-from localkube.kubelet.spec.environment import Context
+from localkube.kubelet.spec.environment import EnvironmentInputs
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import directories, volumemounts
 
@@ -62,7 +62,7 @@ class _Command(Struct, frozen=True):
     argv: tuple[str, ...]
 
 
-def plan(container: JSONObject, context: Context, around: LaunchInputs) -> Launch:
+def plan(container: JSONObject, context: EnvironmentInputs, around: LaunchInputs) -> Launch:
     """Return the process to start for a container."""
     podspec.require_no_nul(container, f"containers[{container['name']}]")
     if meta.spec(context.pod).get("resourceClaims"):
@@ -94,7 +94,7 @@ def plan(container: JSONObject, context: Context, around: LaunchInputs) -> Launc
     )
 
 
-def stub_reason(container: JSONObject, context: Context, settings: KubeletSettings) -> str:
+def stub_reason(container: JSONObject, context: EnvironmentInputs, settings: KubeletSettings) -> str:
     """Return the reason why the stub server replaces the container, or an empty string if it does not."""
     if not settings.stub:
         return ""
@@ -113,15 +113,15 @@ def stub_reason(container: JSONObject, context: Context, settings: KubeletSettin
     return ""
 
 
-def _command(container: JSONObject, context: Context, settings: KubeletSettings) -> _Command:
+def _command(container: JSONObject, context: EnvironmentInputs, settings: KubeletSettings) -> _Command:
     image = container.get("image") or ""
-    place = images.find_place(image, settings.images)
+    place = images.find_source(image, settings.images)
     base = environment.host_variables(settings.host_environment, own_root=place.root is not None)
     if place.environment:
         base = environment.use_environment(base, place.environment)
     env = environment.build(container, context, base)
     if context.devices is not None:
-        env = visible(env, context.devices.get(container["name"], ()))
+        env = visibility_variables(env, context.devices.get(container["name"], ()))
     words = [*(container.get("command") or []), *(container.get("args") or [])]
     argv = environment.expand_all(words, env)
     images.check_command(image, argv, has_command=bool(container.get("command")), place=place)
@@ -134,13 +134,17 @@ def _mounted_paths(container: JSONObject) -> list[str]:
     return [mount["mountPath"] for mount in container.get("volumeMounts") or []]
 
 
-def _stub(container: JSONObject, context: Context, settings: KubeletSettings, why: str) -> Launch:
-    argv, ports = images.stub(context.pod, container, why)
+def _stub(container: JSONObject, context: EnvironmentInputs, settings: KubeletSettings, why: str) -> Launch:
+    argv, ports = images.stub_command(context.pod, container, why)
     base = environment.host_variables(settings.host_environment, own_root=False)
     env = environment.build(container, replace(context, skips_missing_sources=True), base)
     fields = {key: value for key, value in container.items() if key != "lifecycle"}
-    omitted = [f"{kind}Probe" for kind, probe in podspec.probes(container) if probe.get("exec") or probe.get("grpc")]
-    probed = {f"{kind}Probe": {**probe, "initialDelaySeconds": 0} for kind, probe in podspec.probes(container)}
+    omitted = [
+        f"{kind}Probe" for kind, probe in podspec.container_probes(container) if probe.get("exec") or probe.get("grpc")
+    ]
+    probed = {
+        f"{kind}Probe": {**probe, "initialDelaySeconds": 0} for kind, probe in podspec.container_probes(container)
+    }
     return Launch(
         container={key: value for key, value in (fields | probed).items() if key not in omitted},
         image_id=f"{STUB_IMAGE}{container.get('image') or ''}",
@@ -176,7 +180,7 @@ def _read_only(container: JSONObject, read_only: bool, capabilities: Capabilitie
 
 
 def _mounts(container: JSONObject, pod: JSONObject, around: LaunchInputs, env: Mapping[str, str]) -> tuple[Mount, ...]:
-    mounts = volumemounts.build(container, directories.by_name(pod), around.volumes, env)
+    mounts = volumemounts.build(container, directories.volumes_by_name(pod), around.volumes, env)
     if not around.settings.capabilities.has_namespaces:
         return mounts
     message = Mount(around.termination_file, container.get("terminationMessagePath") or TERMINATION_PATH)

@@ -21,7 +21,7 @@ from localkube.kubelet.pod import recovery
 from localkube.kubelet.pod.recovery import Interruption
 from localkube.kubelet.pod.state import ContainerState, PodState
 from localkube.kubelet.spec import restarts
-from localkube.kubelet.spec.environment import Context
+from localkube.kubelet.spec.environment import EnvironmentInputs
 
 RETRY: Final = timedelta(seconds=10)
 """The time in seconds until a failed step is retried, unless its dependencies change earlier."""
@@ -119,7 +119,7 @@ class PodRuntime:
         self.is_sandbox_lost = False
         self._jumps.take()
         self.state = recovery.recover(self.pod, self.now(), interruption)
-        cut_off = recovery.cut_off(self.state, interruption)
+        cut_off = recovery.interrupted_containers(self.state, interruption)
         if cut_off:
             self.emit(interruption.reason, f"{interruption.sentence}. Restarting: {', '.join(cut_off)}")
 
@@ -136,10 +136,10 @@ class PodRuntime:
         """Record an event about the pod or one of its containers."""
         self.node.events.record(podevents.build(self.pod, reason, note, container))
 
-    async def context(self, *, lenient: bool = False) -> Context:
+    async def context(self, *, lenient: bool = False) -> EnvironmentInputs:
         """Return the inputs of variables and files. Raise `SpecError` if a source cannot be read."""
         sources = await self.node.objects.sources(self.pod)
-        return Context(
+        return EnvironmentInputs(
             pod=self.pod,
             ip=self.state.ip,
             node=self.node.facts(self.pod),

@@ -36,7 +36,7 @@ async def read(
 ) -> AsyncIterator[bytes]:
     """Yield chunks of the log of a run. While `writer` is open, continue with new output."""
     limit = options.limit_bytes
-    since = _since(options, now)
+    since = _since_timestamp(options, now)
     async for lines in _blocks(directory, run, options, writer):
         piece = b"".join(_render(lines, options, since))
         if limit is not None:
@@ -48,7 +48,7 @@ async def read(
             return
 
 
-async def onwards(directory: Path, writer: LogWriter) -> AsyncIterator[tuple[Stream, bytes]]:
+async def follow_new_output(directory: Path, writer: LogWriter) -> AsyncIterator[tuple[Stream, bytes]]:
     """Yield the output after this call, until the run finishes."""
     from_here = LogOptions(container="", tail_lines=0)
     async for lines in _blocks(directory, writer.run, from_here, writer):
@@ -61,7 +61,7 @@ async def onwards(directory: Path, writer: LogWriter) -> AsyncIterator[tuple[Str
 def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
     """Return the last lines of a run, at most `size` bytes."""
     run_segments = [segment for segment in segments(directory) if segment.run == run]
-    index, offset = _tail(run_segments, lines)
+    index, offset = _tail_position(run_segments, lines)
     content: list[bytes] = []
     for segment in run_segments[index:]:
         with segment.path.open("rb") as file:
@@ -70,7 +70,7 @@ def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
     return b"".join(content)[-size:]
 
 
-def ends_of_runs(directory: Path, lines: int, size: int) -> list[bytes]:
+def last_lines_of_runs(directory: Path, lines: int, size: int) -> list[bytes]:
     """Return the last complete lines of each retained run of a container, oldest first, at most `size` bytes each."""
     endings = []
     for run in sorted({segment.run for segment in segments(directory)}):
@@ -79,10 +79,10 @@ def ends_of_runs(directory: Path, lines: int, size: int) -> list[bytes]:
     return endings
 
 
-def _since(options: LogOptions, now: datetime) -> bytes:
+def _since_timestamp(options: LogOptions, now: datetime) -> bytes:
     """Return the timestamp before which entries are skipped. Timestamps are compared as strings."""
     if options.since_seconds is not None:
-        return logformat.timestamp(now - duration.of_seconds(options.since_seconds)).encode()
+        return logformat.timestamp(now - duration.from_seconds(options.since_seconds)).encode()
     if options.since_time:
         return logformat.timestamp(datetime.fromisoformat(options.since_time).astimezone(UTC)).encode()
     return b""
@@ -102,7 +102,7 @@ async def _blocks(
 ) -> AsyncIterator[list[bytes]]:
     """Yield complete lines of the log files of a run, starting at the requested position."""
     run_segments = [segment for segment in segments(directory) if segment.run == run]
-    index, offset = _tail(run_segments, options.tail_lines) if options.tail_lines is not None else (0, 0)
+    index, offset = _tail_position(run_segments, options.tail_lines) if options.tail_lines is not None else (0, 0)
     segment = run_segments[index] if run_segments else None
     number = segment.number if segment else 0
     while True:
@@ -115,7 +115,7 @@ async def _blocks(
                 for lines in _whole_lines(file):
                     yield lines
                     if not is_last and writer is not None and writer.segment - number < BEHIND:
-                        await _rest(time.thread_time() - began)
+                        await _yield_time(time.thread_time() - began)
                     began = time.thread_time()
                 offset = file.tell()
         following = []
@@ -129,7 +129,7 @@ async def _blocks(
             await writer.changes.wait()
 
 
-async def _rest(worked: float) -> None:
+async def _yield_time(worked: float) -> None:
     loop = asyncio.get_running_loop()
     now = loop.time()
     free = _free[loop] = max(_free.get(loop, now), now) + min(worked, LONGEST_REST)
@@ -147,18 +147,18 @@ def _whole_lines(file: BinaryIO) -> Iterator[list[bytes]]:
         yield lines
 
 
-def _tail(run_segments: list[Segment], lines: int) -> tuple[int, int]:
+def _tail_position(run_segments: list[Segment], lines: int) -> tuple[int, int]:
     """Return the index of the segment, and the offset in it, at which the last `lines` lines start."""
     missing = lines
     for index in range(len(run_segments) - 1, -1, -1):
         with run_segments[index].path.open("rb") as file:
-            offset, missing = _tail_of(file, missing)
+            offset, missing = _tail_offset(file, missing)
         if missing <= 0:
             return index, offset
     return 0, 0
 
 
-def _tail_of(file: BinaryIO, lines: int) -> tuple[int, int]:
+def _tail_offset(file: BinaryIO, lines: int) -> tuple[int, int]:
     """Return the offset of the last `lines` lines of a file, and the number of lines required from older files."""
     end = file.seek(0, os.SEEK_END)
     if lines <= 0:

@@ -44,7 +44,7 @@ def segments(directory: Path) -> list[Segment]:
     return sorted(log_files)
 
 
-class _Input(Struct):
+class _LogInput(Struct):
     descriptor: int
     framer: Framer
 
@@ -65,7 +65,7 @@ class LogWriter:
         os.close(self._open_file())
         self.changes = asyncio.Event()
         self.is_closed = False
-        self._inputs: list[_Input] = []
+        self._inputs: list[_LogInput] = []
         self.stdout = self.stderr = -1
         try:
             self.stdout = self._open("stdout")
@@ -111,12 +111,12 @@ class LogWriter:
     def _open(self, stream: Stream) -> int:
         reader, writer = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(reader, False)
-        source = _Input(reader, Framer(stream))
+        source = _LogInput(reader, Framer(stream))
         self._inputs.append(source)
         asyncio.get_running_loop().add_reader(reader, self._read, source)
         return writer
 
-    def _read(self, source: _Input) -> bool:
+    def _read(self, source: _LogInput) -> bool:
         """Read a chunk of the output. Return whether there was any."""
         try:
             data = os.read(source.descriptor, READ_SIZE)
@@ -128,7 +128,7 @@ class LogWriter:
         self._append(source.framer.feed(data, self._clock.now()))
         return True
 
-    def _end(self, source: _Input) -> None:
+    def _end(self, source: _LogInput) -> None:
         if source in self._inputs:
             self._inputs.remove(source)
             asyncio.get_running_loop().remove_reader(source.descriptor)

@@ -49,7 +49,7 @@ class ContainerStats:
         """Return the current loads of containers."""
         async with self._turn:
             last = await self._read(running)
-            while self._readings and not 0 <= _seconds(self._readings[0], last) <= SPAN:
+            while self._readings and not 0 <= _elapsed_seconds(self._readings[0], last) <= SPAN:
                 self._readings.popleft()
             if last.used and not self._earlier(last):
                 self._readings.append(last)
@@ -57,11 +57,11 @@ class ContainerStats:
                 last = await self._read(running)
             earlier = self._earlier(last)
             self._readings.append(last)
-            return _mean(earlier, last)
+            return _mean_usage(earlier, last)
 
     def _earlier(self, last: UsageSample) -> Mapping[Key, UsageSample]:
         """Return the latest measurement of each container that is old enough for a comparison."""
-        old = [reading for reading in self._readings if _seconds(reading, last) >= SHORTEST]
+        old = [reading for reading in self._readings if _elapsed_seconds(reading, last) >= SHORTEST]
         oldest = ((key, next((reading for reading in old if key in reading.used), None)) for key in last.used)
         return {key: reading for key, reading in oldest if reading is not None}
 
@@ -71,16 +71,16 @@ class ContainerStats:
         return UsageSample(self._clock.now(), {(pid, *containers[pid]): usage for pid, usage in used.items()})
 
 
-def _seconds(first: UsageSample, last: UsageSample) -> float:
+def _elapsed_seconds(first: UsageSample, last: UsageSample) -> float:
     return (last.at - first.at).total_seconds()
 
 
-def _mean(earlier: Mapping[Key, UsageSample], last: UsageSample) -> UsageReport:
+def _mean_usage(earlier: Mapping[Key, UsageSample], last: UsageSample) -> UsageReport:
     loads: dict[UID, dict[str, ContainerUsage]] = {}
     for key, reading in earlier.items():
         _, uid, name = key
         used = last.used[key]
-        cores = max(used.seconds - reading.used[key].seconds, 0.0) / _seconds(reading, last)
+        cores = max(used.seconds - reading.used[key].seconds, 0.0) / _elapsed_seconds(reading, last)
         loads.setdefault(uid, {})[name] = ContainerUsage(cores, used.memory)
-    longest = max((_seconds(reading, last) for reading in earlier.values()), default=SHORTEST)
+    longest = max((_elapsed_seconds(reading, last) for reading in earlier.values()), default=SHORTEST)
     return UsageReport(last.at, longest, loads)

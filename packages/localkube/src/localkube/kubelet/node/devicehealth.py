@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES
 from kuberuntime.plan import guarded_patch
 from localkube.kubelet.accelerators import nvml, usage
-from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.accelerator import device_uuid
 from localkube.kubelet.accelerators.deviceallocations import DeviceAllocations
 from localkube.kubelet.node.deviceidleness import DeviceIdleness
 from localkube.wellknown import ACCELERATORS_HEALTHY, GPU
@@ -43,7 +43,7 @@ class DeviceHealth:
         with nvml.monitor({accelerator.uuid: accelerator.gpu for accelerator in inventory.accelerators}) as failures:
             while True:
                 await self.renew(await asyncio.to_thread(failures))
-                uuids = {uuid_of(device) for _, _, device in self._ledger.allocated_devices()}
+                uuids = {device_uuid(device) for _, _, device in self._ledger.allocated_devices()}
                 await idleness.renew(await asyncio.to_thread(usage.read, uuids) if uuids else {})
                 await asyncio.sleep(pause)
 
@@ -65,7 +65,7 @@ class DeviceHealth:
 
     async def _write(self, name: str, failures: Mapping[str, str]) -> None:
         node = await self._client.get(NODES, ObjectKey("", name))
-        own = dict.fromkeys(map(uuid_of, self._ledger.devices_of_node(name)))
+        own = dict.fromkeys(map(device_uuid, self._ledger.devices_of_node(name)))
         failing = {uuid: failures[uuid] for uuid in own if uuid in failures}
         others = [
             condition

@@ -13,7 +13,7 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS
-from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.accelerator import device_uuid
 from localkube.kubelet.accelerators.deviceallocations import DeviceAllocations
 from localkube.kubelet.accelerators.usage import DeviceUse
 from localkube.wellknown import DEVICES_IDLE
@@ -39,7 +39,7 @@ class DeviceIdleness:
     async def renew(self, uses: Mapping[str, DeviceUse]) -> None:
         """Record the current usage of all devices, and write changes. Retry a failed write after the next check."""
         now = self._clock.now()
-        allocated = {(uid, uuid_of(device)) for _, uid, device in self._ledger.allocated_devices()}
+        allocated = {(uid, device_uuid(device)) for _, uid, device in self._ledger.allocated_devices()}
         idle = {(uid, uuid) for uid, uuid in allocated if uuid in uses and uses[uuid].busy == 0}
         self._since = {key: self._since.get(key, now) for key in sorted(idle)}
         for uid in sorted({uid for uid, _ in allocated}):

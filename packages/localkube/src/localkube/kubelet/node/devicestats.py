@@ -12,7 +12,7 @@ import structlog
 
 from kuberuntime.objects.meta import UID
 from localkube.kubelet.accelerators import usage
-from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.accelerator import device_uuid
 from localkube.kubelet.accelerators.nvml import AcceleratorError
 from localkube.kubelet.accelerators.usage import DeviceUse
 from localkube.kubelet.processes import processtree
@@ -27,7 +27,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 async def measure(records: Owned, running: Mapping[int, tuple[UID, str]]) -> Mapping[UID, Mapping[str, DeviceUsage]]:
     """Return the load of the devices of running containers. `running` contains them by the PID of their process."""
     allocated = {device for record in records.values() for devices in record.values() for device in devices}
-    uuids = {uuid_of(device) for device in allocated}
+    uuids = {device_uuid(device) for device in allocated}
     try:
         uses = await asyncio.to_thread(usage.read, uuids) if uuids else {}
     except AcceleratorError as error:
@@ -37,25 +37,25 @@ async def measure(records: Owned, running: Mapping[int, tuple[UID, str]]) -> Map
     processes = await asyncio.to_thread(processtree.read) if uses and allocated != uuids else {}
     loads: dict[UID, dict[str, DeviceUsage]] = {}
     for pid, (uid, name) in running.items():
-        if devices := [device for device in records.get(uid, {}).get(name, ()) if uuid_of(device) in uses]:
+        if devices := [device for device in records.get(uid, {}).get(name, ()) if device_uuid(device) in uses]:
             programs = {pid, *processtree.descendants([pid], processes)}
-            loads.setdefault(uid, {})[name] = load_of(devices, uses, programs)
+            loads.setdefault(uid, {})[name] = device_usage(devices, uses, programs)
     return loads
 
 
-def load_of(devices: Sequence[str], uses: Mapping[str, DeviceUse], programs: set[int]) -> DeviceUsage:
+def device_usage(devices: Sequence[str], uses: Mapping[str, DeviceUse], programs: set[int]) -> DeviceUsage:
     """Return the load of the devices of one container, whose processes have these PIDs.
 
-    >>> load_of(["GPU-1", "GPU-2"], {"GPU-1": DeviceUse(0.5, 9, {}), "GPU-2": DeviceUse(0.25, 1, {})}, {7})
+    >>> device_usage(["GPU-1", "GPU-2"], {"GPU-1": DeviceUse(0.5, 9, {}), "GPU-2": DeviceUse(0.25, 1, {})}, {7})
     DeviceUsage(busy=0.75, memory=10)
-    >>> load_of(["GPU-1::0"], {"GPU-1": DeviceUse(0.5, 9, {7: 4, 8: 5})}, {7})
+    >>> device_usage(["GPU-1::0"], {"GPU-1": DeviceUse(0.5, 9, {7: 4, 8: 5})}, {7})
     DeviceUsage(busy=None, memory=4)
     """
     busy: list[float | None] = []
     memory = 0
     for device in devices:
-        use = uses[uuid_of(device)]
-        is_whole = device == uuid_of(device)
+        use = uses[device_uuid(device)]
+        is_whole = device == device_uuid(device)
         busy.append(use.busy if is_whole else None)
         memory += use.memory if is_whole else sum(size for pid, size in use.programs.items() if pid in programs)
     measured = [share for share in busy if share is not None]

@@ -45,14 +45,14 @@ It has no comment: nss_wrapper, which resolves names for plain processes, reject
 """
 
 
-class Lines(Struct, frozen=True):
+class HostsLines(Struct, frozen=True):
     """The lines of one pod, for its namespace and for other namespaces."""
 
     near: str
     far: str
 
 
-NOTHING: Final = Lines("", "")
+NOTHING: Final = HostsLines("", "")
 
 
 def is_published(service: JSONObject, pod: JSONObject) -> bool:
@@ -63,7 +63,7 @@ def is_published(service: JSONObject, pod: JSONObject) -> bool:
     return ready or bool(meta.spec(service).get("publishNotReadyAddresses"))
 
 
-def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: str) -> Lines:
+def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: str) -> HostsLines:
     """Return the lines of one pod. `services` are the Services of its namespace."""
     if not ip or podstate.has_ended(pod):
         return NOTHING
@@ -77,7 +77,7 @@ def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: 
             own = _names(f"{podspec.hostname(pod)}.{meta.name(service)}", pod, domain)
             own_names = [*own, *own_names]
             far.append(own[:-1])
-    return Lines(_hosts_file(ip, [own_names, *near]), _hosts_file(ip, far))
+    return HostsLines(_hosts_file(ip, [own_names, *near]), _hosts_file(ip, far))
 
 
 def _names(name: str, pod: JSONObject, domain: str) -> list[str]:
@@ -93,7 +93,7 @@ def _hosts_file(ip: str, lines: Iterable[list[str]]) -> str:
 class _Namespace(Struct):
     pods: dict[UID, tuple[JSONObject, str]] = field(default_factory=dict)
     services: dict[str, JSONObject] = field(default_factory=dict)
-    lines: dict[UID, Lines] = field(default_factory=dict)
+    lines: dict[UID, HostsLines] = field(default_factory=dict)
     private: dict[UID, str] = field(default_factory=dict)
     by_label: dict[tuple[str, str], dict[str, JSONObject]] = field(default_factory=dict)
 
@@ -122,7 +122,7 @@ def _first_label(service: JSONObject) -> list[tuple[str, str]]:
     return sorted(selector.items())[:1]
 
 
-class Hosts:
+class HostsFiles:
     """Updates the files in `root`."""
 
     def __init__(self, root: Path, domain: str) -> None:
@@ -248,7 +248,7 @@ class Hosts:
         namespace.lines[meta.uid(pod)] = lines
         self._mark_changes(name, old, lines)
 
-    def _mark_changes(self, name: str, old: Lines, new: Lines) -> None:
+    def _mark_changes(self, name: str, old: HostsLines, new: HostsLines) -> None:
         if new.near != old.near:
             self._mark_changed(name)
         if new.far != old.far:

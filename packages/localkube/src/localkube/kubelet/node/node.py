@@ -11,8 +11,8 @@ from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.accelerators.deviceallocations import DeviceAllocations
 from localkube.kubelet.node.directoryremoval import PreviousLogs
-from localkube.kubelet.node.hosts import Hosts
-from localkube.kubelet.node.objects import Objects
+from localkube.kubelet.node.hosts import HostsFiles
+from localkube.kubelet.node.objects import ReferencedObjectReader
 from localkube.kubelet.node.oomwatcher import OOMWatcher
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import ProcessRunner
@@ -29,8 +29,8 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     runner: ProcessRunner
     clock: Clock
     settings: KubeletSettings
-    hosts: Hosts
-    objects: Objects
+    hosts: HostsFiles
+    objects: ReferencedObjectReader
     events: Recorder
     holder_of: Callable[[int, str], str]
     former: PreviousLogs

@@ -16,7 +16,7 @@ from localkube.kubelet.volumes import payload
 from localkube.kubelet.volumes.directories import Claims
 
 
-class Objects:
+class ReferencedObjectReader:
     """Reads ConfigMaps, Secrets, claims and volumes, from the API server if they are not cached yet."""
 
     def __init__(self, client: Client) -> None:
@@ -48,7 +48,7 @@ class Objects:
 
     async def claims_of(self, pod: JSONObject) -> Claims:
         """Return the existing claims that the pod refers to, and the persistent volumes to which they are bound."""
-        claims = {name: await self._find(self.claims, pod, name) for name in podclaims.by_volume(pod).values()}
+        claims = {name: await self._find(self.claims, pod, name) for name in podclaims.claims_by_volume(pod).values()}
         existing_claims = {name: claim for name, claim in claims.items() if claim}
         bound = {str(meta.spec(claim).get("volumeName") or "") for claim in existing_claims.values()} - {""}
         volumes = {name: await self._client.find(PERSISTENT_VOLUMES, ObjectKey("", name)) for name in sorted(bound)}

@@ -91,7 +91,7 @@ class Fail(Struct, frozen=True):
     message: str
 
 
-class WindDown(Struct, frozen=True):
+class StopPod(Struct, frozen=True):
     """Record the time at which the pod is killed."""
 
     kill_at: datetime
@@ -116,7 +116,7 @@ Step: TypeAlias = (
     | RestartAll
     | StartOver
     | Fail
-    | WindDown
+    | StopPod
     | RemoveSandbox
     | Finish
 )
@@ -134,21 +134,21 @@ def next_steps(pod: JSONObject, state: PodState, now: datetime) -> Decision:
     if state.is_deleted:
         return Decision((RemoveSandbox(),)) if state.has_sandbox else Decision((Finish(),))
     if meta.is_deleting(pod) or state.failure or is_settled(pod, state):
-        return _wind_down(pod, state, now)
+        return _stop_pod(pod, state, now)
     deadline = active_deadline(pod, state)
     if deadline is not None and now >= deadline:
         return Decision((Fail("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"),))
     if (restart := _restart_all(pod, state)) is not None:
         return restart
     if not state.has_sandbox:
-        return _set_up(state, now)
-    return _combine([_advance(pod, state, now), Decision(wake_at=deadline)])
+        return _prepare_pod(state, now)
+    return _combine([_advance_pod(pod, state, now), Decision(wake_at=deadline)])
 
 
 def active_deadline(pod: JSONObject, state: PodState) -> datetime | None:
     """Return the time at which `activeDeadlineSeconds` expires."""
     seconds = meta.spec(pod).get("activeDeadlineSeconds")
-    return None if seconds is None else state.start_time + state.moved + duration.of_seconds(seconds)
+    return None if seconds is None else state.start_time + state.moved + duration.from_seconds(seconds)
 
 
 def is_settled(pod: JSONObject, state: PodState) -> bool:
@@ -159,23 +159,25 @@ def is_settled(pod: JSONObject, state: PodState) -> bool:
         [(container, state.containers[container["name"]]) for container in containers]
         for containers in (podspec.init_containers(pod), podspec.regular_containers(pod))
     )
-    if any(not current.has_passed and _ended_for_good(pod, container, current) for container, current in initial):
+    if any(
+        not current.has_passed and _has_ended_permanently(pod, container, current) for container, current in initial
+    ):
         return True
-    return all(_ended_for_good(pod, container, current) for container, current in regular)
+    return all(_has_ended_permanently(pod, container, current) for container, current in regular)
 
 
 def _restart_all(pod: JSONObject, state: PodState) -> Decision | None:
     """Stop all containers if the exit of a container requires it. Otherwise, return None."""
     if state.restarted_by:
-        return _end_all(state)
+        return _kill_all(state)
     for container in podspec.all_containers(pod):
         ended = state.containers[container["name"]].termination
-        if ended is not None and restarts.restarts_all(container, ended.exit_code):
+        if ended is not None and restarts.requires_restart_of_all(container, ended.exit_code):
             return Decision((RestartAll(container["name"]),))
     return None
 
 
-def _end_all(state: PodState) -> Decision:
+def _kill_all(state: PodState) -> Decision:
     """Kill all running containers, without hooks and grace period.
 
     A container that is being started is killed right after.
@@ -186,14 +188,14 @@ def _end_all(state: PodState) -> Decision:
     return Decision(tuple(Kill(current.name) for current in live if current.container_id and not current.is_killed))
 
 
-def _ended_for_good(pod: JSONObject, container: JSONObject, current: ContainerState) -> bool:
+def _has_ended_permanently(pod: JSONObject, container: JSONObject, current: ContainerState) -> bool:
     ended = current.termination
     return (
         current.phase is Phase.TERMINATED
         and ended is not None
         and not current.is_replaced
         and not restarts.holds_completed(pod)
-        and not restarts.starts_again(pod, container, ended.exit_code)
+        and not restarts.is_restarted(pod, container, ended.exit_code)
     )
 
 
@@ -208,15 +210,17 @@ def _combine(decisions: Iterable[Decision]) -> Decision:
     return Decision(tuple(steps), min(wake_ats, default=None))
 
 
-def _set_up(state: PodState, now: datetime) -> Decision:
-    if state.not_before is not None and backoff.is_early(state.not_before, now):
+def _prepare_pod(state: PodState, now: datetime) -> Decision:
+    if state.not_before is not None and backoff.is_before(state.not_before, now):
         return Decision(wake_at=state.not_before)
     return Decision((CreateSandbox() if state.has_volumes else PrepareVolumes(),))
 
 
-def _advance(pod: JSONObject, state: PodState, now: datetime) -> Decision:
+def _advance_pod(pod: JSONObject, state: PodState, now: datetime) -> Decision:
     startable = _startable(pod, state)
-    combined = _combine(_keep(pod, container, state.containers[container["name"]], now) for container in startable)
+    combined = _combine(
+        _decide_container(pod, container, state.containers[container["name"]], now) for container in startable
+    )
     if not any(current.phase is Phase.STARTING for current in state.containers.values()):
         return combined
     return Decision(tuple(step for step in combined.steps if not isinstance(step, Start)), combined.wake_at)
@@ -233,10 +237,10 @@ def _startable(pod: JSONObject, state: PodState) -> Iterable[JSONObject]:
     yield from podspec.regular_containers(pod)
 
 
-def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: datetime) -> Decision:
+def _decide_container(pod: JSONObject, container: JSONObject, current: ContainerState, now: datetime) -> Decision:
     """Determine whether to start or restart one container, according to its policy."""
     match current.phase:
-        case Phase.WAITING if current.not_before is not None and backoff.is_early(current.not_before, now):
+        case Phase.WAITING if current.not_before is not None and backoff.is_before(current.not_before, now):
             return Decision(wake_at=current.not_before)
         case Phase.WAITING:
             return Decision((Start(current.name),))
@@ -253,12 +257,12 @@ def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: 
 def _restart(pod: JSONObject, container: JSONObject, current: ContainerState, now: datetime) -> Decision:
     """Stop a running container whose probe failed or whose image changed, with the messages of Kubernetes."""
     if current.unhealthy:
-        grace = duration.of_seconds(_probe_grace(pod, container, current.unhealthy))
+        grace = duration.from_seconds(_probe_grace(pod, container, current.unhealthy))
         message = f"Container {current.name} failed {current.unhealthy}, will be restarted"
         return Decision((Stop(current.name, now + grace, message),))
     if not _is_redefined(pod, container, current):
         return Decision()
-    grace = duration.of_seconds(podspec.grace_period(pod))
+    grace = duration.from_seconds(podspec.grace_period(pod))
     message = f"Container {current.name} definition changed, will be restarted"
     return Decision((Stop(current.name, now + grace, message, is_replaced=True),))
 
@@ -280,17 +284,17 @@ def _decide_restart(
 ) -> Decision:
     if current.is_replaced:
         return Decision((Start(current.name),))
-    if not restarts.starts_again(pod, container, termination.exit_code):
+    if not restarts.is_restarted(pod, container, termination.exit_code):
         return Decision()
     wait = current.backoff.wait(termination.finished_at)
     until = termination.finished_at + wait
-    return Decision((Delay(current.name, until, wait) if backoff.is_early(until, now) else Start(current.name),))
+    return Decision((Delay(current.name, until, wait) if backoff.is_before(until, now) else Start(current.name),))
 
 
-def _wind_down(pod: JSONObject, state: PodState, now: datetime) -> Decision:
-    kill_at = now + duration.of_seconds(podspec.grace_period(pod))
+def _stop_pod(pod: JSONObject, state: PodState, now: datetime) -> Decision:
+    kill_at = now + duration.from_seconds(podspec.grace_period(pod))
     if state.kill_at is None or kill_at < state.kill_at:
-        return Decision((WindDown(kill_at),))
+        return Decision((StopPod(kill_at),))
     targets = _stop_next(pod, state)
     if targets:
         return _combine(_stop(pod, target, state.kill_at, now) for target in targets)
@@ -314,7 +318,7 @@ def _stop(pod: JSONObject, current: ContainerState, kill_at: datetime, now: date
             return _continue_stopping(pod, current, now)
         case _:
             return Decision(
-                (Stop(current.name, max(kill_at, now + _floor(pod)), f"Stopping container {current.name}"),)
+                (Stop(current.name, max(kill_at, now + _minimum_grace(pod)), f"Stopping container {current.name}"),)
             )
 
 
@@ -322,7 +326,7 @@ def _continue_stopping(pod: JSONObject, current: ContainerState, now: datetime) 
     """Continue stopping a container with the hook, the stop signal, and SIGKILL after its grace period."""
     if current.is_killed or current.kill_at is None:
         return Decision()
-    floor = _floor(pod)
+    floor = _minimum_grace(pod)
     is_late = now >= current.kill_at
     if is_late and (current.hook == "" or not floor):
         return Decision((Kill(current.name),))
@@ -331,5 +335,5 @@ def _continue_stopping(pod: JSONObject, current: ContainerState, now: datetime) 
     return Decision(wake_at=current.kill_at)
 
 
-def _floor(pod: JSONObject) -> timedelta:
-    return min(SHORTEST_GRACE, duration.of_seconds(podspec.grace_period(pod)))
+def _minimum_grace(pod: JSONObject) -> timedelta:
+    return min(SHORTEST_GRACE, duration.from_seconds(podspec.grace_period(pod)))

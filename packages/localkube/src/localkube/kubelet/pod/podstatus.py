@@ -62,12 +62,12 @@ def pod_phase(pod: JSONObject, state: PodState) -> str:
     return "Running" if begun else "Pending"
 
 
-def _runs(container: ContainerState) -> bool:
+def _is_running(container: ContainerState) -> bool:
     return container.phase in (Phase.RUNNING, Phase.STOPPING)
 
 
 def _has_run(container: ContainerState) -> bool:
-    return _runs(container) or _exit_code(container) is not None
+    return _is_running(container) or _exit_code(container) is not None
 
 
 def _exit_code(container: ContainerState) -> int | None:
@@ -99,7 +99,7 @@ def _container_status(pod: JSONObject, container: JSONObject, state: PodState, *
     reason = "PodInitializing" if podspec.init_containers(pod) and not initialized else "ContainerCreating"
     status: JSONObject = {
         "name": current.name,
-        "state": _state(current, Waiting(reason, state.problem)),
+        "state": _container_state(current, Waiting(reason, state.problem)),
         "lastState": {"terminated": _terminated_state(current.last)} if current.last else {},
         "ready": is_ready(pod, container, current, is_init=is_init),
         "restartCount": current.restarts,
@@ -112,7 +112,7 @@ def _container_status(pod: JSONObject, container: JSONObject, state: PodState, *
     return status | ({"containerID": f"process://{container_id}"} if container_id else {})
 
 
-def _state(current: ContainerState, default: Waiting) -> JSONObject:
+def _container_state(current: ContainerState, default: Waiting) -> JSONObject:
     match current.phase:
         case Phase.RUNNING | Phase.STOPPING if current.started_at is not None:
             return {"running": {"startedAt": timestamps.render(current.started_at)}}
@@ -123,7 +123,7 @@ def _state(current: ContainerState, default: Waiting) -> JSONObject:
             return {"waiting": {"reason": waiting.reason} | ({"message": waiting.message} if waiting.message else {})}
 
 
-def back_off(pod: JSONObject, container: str, wait: timedelta) -> Waiting:
+def backoff_waiting(pod: JSONObject, container: str, wait: timedelta) -> Waiting:
     """Return the waiting state of a container in backoff."""
     whose = f"container={container} pod={meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})"
     return Waiting(CRASH_LOOP, f"back-off {int(wait.total_seconds())}s restarting failed {whose}")
@@ -146,7 +146,7 @@ def is_ready(pod: JSONObject, container: JSONObject, current: ContainerState, *,
     """Return whether the container is ready. Init containers must be complete, and others need a probe."""
     if is_init and not podspec.is_sidecar(container, pod):
         return current.has_passed
-    return _runs(current) and current.is_started and current.is_ready
+    return _is_running(current) and current.is_started and current.is_ready
 
 
 def _conditions(
@@ -165,9 +165,11 @@ def _compute_conditions(pod: JSONObject, state: PodState, phase: str, old: dict[
     may_restart, is_initialized = restarts.may_restart_all(pod), old.get("Initialized", {}).get("status") == "True"
     if may_restart and is_initialized:
         incomplete = []  # as in Kubernetes, restarted init containers do not reset the condition
-    unready = _unready(pod, state)
-    containers = _verdict("ContainersReady", "ContainersNotReady", "containers with unready status", unready)
-    initialized = _verdict("Initialized", "ContainersNotInitialized", "containers with incomplete status", incomplete)
+    unready = _unready_names(pod, state)
+    containers = _build_condition("ContainersReady", "ContainersNotReady", "containers with unready status", unready)
+    initialized = _build_condition(
+        "Initialized", "ContainersNotInitialized", "containers with incomplete status", incomplete
+    )
     if phase == "Succeeded":
         initialized = {"type": "Initialized", "status": "True", "reason": "PodCompleted"}
     if phase in podstate.ENDED:
@@ -177,11 +179,11 @@ def _compute_conditions(pod: JSONObject, state: PodState, phase: str, old: dict[
     return [
         {"type": "PodReadyToStartContainers", "status": "True" if state.has_sandbox else "False"},
         initialized,
-        _ready(pod, containers, old),
+        _ready_condition(pod, containers, old),
         containers,
         *([_restarting_all(state, phase)] if may_restart else []),
         *([_stub_condition(stubs)] if stubs else []),
-        *_over_limit(state),
+        *_over_limit_condition(state),
     ]
 
 
@@ -196,19 +198,19 @@ def _restarting_all(state: PodState, phase: str) -> JSONObject:
     return condition | {"status": "True", "reason": "RestartAllContainersStarted", "message": message}
 
 
-def _unready(pod: JSONObject, state: PodState) -> list[str]:
+def _unready_names(pod: JSONObject, state: PodState) -> list[str]:
     sidecars = [c for c in podspec.init_containers(pod) if podspec.is_sidecar(c, pod)]
     containers = [*sidecars, *podspec.regular_containers(pod)]
     return [c["name"] for c in containers if not is_ready(pod, c, state.containers[c["name"]], is_init=False)]
 
 
-def _verdict(kind: str, reason: str, message: str, offenders: list[str]) -> JSONObject:
+def _build_condition(kind: str, reason: str, message: str, offenders: list[str]) -> JSONObject:
     if not offenders:
         return {"type": kind, "status": "True"}
     return {"type": kind, "status": "False", "reason": reason, "message": f"{message}: [{' '.join(offenders)}]"}
 
 
-def _ready(pod: JSONObject, containers: JSONObject, old: dict[str, JSONObject]) -> JSONObject:
+def _ready_condition(pod: JSONObject, containers: JSONObject, old: dict[str, JSONObject]) -> JSONObject:
     """Return the `Ready` condition, based on the containers and the conditions of the readiness gates."""
     if containers["status"] != "True":
         return containers | {"type": "Ready"}
@@ -225,7 +227,7 @@ def _stub_condition(stubs: list[str]) -> JSONObject:
     return {"type": STUB_CONDITION, "status": "True", "reason": "ImageNotRunnable", "message": message}
 
 
-def _over_limit(state: PodState) -> list[JSONObject]:
+def _over_limit_condition(state: PodState) -> list[JSONObject]:
     texts = [
         f"container {container.name} {container.excess}" for container in state.containers.values() if container.excess
     ]

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.pod.state import KILLED, ContainerState, Phase, PodState, Termination, Waiting, initial
+from localkube.kubelet.pod.state import KILLED, ContainerState, Phase, PodState, Termination, Waiting, initial_state
 from localkube.kubelet.spec import podspec, restarts
 
 SCHEME: Final = "process://"
@@ -37,7 +37,7 @@ def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER
     status = meta.status(pod)
     started = _moment(status.get("startTime")) or now
     ahead = max(started - now, timedelta())  # the clock was ahead, so the pod counts as started now
-    state = replace(initial(pod, now), start_time=started, moved=-ahead)
+    state = replace(initial_state(pod, now), start_time=started, moved=-ahead)
     over = podstate.has_ended(pod)
     statuses = {container_status["name"]: container_status for container_status in podstate.container_statuses(pod)}
     for container in podspec.all_containers(pod):
@@ -45,13 +45,13 @@ def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER
             ended = _recover_termination(container_status, now, interruption)
             state = state.with_container(_recover(pod, container, container_status, ended, over=over))
     if not over and meta.is_condition_true(pod, restarts.ALL_RESTARTING):
-        state = replace(state, restarted_by=_source(pod, state))
+        state = replace(state, restarted_by=_restart_cause(pod, state))
     if over and status.get("reason"):
         state = replace(state, failure=Waiting(status["reason"], str(status.get("message") or "")))
     return replace(state, ip=str(status.get("podIP") or "") if over else "")
 
 
-def _source(pod: JSONObject, state: PodState) -> str:
+def _restart_cause(pod: JSONObject, state: PodState) -> str:
     """Return the container whose exit caused the restart of all containers.
 
     Empty for a restart of the pod by another cause.
@@ -59,12 +59,12 @@ def _source(pod: JSONObject, state: PodState) -> str:
     containers = podspec.all_containers(pod)
     for container in containers:
         last = state.containers[container["name"]].last
-        if last is not None and restarts.restarts_all(container, last.exit_code):
+        if last is not None and restarts.requires_restart_of_all(container, last.exit_code):
             return str(container["name"])
     return str(containers[0]["name"])
 
 
-def cut_off(state: PodState, interruption: Interruption) -> list[str]:
+def interrupted_containers(state: PodState, interruption: Interruption) -> list[str]:
     """Return the names of the containers that were running at the interruption and will be restarted."""
     return [
         name
@@ -77,7 +77,7 @@ def _recover_termination(status: JSONObject, now: datetime, interruption: Interr
     """Return how the container terminated (by itself or by the interruption), or None if it did not run."""
     state: JSONObject = status.get("state") or {}
     if state.get("running") is not None:
-        return _cut_off(status, state["running"], now, interruption)
+        return _interrupted_termination(status, state["running"], now, interruption)
     return _termination(state.get("terminated"))
 
 
@@ -93,13 +93,15 @@ def _recover(
     if ended is None:
         return blank
     is_init = container in podspec.init_containers(pod)
-    stays = not is_init and not restarts.starts_again(pod, container, ended.exit_code)
-    if over or stays or (is_init and restarts.policy(pod, container) == "Never" and ended.exit_code != 0):
+    stays = not is_init and not restarts.is_restarted(pod, container, ended.exit_code)
+    if over or stays or (is_init and restarts.restart_policy(pod, container) == "Never" and ended.exit_code != 0):
         return replace(blank, phase=Phase.TERMINATED, termination=ended, has_passed=is_init and ended.exit_code == 0)
     return replace(blank, last=ended)
 
 
-def _cut_off(status: JSONObject, running: JSONObject, now: datetime, interruption: Interruption) -> Termination:
+def _interrupted_termination(
+    status: JSONObject, running: JSONObject, now: datetime, interruption: Interruption
+) -> Termination:
     return Termination(
         exit_code=KILLED,
         reason=interruption.reason,

@@ -44,7 +44,7 @@ def reported_resources(pod: JSONObject, container: JSONObject, *, is_pending: bo
 
 def _requested_quantity(pod: JSONObject, name: str) -> Quantity:
     amounts = (
-        podresources.compute(container.get("resources") or {})["requests"]
+        podresources.compute_resources(container.get("resources") or {})["requests"]
         for container in podspec.regular_containers(pod)
     )
     return sum((quantity.parse(amount[name]) for amount in amounts if name in amount), start=quantity.ZERO)

@@ -161,7 +161,7 @@ class PodState(Struct, frozen=True, kw_only=True):
         return replace(self, containers=containers, not_before=None)
 
 
-def initial(pod: JSONObject, now: datetime) -> PodState:
+def initial_state(pod: JSONObject, now: datetime) -> PodState:
     """Return the initial state of a pod."""
     names = [container["name"] for container in podspec.all_containers(pod)]
     return PodState(containers={name: ContainerState(name=name) for name in names}, start_time=now)
@@ -218,7 +218,7 @@ def record_probe(
             return container if good else replace(container, unhealthy=f"{kind} probe")
 
 
-def start_failed(container: ContainerState, message: str, now: datetime) -> ContainerState:
+def record_start_failure(container: ContainerState, message: str, now: datetime) -> ContainerState:
     """Record that the process could not be started."""
     ended = Termination(exit_code=START_ERROR_CODE, reason="StartError", message=message, finished_at=now)
     return replace(_count_restart(container, now), phase=Phase.TERMINATED, termination=ended, started_at=None)
@@ -267,7 +267,7 @@ def record_delay(container: ContainerState, waiting: Waiting, until: datetime) -
     )
 
 
-def started_over(pod: PodState, now: datetime) -> PodState:
+def record_restart_of_all(pod: PodState, now: datetime) -> PodState:
     """Record that all containers have exited, and restart after the backoff of the causing container."""
     source = pod.containers[pod.restarted_by]
     ended = source.termination or source.last
@@ -275,13 +275,13 @@ def started_over(pod: PodState, now: datetime) -> PodState:
     until = finished + source.backoff.wait(finished)
     code = f" with code {ended.exit_code}" if ended else ""
     message = f"all containers of the pod restart, because {source.name} exited{code}"
-    containers = {name: _afresh(container, message, until, now) for name, container in pod.containers.items()}
+    containers = {name: _restarted_state(container, message, until, now) for name, container in pod.containers.items()}
     backoff = source.backoff.after_restart(finished, now)
     containers[source.name] = replace(containers[source.name], backoff=backoff)
     return replace(pod, containers=containers, restarted_by="")
 
 
-def _afresh(container: ContainerState, message: str, until: datetime, now: datetime) -> ContainerState:
+def _restarted_state(container: ContainerState, message: str, until: datetime, now: datetime) -> ContainerState:
     """Return the state of a container that has not run since the last restart of the pod."""
     has_run = container.phase is not Phase.WAITING
     last = Termination(

@@ -4,11 +4,11 @@ import errno
 import os
 
 
-class RefusedError(Exception):
+class RequestError(Exception):
     """A request cannot be fulfilled. The message contains the request and the reason."""
 
 
-class LimitReachedError(RefusedError):
+class LimitReachedError(RequestError):
     """A limited resource of the machine is exhausted. The request can be retried later."""
 
 

@@ -21,21 +21,21 @@ TICKS: Final = os.sysconf("SC_CLK_TCK")
 PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 
-def read(pids: Collection[int], proc: str = "/proc") -> dict[int, ResourceUsage]:
+def read_usage(pids: Collection[int], proc: str = "/proc") -> dict[int, ResourceUsage]:
     """Return the usage of containers by the PID of their main process, without exited containers."""
     processes = processtree.read(proc)
     usages = {}
     for pid in pids & processes.keys():
-        own = [processes[member] for member in members(pid, processes)]
+        own = [processes[member] for member in container_processes(pid, processes)]
         ticks = sum(process.own_ticks + process.ticks_of_children for process in own)
         usages[pid] = ResourceUsage(ticks / TICKS, sum(process.pages for process in own) * PAGE)
     return usages
 
 
-def memory(pid: int, proc: str = "/proc") -> int:
+def read_memory(pid: int, proc: str = "/proc") -> int:
     """Return the memory of the processes of a container in bytes. Shared pages are divided among their processes."""
     processes = processtree.read(proc)
-    own = members(pid, processes) if pid in processes else ()
+    own = container_processes(pid, processes) if pid in processes else ()
     return sum(
         _proportional(Path(proc, str(member)), processes[member].pages * PAGE)
         for member in own
@@ -43,7 +43,7 @@ def memory(pid: int, proc: str = "/proc") -> int:
     )
 
 
-def members(pid: int, processes: Mapping[int, ProcessInfo]) -> Iterator[int]:
+def container_processes(pid: int, processes: Mapping[int, ProcessInfo]) -> Iterator[int]:
     """Yield all processes of the container with this main process, which must be running."""
     parent = processes[pid].parent
     top = parent if parent in processes and processes[parent].name == KEEPER else pid

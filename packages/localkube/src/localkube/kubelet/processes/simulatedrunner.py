@@ -66,7 +66,7 @@ Busyness: TypeAlias = Callable[[ContainerSpec], float]
 MODELLED_MEMORY: Final = 16 * 2**20
 
 
-def idle(_spec: ContainerSpec) -> float:
+def no_cpu_usage(_spec: ContainerSpec) -> float:
     """Do not use CPU time."""
     return 0.0
 
@@ -105,7 +105,7 @@ class SimulatedRunner:
         self.cores: dict[int, float] = {}
         self.signals: deque[tuple[str, int]] = deque(maxlen=SIGNALS)
         self.hung: set[str] = set()
-        self.busy: Busyness = idle
+        self.busy: Busyness = no_cpu_usage
         self._script = script
         self._network: Network = network
         self._pids = itertools.count(2**22 + 1)  # larger than any Linux PID

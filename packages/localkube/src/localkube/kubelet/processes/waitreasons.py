@@ -130,9 +130,9 @@ def _describe(pid: int, state: str, *, is_busy: bool) -> WaitReason | None:
         case SystemCall.FILE_LOCK:
             wait = WaitReason(f"a file lock ({_target(pid, first)})")
         case SystemCall.ONE:
-            wait = _of_descriptor(pid, first)
+            wait = _descriptor_wait(pid, first)
         case SystemCall.MANY:
-            wait = _of_many(pid)
+            wait = _poll_wait(pid)
         case None:
             wait = WaitReason(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'unknown'})")
         case other:
@@ -144,18 +144,18 @@ def _target(pid: int, descriptor: int) -> str:
     return str(Path(f"/proc/{pid}/fd/{descriptor}").readlink())
 
 
-def _of_descriptor(pid: int, descriptor: int) -> WaitReason:
+def _descriptor_wait(pid: int, descriptor: int) -> WaitReason:
     target = _target(pid, descriptor)
     kind, _, inode = target.rstrip("]").partition(":[")
     if kind == "pipe":
         return WaitReason("a pipe")
     if kind == "socket":
         socket = _sockets(pid).get(inode)
-        return WaitReason("a local socket") if socket is None else _of_socket(socket)
+        return WaitReason("a local socket") if socket is None else _socket_wait(socket)
     return WaitReason(f"the file {target}")
 
 
-def _of_many(pid: int) -> WaitReason:
+def _poll_wait(pid: int) -> WaitReason:
     """Return the wait of a polling process. A connection that the peer closed takes precedence."""
     sockets = _sockets(pid)
     own: list[Socket] = []
@@ -165,11 +165,11 @@ def _of_many(pid: int) -> WaitReason:
             own += [sockets[inode]] if inode in sockets else []
     for state in (CLOSE_WAIT, ESTABLISHED, LISTENS):
         if socket := next((candidate for candidate in own if candidate.state == state), None):
-            return _of_socket(socket)
+            return _socket_wait(socket)
     return WaitReason("one of several file descriptors (poll)")
 
 
-def _of_socket(socket: Socket) -> WaitReason:
+def _socket_wait(socket: Socket) -> WaitReason:
     match socket.state:
         case "08":
             return WaitReason("a socket that the peer has closed,", socket.peer)

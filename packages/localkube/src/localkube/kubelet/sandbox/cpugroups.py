@@ -52,7 +52,7 @@ class CpuGroups:
         self._version = parent.version
         self._top = parent.directory / f"{PREFIX}{os.getpid()}-{randomness.uid()}"
         self._lock = threading.Lock()
-        _clear(parent.directory)
+        _remove_stale_groups(parent.directory)
         try:
             self._top.mkdir()
             if self._version == 2:
@@ -94,7 +94,7 @@ class CpuGroups:
         moved: set[int] = set()
         for _ in range(ROUNDS):
             processes = processtree.read()
-            new = {*(processstats.members(pid, processes) if pid in processes else ())} - moved
+            new = {*(processstats.container_processes(pid, processes) if pid in processes else ())} - moved
             if not new:
                 return
             for member in sorted(new):
@@ -103,24 +103,24 @@ class CpuGroups:
             moved |= new
 
 
-def find(proc: str = "/proc") -> CpuGroups | None:
+def find_groups(proc: str = "/proc") -> CpuGroups | None:
     """Return cgroups in the nearest location where this process can create them, or None if there is none."""
     try:
         mounts, own = (Path(proc, "self", name).read_text() for name in ("mountinfo", "cgroup"))
     except OSError:
         return None
-    for parent in parents(mounts, own):
+    for parent in parent_groups(mounts, own):
         with suppress(OSError):
             if parent.is_usable:
                 return CpuGroups(parent)
     return None
 
 
-def parents(mounts: str, own: str) -> Iterator[Parent]:
+def parent_groups(mounts: str, own: str) -> Iterator[Parent]:
     r"""Yield the cgroups around a process, nearest first, based on its mountinfo and its cgroup file.
 
     >>> mounts = "9 1 0:1 / /sys/fs/cgroup/cpu rw - cgroup c rw,cpu\n8 1 0:2 / /u rw - cgroup2 c rw\n"
-    >>> [f"{parent.directory} {parent.version}" for parent in parents(mounts, "4:cpu:/a\n0::/b/c\n")]
+    >>> [f"{parent.directory} {parent.version}" for parent in parent_groups(mounts, "4:cpu:/a\n0::/b/c\n")]
     ['/sys/fs/cgroup/cpu/a 1', '/u/b/c 2', '/u/b 2', '/u 2']
     """
     paths = {controllers: path for _, controllers, path in (line.split(":", 2) for line in own.splitlines())}
@@ -141,7 +141,7 @@ def parents(mounts: str, own: str) -> Iterator[Parent]:
             yield from (Parent(above, 2) for above in nearest.parents if above.is_relative_to(top))
 
 
-def _clear(directory: Path) -> None:
+def _remove_stale_groups(directory: Path) -> None:
     """Remove the cgroups of killed clusters."""
     for group in directory.glob(f"{PREFIX}*"):
         pid, _, _ = group.name.removeprefix(PREFIX).partition("-")

@@ -58,7 +58,7 @@ class LaunchOptions:
     files: int
 
 
-def log_of(state_directory: Path) -> Path:
+def log_path(state_directory: Path) -> Path:
     """Return the file for unexpected errors of a launcher."""
     return state_directory / "launcher.log"
 
@@ -69,9 +69,9 @@ async def launch(
     """Start a launcher and wait until it is ready. It exits with the calling thread, which runs the event loop."""
     run = options.state_directory / "sandbox"
     run.mkdir(parents=True, exist_ok=True)
-    log = log_of(options.state_directory)
+    log = log_path(options.state_directory)
     ours, theirs = socket.socketpair()
-    with theirs, open_private(log) as errors, _identity_of_stubs() as identity:
+    with theirs, open_private(log) as errors, _stub_identity() as identity:
         configuration = {
             "fd": theirs.fileno(),
             "parent": os.getpid(),
@@ -103,7 +103,7 @@ async def launch(
 
 
 @contextmanager
-def _identity_of_stubs() -> Iterator[int]:
+def _stub_identity() -> Iterator[int]:
     """Yield a descriptor of an in-memory file with the key and certificate of stubs, which must not be on disk."""
     descriptor = os.memfd_create("identity-of-stubs")
     try:

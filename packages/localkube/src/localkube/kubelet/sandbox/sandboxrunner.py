@@ -50,7 +50,7 @@ from localkube.kubelet.sandbox.launcherprocess import (
     LauncherRefusedError,
     LaunchOptions,
     launch,
-    log_of,
+    log_path,
 )
 from localkube.kubelet.spec import backoff
 
@@ -115,7 +115,7 @@ class SandboxRunner:
         """Prepare the machine, and return the granted capabilities."""
         await self.stop()
         self._files = raise_limit()
-        self._cpu = cpugroups.find()
+        self._cpu = cpugroups.find_groups()
         return await self._start(self._attempts())
 
     async def _start(self, attempts: Sequence[HostAttempt]) -> Capabilities:
@@ -223,11 +223,11 @@ class SandboxRunner:
 
     async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
         """Return the usage of containers, from /proc."""
-        return await asyncio.to_thread(processstats.read, frozenset(pids))
+        return await asyncio.to_thread(processstats.read_usage, frozenset(pids))
 
     async def memory(self, pid: int) -> int:
         """Return the memory of a container in bytes, from /proc."""
-        return await asyncio.to_thread(processstats.memory, pid)
+        return await asyncio.to_thread(processstats.read_memory, pid)
 
     async def limit_cpu(self, pid: int, cores: float) -> None:
         """Limit the CPU time of a container, if this machine permits a cgroup."""
@@ -272,10 +272,10 @@ class SandboxRunner:
             if self._granted is None or (self._launcher is not None and not self._launcher.channel.closed):
                 return
             not_before = self._deaths.not_before
-            if backoff.is_early(not_before, SystemClock().now()):
+            if backoff.is_before(not_before, SystemClock().now()):
                 raise LauncherEndedError(
                     f"the launcher of the pods exited repeatedly. It is restarted after {not_before:%H:%M:%S} UTC, see "
-                    f"{log_of(self._state_directory)}"
+                    f"{log_path(self._state_directory)}"
                 )
             await self._clear()
             try:
@@ -285,7 +285,7 @@ class SandboxRunner:
                 raise
 
     async def _launch(self, attempts: Sequence[HostAttempt], lost: list[str]) -> HostAttempt:
-        refusals: list[tuple[str, str]] = []
+        rejections: list[tuple[str, str]] = []
         for attempt in attempts:
             isolation, network, without = attempt
             options = LaunchOptions(
@@ -299,9 +299,9 @@ class SandboxRunner:
             except LauncherRefusedError as error:
                 if not without:
                     raise StartError(f"cannot start the launcher of the pods: {error}") from error
-                refusals.append((without, str(error)))
+                rejections.append((without, str(error)))
             else:
-                lost += _describe_missing(refusals)
+                lost += _describe_missing(rejections)
                 if self._isolation == "plain":
                     lost.append(NO_NAMESPACES)
                 return attempt
@@ -379,7 +379,7 @@ def _plain(fields: list[tuple[str, object]]) -> Message:
     return {name: str(value.absolute()) if isinstance(value, Path) else value for name, value in fields}
 
 
-def _describe_missing(refusals: Sequence[tuple[str, str]]) -> list[str]:
+def _describe_missing(rejections: Sequence[tuple[str, str]]) -> list[str]:
     """Return a line for each missing feature, with its reason.
 
     If several consecutive losses have one reason, the last line has it.
@@ -387,5 +387,5 @@ def _describe_missing(refusals: Sequence[tuple[str, str]]) -> list[str]:
     >>> _describe_missing([("a network", "no namespaces"), ("volumes", "no namespaces")])
     ['a network', 'volumes (no namespaces)']
     """
-    following = itertools.zip_longest(refusals, refusals[1:], fillvalue=("", ""))
+    following = itertools.zip_longest(rejections, rejections[1:], fillvalue=("", ""))
     return [without if reason == after else f"{without} ({reason})" for (without, reason), (_, after) in following]

@@ -11,7 +11,7 @@ LONGEST: Final = timedelta(seconds=300)
 FORGIVEN: Final = 2 * LONGEST
 
 
-def is_early(moment: datetime, now: datetime) -> bool:
+def is_before(moment: datetime, now: datetime) -> bool:
     """Return whether to wait until this time, or False if the clock was set back in the meantime."""
     return now < moment <= now + LONGEST
 

@@ -45,7 +45,7 @@ class ReferencedObjects(msgspec.Struct, frozen=True):
         return None if texts is None else {**texts, **self.binary.get(config_map, {})}
 
 
-class Context(msgspec.Struct, frozen=True, kw_only=True):
+class EnvironmentInputs(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs for the variables and files of a container.
 
     With `skips_missing_sources`, missing sources are skipped. In a `is_rehearsal`, volumes and tokens that are not served are empty.
@@ -74,13 +74,13 @@ def use_environment(variables: Mapping[str, str], directory: Path) -> dict[str, 
     return {**variables, **active, "PATH": f"{directory / 'bin'}:{variables.get('PATH', CONTAINER_PATH)}"}
 
 
-def build(container: JSONObject, context: Context, base: Mapping[str, str]) -> dict[str, str]:
+def build(container: JSONObject, context: EnvironmentInputs, base: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of the container. Raise `SpecError` if a source is missing."""
     variables = {**base, "HOSTNAME": podspec.hostname(context.pod)}
     for source in container.get("envFrom") or []:
         variables |= _from_source(source, context)
     for entry in container.get("env") or []:
-        value = _value(entry, container, context, variables)
+        value = _variable_value(entry, container, context, variables)
         if value is not None:
             variables[entry["name"]] = value
     podspec.require_no_nul(variables, f"containers[{container['name']}]: env")
@@ -122,7 +122,7 @@ def references(container: JSONObject) -> tuple[set[str], set[str]]:
     return names_by_kind
 
 
-def _from_source(source: JSONObject, context: Context) -> dict[str, str]:
+def _from_source(source: JSONObject, context: EnvironmentInputs) -> dict[str, str]:
     prefix = source.get("prefix") or ""
     for kind, field, objects in _referable(context.sources, "Ref"):
         reference = source.get(field)
@@ -145,7 +145,9 @@ def _referable(
     )
 
 
-def _value(entry: JSONObject, container: JSONObject, context: Context, variables: Mapping[str, str]) -> str | None:
+def _variable_value(
+    entry: JSONObject, container: JSONObject, context: EnvironmentInputs, variables: Mapping[str, str]
+) -> str | None:
     """Return the value of one entry, or None for an optional reference without a target."""
     origin = entry.get("valueFrom")
     if not origin:
@@ -156,14 +158,16 @@ def _value(entry: JSONObject, container: JSONObject, context: Context, variables
         return fieldref.resource_value(context.pod, container, origin["resourceFieldRef"], context.node)
     for kind, field, objects in _referable(context.sources, "KeyRef"):
         if origin.get(field):
-            return _key(kind, origin[field], objects, context)
+            return _key_value(kind, origin[field], objects, context)
     raise SpecError(
         f'container "{container["name"]}", env "{entry["name"]}": valueFrom must be one of fieldRef, resourceFieldRef, '
         f"configMapKeyRef, secretKeyRef, not {', '.join(origin) or 'empty'}"
     )
 
 
-def _key(kind: str, reference: JSONObject, objects: Mapping[str, Mapping[str, bytes]], context: Context) -> str | None:
+def _key_value(
+    kind: str, reference: JSONObject, objects: Mapping[str, Mapping[str, bytes]], context: EnvironmentInputs
+) -> str | None:
     name, key = reference.get("name") or "", reference["key"]
     data = objects.get(name)
     if data is None:
@@ -176,6 +180,6 @@ def _key(kind: str, reference: JSONObject, objects: Mapping[str, Mapping[str, by
     return data[key].decode(errors="replace")
 
 
-def _report_missing(text: str, reference: JSONObject, context: Context) -> None:
+def _report_missing(text: str, reference: JSONObject, context: EnvironmentInputs) -> None:
     if not (reference.get("optional") or context.skips_missing_sources):
         raise SpecError(text)

@@ -130,7 +130,7 @@ def resolve_port(container: JSONObject, port: IntOrString) -> int:
     raise SpecError(f'container "{container["name"]}" does not declare a port named "{port}". Use a declared port')
 
 
-def probes(container: JSONObject) -> Iterator[tuple[str, JSONObject]]:
+def container_probes(container: JSONObject) -> Iterator[tuple[str, JSONObject]]:
     """Yield the probes of the container by type: startup, liveness, readiness."""
     for kind in ("startup", "liveness", "readiness"):
         probe = container.get(f"{kind}Probe")
@@ -138,7 +138,7 @@ def probes(container: JSONObject) -> Iterator[tuple[str, JSONObject]]:
             yield kind, probe
 
 
-def hook(container: JSONObject, moment: str) -> JSONObject | None:
+def lifecycle_hook(container: JSONObject, moment: str) -> JSONObject | None:
     """Return the lifecycle hook with this name (`postStart`, `preStop`)."""
     lifecycle: Mapping[str, JSONObject] = container.get("lifecycle") or {}
     return lifecycle.get(moment)

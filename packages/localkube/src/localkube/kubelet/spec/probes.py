@@ -57,7 +57,7 @@ def observe(tally: ProbeResults, rules: ProbeSettings, *, good: bool) -> ProbeRe
 
 def check(container: JSONObject) -> None:
     """Reject unsupported probes before the container starts."""
-    for kind, probe in podspec.probes(container):
+    for kind, probe in podspec.container_probes(container):
         where = f'container "{container["name"]}", {kind}Probe'
         if probe.get("grpc"):
             raise SpecError(

@@ -17,7 +17,7 @@ ALL_RESTARTING: Final = "AllContainersRestarting"
 """The condition that is True while all containers of a pod are stopped for a restart."""
 
 
-def policy(pod: JSONObject, container: JSONObject) -> str:
+def restart_policy(pod: JSONObject, container: JSONObject) -> str:
     """Return the restart policy of this container, or of the pod. Init containers do not restart after success."""
     own = container.get("restartPolicy")
     if own:
@@ -27,11 +27,11 @@ def policy(pod: JSONObject, container: JSONObject) -> str:
     return "OnFailure" if is_init and of_pod == "Always" else of_pod
 
 
-def starts_again(pod: JSONObject, container: JSONObject, exit_code: int) -> bool:
+def is_restarted(pod: JSONObject, container: JSONObject, exit_code: int) -> bool:
     """Return whether the container restarts after this exit code."""
     if _action(container, exit_code) in ("Restart", RESTART_ALL):
         return True
-    match policy(pod, container):
+    match restart_policy(pod, container):
         case "Always":
             return exit_code != 0 or not holds_completed(pod)
         case "OnFailure":
@@ -52,7 +52,7 @@ def hold_completed(pod: JSONObject) -> JSONObject:
     return {**pod, "metadata": {**metadata, "annotations": {**meta.annotations(pod), wellknown.HOLD_COMPLETED: "true"}}}
 
 
-def restarts_all(container: JSONObject, exit_code: int) -> bool:
+def requires_restart_of_all(container: JSONObject, exit_code: int) -> bool:
     """Return whether all containers of the pod restart if one container exits with this code."""
     return _action(container, exit_code) == RESTART_ALL
 

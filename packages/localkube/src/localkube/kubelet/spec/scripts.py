@@ -116,13 +116,13 @@ def python_module(argv: Sequence[str]) -> str:
     return ""
 
 
-def starts(argv: Sequence[str]) -> Iterator[StartedProgram]:
+def started_programs(argv: Sequence[str]) -> Iterator[StartedProgram]:
     """Yield the executables that a shell script starts in order, and the file that an interpreter reads.
 
-    >>> list(starts(["sh", "-c", "cd /x && A=1 bash /opt/serve.sh --x; exec vllm serve > log"]))
+    >>> list(started_programs(["sh", "-c", "cd /x && A=1 bash /opt/serve.sh --x; exec vllm serve > log"]))
     [StartedProgram(name='bash', is_file=False), StartedProgram(name='/opt/serve.sh', is_file=True), StartedProgram(name='vllm', is_file=False)]
     """
-    for words in _layers(argv)[1:]:  # the executable of the container itself is known to exist
+    for words in _nested_commands(argv)[1:]:  # the executable of the container itself is known to exist
         yield StartedProgram(words[0])
     argv = _unwrap(argv)
     script = _script(argv)
@@ -133,14 +133,14 @@ def starts(argv: Sequence[str]) -> Iterator[StartedProgram]:
             yield StartedProgram(argv[0], is_file=True)
         return
     needless = OF_THE_SHELL | set(FUNCTION.findall(script)) | set(LOOKED_FOR.findall(script))
-    for words, directory in _with_directories(chain.from_iterable(map(_layers, _required_commands(script)))):
+    for words, directory in _with_directories(chain.from_iterable(map(_nested_commands, _required_commands(script)))):
         if words[0] not in needless and PLAIN.fullmatch(words[0]):
             if not _is_relative(words[0]):
                 yield StartedProgram(words[0])
-            elif directory is not None and not _is_made(words[0], script):
+            elif directory is not None and not _is_mentioned_before(words[0], script):
                 yield StartedProgram(posixpath.join(directory, words[0]), is_file=True)
             if posixpath.basename(words[0]) in INTERPRETERS:
-                read = _read_file(words) if _script(words) is None else starts(words)
+                read = _read_file(words) if _script(words) is None else started_programs(words)
                 yield from (started for started in read if started.name not in needless)
 
 
@@ -170,7 +170,7 @@ def _is_relative(path: str) -> bool:
     return "/" in path and not path.startswith("/")
 
 
-def _is_made(path: str, script: str) -> bool:
+def _is_mentioned_before(path: str, script: str) -> bool:
     """Return whether a script mentions a file before running it, because the script might create the file."""
     return posixpath.basename(path) in script[: script.index(path)]
 
@@ -181,13 +181,13 @@ def _unwrap(argv: Sequence[str]) -> Sequence[str]:
     >>> _unwrap(["/usr/bin/env", "-i", "-u", "NAME", "A=1", "python3", "x.py"])
     ['python3', 'x.py']
     """
-    return _layers(argv)[-1] if argv else argv
+    return _nested_commands(argv)[-1] if argv else argv
 
 
-def _layers(argv: Sequence[str]) -> list[Sequence[str]]:
+def _nested_commands(argv: Sequence[str]) -> list[Sequence[str]]:
     """Return the words of a command, and of each command that it starts directly or indirectly.
 
-    >>> _layers(["nice", "-n", "5", "timeout", "-k", "9", "30m", "vllm", "serve"])[1:]
+    >>> _nested_commands(["nice", "-n", "5", "timeout", "-k", "9", "30m", "vllm", "serve"])[1:]
     [['timeout', '-k', '9', '30m', 'vllm', 'serve'], ['vllm', 'serve']]
     """
     layers = [argv] if argv else []
@@ -269,7 +269,7 @@ def _required_commands(script: str) -> list[list[str]]:
 def _required_positions(commands: Sequence[Command]) -> Iterator[int]:
     """Yield the positions of required commands, without `case` patterns, conditions and the left side of `||`."""
     in_condition = False
-    patterns = set(_patterns(commands))
+    patterns = set(_case_patterns(commands))
     fallbacks = _fallbacks(commands, patterns)
     for at, (words, operator) in enumerate(commands):
         if at in patterns:
@@ -287,7 +287,7 @@ def _required_positions(commands: Sequence[Command]) -> Iterator[int]:
             yield at
 
 
-def _patterns(commands: Sequence[Command]) -> Iterator[int]:
+def _case_patterns(commands: Sequence[Command]) -> Iterator[int]:
     """Yield the positions of the patterns of `case`."""
     in_pattern = False
     for at, (words, operator) in enumerate(commands):
@@ -313,7 +313,7 @@ def _fallbacks(commands: Sequence[Command], patterns: set[int]) -> list[bool]:
         if operator == ")":
             groups.append(flags[at + 1])
         if operator == "||":
-            flags[at] = not _gives_up(commands[at + 1 : at + 1 + LONGEST_BLOCK])
+            flags[at] = not _exits_with_error(commands[at + 1 : at + 1 + LONGEST_BLOCK])
         elif operator in CHAINED:
             flags[at] = flags[at + 1]
         flags[at] = flags[at] or any(groups[-1:])
@@ -324,7 +324,7 @@ def _fallbacks(commands: Sequence[Command], patterns: set[int]) -> list[bool]:
     return flags
 
 
-def _gives_up(commands: Sequence[Command]) -> bool:
+def _exits_with_error(commands: Sequence[Command]) -> bool:
     """Return whether the first command, or its block, exits the script with an error."""
     is_block = commands[0].words[:1] == ["{"] or commands[0] == ([], "(")
     for words, operator in commands if is_block else commands[:1]:

@@ -27,7 +27,7 @@ def write(volume: Path, payload: Payload, stamp: str) -> bool:
     for path, file in payload.items():
         _write_file(version / path, file)
     old = current.resolve() if current.is_symlink() else None
-    _swap(current, version.name)
+    _replace_link(current, version.name)
     _link(volume, payload)
     if old is not None and old != version:
         shutil.rmtree(old, ignore_errors=True)
@@ -50,7 +50,7 @@ def _write_file(path: Path, file: File) -> None:
     path.chmod(file.mode)
 
 
-def _swap(link: Path, target: str) -> None:
+def _replace_link(link: Path, target: str) -> None:
     fresh = link.with_name("..data_tmp")
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(target)

@@ -22,7 +22,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta, podclaims, quantity
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import podspec
-from localkube.kubelet.spec.environment import Context
+from localkube.kubelet.spec.environment import EnvironmentInputs
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import atomicwriter, payload
 
@@ -40,21 +40,22 @@ class Claims(Struct, frozen=True):
     stand_ins: Path | None = None
 
 
-def by_name(pod: JSONObject) -> dict[str, JSONObject]:
+def volumes_by_name(pod: JSONObject) -> dict[str, JSONObject]:
     """Return the pod's volumes by name."""
     return {volume["name"]: volume for volume in meta.spec(pod).get("volumes") or []}
 
 
-def prepare(context: Context, bound: Claims, directory: Path, stamp: str) -> dict[str, Path]:
+def prepare(context: EnvironmentInputs, bound: Claims, directory: Path, stamp: str) -> dict[str, Path]:
     """Prepare all volumes of the pod in `directory`. Return their paths, or raise `SpecError`."""
     return {
-        name: _prepare(volume, context, bound, directory / name, stamp) for name, volume in by_name(context.pod).items()
+        name: _prepare(volume, context, bound, directory / name, stamp)
+        for name, volume in volumes_by_name(context.pod).items()
     }
 
 
-def in_memory(pod: JSONObject, directory: Path) -> tuple[tuple[str, int], ...]:
+def memory_volumes(pod: JSONObject, directory: Path) -> tuple[tuple[str, int], ...]:
     """Return the directories of volumes with `medium: Memory`, and their size limits in bytes (0 if unlimited)."""
-    empty_dirs = {name: volume["emptyDir"] for name, volume in by_name(pod).items() if volume.get("emptyDir")}
+    empty_dirs = {name: volume["emptyDir"] for name, volume in volumes_by_name(pod).items() if volume.get("emptyDir")}
     return tuple(
         (str(directory / name), quantity.parse(source.get("sizeLimit") or "0").ceil())
         for name, source in empty_dirs.items()
@@ -64,18 +65,18 @@ def in_memory(pod: JSONObject, directory: Path) -> tuple[tuple[str, int], ...]:
 
 def has_written(pod: JSONObject) -> bool:
     """Return whether a volume of the pod contains files that the kubelet writes."""
-    return any(payload.is_written(volume) for volume in by_name(pod).values())
+    return any(payload.is_written(volume) for volume in volumes_by_name(pod).values())
 
 
-def refresh(context: Context, directory: Path, stamp: str) -> None:
+def refresh(context: EnvironmentInputs, directory: Path, stamp: str) -> None:
     """Update files whose sources changed. If a source no longer exists, its files remain."""
-    for name, volume in by_name(context.pod).items():
+    for name, volume in volumes_by_name(context.pod).items():
         if payload.is_written(volume):
             with suppress(SpecError):
                 atomicwriter.write(directory / name, payload.build(volume, context), stamp)
 
 
-def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, stamp: str) -> Path:
+def _prepare(volume: JSONObject, context: EnvironmentInputs, bound: Claims, path: Path, stamp: str) -> Path:
     podspec.require_no_nul(volume, f"volumes[{volume['name']}]")
     if payload.is_written(volume):
         atomicwriter.write(path, payload.build(volume, context), stamp)
@@ -83,12 +84,12 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
     host = volume.get("hostPath")
     if host is not None and not (context.skips_missing_sources and not Path(host["path"]).exists()):
         return prepare_host_path(Path(host["path"]), host.get("type") or "")
-    name = podclaims.by_volume(context.pod).get(volume["name"])
+    name = podclaims.claims_by_volume(context.pod).get(volume["name"])
     if name is not None:
         if (
             volume.get("ephemeral") is not None
             and name in bound.claims
-            and not podclaims.is_of(bound.claims[name], meta.uid(context.pod))
+            and not podclaims.is_claim_of_pod(bound.claims[name], meta.uid(context.pod))
         ):
             raise SpecError(f'persistentvolumeclaim "{name}" was not created for this pod. Delete or rename it')
         return _prepare_claim(name, bound)
@@ -98,10 +99,10 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
             f'volume "{volume["name"]}": {", ".join(kinds)} volumes are not supported on a local cluster. Use '
             "hostPath, emptyDir, a persistentVolumeClaim, or --stub"
         )
-    return _open_to_all(path)
+    return _allow_all_users(path)
 
 
-def _open_to_all(path: Path) -> Path:
+def _allow_all_users(path: Path) -> Path:
     path.mkdir(parents=True, exist_ok=True)
     path.chmod(0o777)
     return path
@@ -120,7 +121,7 @@ def _prepare_claim(name: str, bound: Claims) -> Path:
     source = meta.spec(volume)
     path = (source.get("hostPath") or source.get("local") or {}).get("path")
     if not path and bound.stand_ins is not None:
-        return _open_to_all(bound.stand_ins / meta.name(volume))
+        return _allow_all_users(bound.stand_ins / meta.name(volume))
     if not path:
         raise SpecError(
             f'persistentvolume "{meta.name(volume)}" must be a hostPath or local volume. Use --stub to replace it with '

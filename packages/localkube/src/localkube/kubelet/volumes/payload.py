@@ -12,7 +12,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import fieldref
-from localkube.kubelet.spec.environment import Context
+from localkube.kubelet.spec.environment import EnvironmentInputs
 from localkube.kubelet.spec.podspec import SpecError
 
 DEFAULT_MODE: Final = 0o644
@@ -36,11 +36,11 @@ def is_written(volume: JSONObject) -> bool:
     return any(volume.get(family) is not None for family in FAMILIES)
 
 
-def build(volume: JSONObject, context: Context) -> Payload:
+def build(volume: JSONObject, context: EnvironmentInputs) -> Payload:
     """Return the files of a volume. Raise `SpecError` for missing sources."""
     for family in FAMILIES:
         if volume.get(family) is not None:
-            return _family(family, volume[family], context)
+            return _source_files(family, volume[family], context)
     raise SpecError(f'volume "{volume["name"]}" does not contain files')
 
 
@@ -51,7 +51,7 @@ def references(volume: JSONObject) -> tuple[set[str], set[str]]:
     return config_maps, {_secret_name(source["secret"]) for source in sources if source.get("secret")}
 
 
-def _family(family: str, source: JSONObject, context: Context) -> Payload:
+def _source_files(family: str, source: JSONObject, context: EnvironmentInputs) -> Payload:
     mode = source.get("defaultMode")
     default = DEFAULT_MODE if mode is None else int(mode)
     if family != "projected":
@@ -64,14 +64,16 @@ def _family(family: str, source: JSONObject, context: Context) -> Payload:
     return files
 
 
-def _source(kind: str, source: JSONObject, context: Context, mode: int) -> Payload:
+def _source(kind: str, source: JSONObject, context: EnvironmentInputs, mode: int) -> Payload:
     match kind:
         case "configMap":
-            return _keys("configmap", source.get("name") or "", source, context, mode)
+            return _key_files("configmap", source.get("name") or "", source, context, mode)
         case "secret":
-            return _keys("secret", _secret_name(source), source, context, mode)
+            return _key_files("secret", _secret_name(source), source, context, mode)
         case "downwardAPI":
-            return {_validate_path(item["path"]): _field(item, context, mode) for item in source.get("items") or []}
+            return {
+                _validate_path(item["path"]): _field_file(item, context, mode) for item in source.get("items") or []
+            }
     raise SpecError(
         f"projected volumes on a local cluster support only configMap, secret and downwardAPI, not {kind}. Remove it, "
         "or use --stub"
@@ -83,7 +85,7 @@ def _secret_name(source: JSONObject) -> str:
     return str(source.get("secretName") or source.get("name") or "")
 
 
-def _keys(kind: str, name: str, source: JSONObject, context: Context, mode: int) -> Payload:
+def _key_files(kind: str, name: str, source: JSONObject, context: EnvironmentInputs, mode: int) -> Payload:
     optional = bool(source.get("optional")) or context.skips_missing_sources
     data = context.sources.files(name) if kind == "configmap" else context.sources.secrets.get(name)
     if data is None and not optional:
@@ -94,21 +96,21 @@ def _keys(kind: str, name: str, source: JSONObject, context: Context, mode: int)
     for item in source["items"]:
         content = (data or {}).get(item["key"])
         if content is not None:
-            files[_validate_path(item["path"])] = File(content, _mode(item, mode))
+            files[_validate_path(item["path"])] = File(content, _file_mode(item, mode))
         elif not optional:
             raise SpecError(f"{kind} {meta.namespace(context.pod)}/{name} has no key {item['key']}")
     return files
 
 
-def _field(item: JSONObject, context: Context, mode: int) -> File:
+def _field_file(item: JSONObject, context: EnvironmentInputs, mode: int) -> File:
     if item.get("fieldRef"):
         text = fieldref.field_value(context.pod, item["fieldRef"]["fieldPath"], context.ip, context.node)
     else:
         text = fieldref.resource_value(context.pod, {"name": ""}, item.get("resourceFieldRef") or {}, context.node)
-    return File(text.encode(), _mode(item, mode))
+    return File(text.encode(), _file_mode(item, mode))
 
 
-def _mode(item: Mapping[str, int], default: int) -> int:
+def _file_mode(item: Mapping[str, int], default: int) -> int:
     mode = item.get("mode")
     return default if mode is None else int(mode)
 

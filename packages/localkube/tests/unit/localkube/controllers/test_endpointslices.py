@@ -82,13 +82,13 @@ def test_only_differences_are_written() -> None:
     built = [
         merge(one, {"metadata": {"uid": "u", "resourceVersion": "3"}}) for one in endpointslices.build(service, [pod])
     ]
-    assert endpointslices.corrections(service, [pod], built) == ()
-    [create] = endpointslices.corrections(service, [pod], [])
+    assert endpointslices.slice_updates(service, [pod], built) == ()
+    [create] = endpointslices.slice_updates(service, [pod], [])
     assert isinstance(create, Create)
-    [patch] = endpointslices.corrections(service, [], built)
+    [patch] = endpointslices.slice_updates(service, [], built)
     assert isinstance(patch, Patch)
     surplus = merge(built[0], {"metadata": {"name": "web-9"}})
-    [delete] = endpointslices.corrections(service, [pod], [*built, surplus])
+    [delete] = endpointslices.slice_updates(service, [pod], [*built, surplus])
     assert isinstance(delete, Delete)
 
 
@@ -113,9 +113,9 @@ def test_changed_pod_changes_one_slice() -> None:
     existing = live(service, pods)
     first, last = build_endpoint_pod("a"), build_endpoint_pod("z")
 
-    [gone] = endpointslices.corrections(service, pods[1:], existing)
-    [replaced] = endpointslices.corrections(service, [first, *pods[1:]], existing)
-    [further] = endpointslices.corrections(service, [first, *pods, last], existing)
+    [gone] = endpointslices.slice_updates(service, pods[1:], existing)
+    [replaced] = endpointslices.slice_updates(service, [first, *pods[1:]], existing)
+    [further] = endpointslices.slice_updates(service, [first, *pods, last], existing)
 
     assert isinstance(gone, Patch)
     assert names(gone.patch) == [f"p{number:03}" for number in range(1, 100)]
@@ -127,7 +127,7 @@ def test_changed_pod_changes_one_slice() -> None:
 
 def test_slice_without_pods_is_deleted() -> None:
     service, pods = build_service(), [build_endpoint_pod(f"p{number:03}") for number in range(300)]
-    [delete] = endpointslices.corrections(service, [*pods[:100], *pods[200:]], live(service, pods))
+    [delete] = endpointslices.slice_updates(service, [*pods[:100], *pods[200:]], live(service, pods))
     assert isinstance(delete, Delete)
     assert delete.key.name == "web-1"
 
@@ -145,7 +145,7 @@ class BusyClock(VirtualClock):
 def with_driver(
     pods: int,
     service: JSONObject,
-    check: Callable[[endpointslices.EndpointSlices], None],
+    check: Callable[[endpointslices.EndpointSliceController], None],
     clock: type[VirtualClock] = VirtualClock,
 ) -> None:
     """Call `check` with the driver for a Service and its pods, whose endpoint slices are up to date."""
@@ -167,7 +167,7 @@ def with_driver(
             running = [tasks.create_task(one.run()) for one in made.values()]
             for one in made.values():
                 await one.wait_synced()
-            driver = endpointslices.EndpointSlices(
+            driver = endpointslices.EndpointSliceController(
                 services=made[SERVICES], pods=made[PODS], slices=made[ENDPOINT_SLICES], clock=clock()
             )
             check(driver)
@@ -177,7 +177,7 @@ def with_driver(
     run(scenario())
 
 
-def plan(driver: endpointslices.EndpointSlices) -> Plan:
+def plan(driver: endpointslices.EndpointSliceController) -> Plan:
     """Return the plan of the Service, which must not contain a delay."""
     with pytest.raises(StopIteration) as caught:
         driver.plan(ObjectKey("default", "web")).send(None)
@@ -188,7 +188,7 @@ def plan(driver: endpointslices.EndpointSlices) -> Plan:
 def test_service_is_planned_once_a_second() -> None:
     costs: dict[int, list[int]] = {}
 
-    def check(driver: endpointslices.EndpointSlices) -> None:
+    def check(driver: endpointslices.EndpointSliceController) -> None:
         costs[len(driver.pods.store)] = [work.lines(partial(plan, driver)) for _ in range(2)]
 
     for pods in (10, 300):
@@ -199,7 +199,7 @@ def test_service_is_planned_once_a_second() -> None:
 
 
 def test_planning_takes_a_twentieth_of_the_time() -> None:
-    def check(driver: endpointslices.EndpointSlices) -> None:
+    def check(driver: endpointslices.EndpointSliceController) -> None:
         assert [plan(driver).requeue_after for _ in range(3)] == [None, pytest.approx(3.6), pytest.approx(3.4)]
 
     with_driver(10, build_service(), check, BusyClock)

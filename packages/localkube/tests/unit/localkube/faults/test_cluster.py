@@ -118,11 +118,11 @@ async def test_restarted_cluster_removes_faults_from_nodes() -> None:
         client = cluster.client()
         left = {"metadata": {"annotations": {nodefaults.MARK: "drain"}}, "spec": {"unschedulable": True}}
         await client.patch(NODES, NODE, left, kind="merge")
-        await nodefaults.restore(client)
+        await nodefaults.restore_nodes(client)
         assert not meta.spec(await client.get(NODES, NODE)).get("unschedulable")
         own = {"spec": {"unschedulable": True}}
         await client.patch(NODES, NODE, own, kind="merge")
-        await nodefaults.restore(client)
+        await nodefaults.restore_nodes(client)
         # the node was cordoned by a user, and not by a fault
         assert meta.spec(await client.get(NODES, NODE))["unschedulable"] is True
 

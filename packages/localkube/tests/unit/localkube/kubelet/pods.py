@@ -27,7 +27,7 @@ def after(seconds: float) -> datetime:
 
 def set_up(found: JSONObject, *containers: ContainerState, **fields: Any) -> PodState:
     """Return the state of a pod with volumes, a sandbox, and these containers."""
-    pod_state = replace(state.initial(found, NOW), has_volumes=True, has_sandbox=True, ip="10.0.0.1", **fields)
+    pod_state = replace(state.initial_state(found, NOW), has_volumes=True, has_sandbox=True, ip="10.0.0.1", **fields)
     for current in containers:
         pod_state = pod_state.with_container(current)
     return pod_state

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import only
+from kuberuntime.client.requests import select_one
 from kuberuntime.errors import AlreadyExistsError, APIError, ConflictError, NotFoundError
 from kuberuntime.objects import meta, names
 from kuberuntime.objects.field import render
@@ -47,7 +47,7 @@ ANY: Final = NoGang(Support(is_enabled=True, provider="kubernetes"))
 """The assumed scheduler support. It is unknown, so `spec.scheduling` is validated regardless of schedulers."""
 
 
-def check_here(
+def check_locally(
     documents: Sequence[Document], namespace: str, find: Callable[[JSONObject], JSONObject | None] = lambda _: None
 ) -> None:
     """Run the checks that do not require an API server, such as the admission checks of LeaderWorkerSets.
@@ -58,7 +58,7 @@ def check_here(
         document.message(str(error))
         for document in documents
         if document.object["kind"] == LEADERWORKERSETS.kind
-        for error in _errors(place_in(document.object, namespace), find(document.object))
+        for error in _errors(with_namespace(document.object, namespace), find(document.object))
     ]
     if failures:
         raise CommandError("\n".join(failures))
@@ -72,7 +72,7 @@ def _errors(obj: JSONObject, stored: JSONObject | None) -> Sequence[object]:
         return [error]
 
 
-def place_in(obj: JSONObject, namespace: str) -> JSONObject:
+def with_namespace(obj: JSONObject, namespace: str) -> JSONObject:
     """Set the namespace of an object that does not specify one."""
     own = obj["metadata"]
     return obj if own.get("namespace") else {**obj, "metadata": {**own, "namespace": namespace}}
@@ -113,7 +113,7 @@ class Applier:
 
         There are no warnings about claims that cannot be read.
         """
-        keys = sorted(sharedclaims.unknown(documents, self._namespace))[:MOST_CLAIMS]
+        keys = sorted(sharedclaims.missing_claims(documents, self._namespace))[:MOST_CLAIMS]
         answers = await asyncio.gather(
             *(self._client.find(PERSISTENT_VOLUME_CLAIMS, key) for key in keys), return_exceptions=True
         )
@@ -154,7 +154,7 @@ class Applier:
 
     async def _send(self, document: Document, *, dry_run: bool = False) -> ApplyResult:
         resource = await self._discovery.resource_of(document.object)
-        obj = place_in(document.object, self._namespace) if resource.namespaced else document.object
+        obj = with_namespace(document.object, self._namespace) if resource.namespaced else document.object
         token = describe_warning.set(document.message)
         try:
             return await serverside.apply(
@@ -166,7 +166,7 @@ class Applier:
     async def _apply(self, document: Document) -> str:
         result = await self._send(document)
         if result.object["kind"] == CUSTOM_RESOURCE_DEFINITIONS.kind:
-            await until_established(self._client, meta.key(result.object))
+            await wait_until_established(self._client, meta.key(result.object))
         self.stored.append(result.object)
         return f"{document.title} {result.word}{_takeover_note(result)}"
 
@@ -174,10 +174,10 @@ class Applier:
         try:
             await self._send(document, dry_run=True)
         except UnknownKindError as error:
-            return None if brings_kind(documents, document) else describe(document, error, self._kubectl)
+            return None if defines_kind(documents, document) else describe(document, error, self._kubectl)
         except NotFoundError as error:
             namespace = document.object["metadata"].get("namespace") or self._namespace
-            return None if brings_namespace(documents, namespace) else describe(document, error, self._kubectl)
+            return None if creates_namespace(documents, namespace) else describe(document, error, self._kubectl)
         except APIError as error:
             return await self._describe_error(document, error)
         return None
@@ -216,7 +216,7 @@ def describe(document: Document, error: Exception, kubectl: str, creator: str = 
     return document.message(f"{text}{advice}")
 
 
-def brings_kind(documents: Sequence[Document], candidate: Document) -> bool:
+def defines_kind(documents: Sequence[Document], candidate: Document) -> bool:
     """Return whether a CRD among the documents defines the kind of the given document."""
     return candidate.object["kind"] in {defined_kind(document.object) for document in documents}
 
@@ -229,7 +229,7 @@ def defined_kind(obj: JSONObject) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
-def brings_namespace(documents: Sequence[Document], namespace: str) -> bool:
+def creates_namespace(documents: Sequence[Document], namespace: str) -> bool:
     """Return whether a document creates this namespace."""
     return any(
         document.object["kind"] == "Namespace" and document.object["metadata"].get("name") == namespace
@@ -241,13 +241,13 @@ PATIENCE: Final = 30.0
 """The maximum time in seconds until a CRD is established. A healthy API server needs one second."""
 
 
-async def until_established(client: Client, key: ObjectKey) -> None:
+async def wait_until_established(client: Client, key: ObjectKey) -> None:
     """Wait until the API server serves the kind that a CRD defines."""
     # Few manifests contain CRDs. Skip these imports for all others.
     from kuberuntime.cache.informer import Informer
     from lwsctl.cli.watchwarnings import following
 
-    informer = Informer(client, only(CUSTOM_RESOURCE_DEFINITIONS, key))
+    informer = Informer(client, select_one(CUSTOM_RESOURCE_DEFINITIONS, key))
 
     def established() -> bool | None:
         return True if meta.is_condition_true(informer.store.get(key) or {}, "Established") else None
@@ -274,7 +274,7 @@ class DryRunResult(Struct, frozen=True):
     after: JSONObject
 
 
-async def try_out(session: Session, documents: Sequence[Document], *, force: bool) -> list[DryRunResult]:
+async def dry_run(session: Session, documents: Sequence[Document], *, force: bool) -> list[DryRunResult]:
     """Apply documents as a dry run. Raise the error of the first document that the API server rejects."""
     applier = Applier(session, force=force)
     return [await applier.trial(document) for document in documents]

@@ -32,18 +32,18 @@ async def apply(
     try:
         after = await client.apply(resource, obj, manager=manager, force=force, dry_run=dry_run)
     except ConflictError as error:
-        if before is None or not ownfields.is_with_own_only(error):
+        if before is None or not ownfields.has_only_own_conflicts(error):
             raise
         after = await client.apply(resource, obj, manager=manager, force=True, dry_run=dry_run)
-        changes = {path: _change(path, before, after) for path in ownfields.conflicting_fields(error)}
-        owners = ownfields.owners(error)
+        changes = {path: _format_change(path, before, after) for path in ownfields.conflicting_fields(error)}
+        owners = ownfields.conflict_owners(error)
     if before is None:
         return ApplyResult("created", None, after)
     word = "unchanged" if _content(before) == _content(after) else "configured"
     return ApplyResult(word, before, after, changes, owners)
 
 
-def _change(path: str, before: JSONObject, after: JSONObject) -> str:
+def _format_change(path: str, before: JSONObject, after: JSONObject) -> str:
     """Return the previous and the new value of a field, or an empty string if its path contains a list."""
     names = path.strip(".").split(".")
     return "" if "[" in path else f"{meta.at(before, names)} -> {meta.at(after, names)}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from kuberuntime.client.client import Client
 from lwsctl.cli.applying import applier, skippedgroups
-from lwsctl.cli.applying.applier import DryRunResult, brings_kind
+from lwsctl.cli.applying.applier import DryRunResult, defines_kind
 from lwsctl.cli.applying.kindlookup import Discovery, UnknownKindError
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.reading.manifests import Document
@@ -21,19 +21,19 @@ async def without_unserved(client: Client, documents: Sequence[Document]) -> tup
     skipped: list[str] = []
     for document in documents:
         why = skippedgroups.reason(document.object["apiVersion"])
-        if why and not brings_kind(documents, document) and not await _is_served(discovery, document):
+        if why and not defines_kind(documents, document) and not await _is_served(discovery, document):
             skipped.append(f"skipping {document.title}: {why}")
         else:
             kept.append(document)
     return kept, skipped
 
 
-async def try_out(session: Session, documents: Sequence[Document], *, force: bool, skip: bool) -> list[DryRunResult]:
+async def dry_run(session: Session, documents: Sequence[Document], *, force: bool, skip: bool) -> list[DryRunResult]:
     """Return the results of a dry run. If `skip` is set, skip unserved kinds that have no effect, and print them."""
     if skip:
         documents, skipped = await without_unserved(session.client, documents)
         print_text(*skipped, err=True)
-    return await applier.try_out(session, documents, force=force)
+    return await applier.dry_run(session, documents, force=force)
 
 
 async def _is_served(discovery: Discovery, document: Document) -> bool:

@@ -32,7 +32,7 @@ async def advice(client: Client, obj: JSONObject, message: str) -> str:
     unknown = unknown_fields(message)
     if not unknown:
         return ""
-    schema = Schema(await _document(client, obj["apiVersion"]), obj)
+    schema = Schema(await _openapi_document(client, obj["apiVersion"]), obj)
     hints = [schema.hint(path) for path in unknown]
     if not any(hints):
         return f": {ADVICE}"
@@ -109,7 +109,7 @@ class Schema:
                 yield from self._places(name, child, place, depth - 1)
 
 
-async def _document(client: Client, api_version: str) -> JSONObject:
+async def _openapi_document(client: Client, api_version: str) -> JSONObject:
     """Return the schemas in a group version, or an empty document if the server does not publish them."""
     path = f"apis/{api_version}" if "/" in api_version else f"api/{api_version}"
     try:

@@ -8,7 +8,7 @@ If a different user owns or can replace a directory, it is not read, because its
 its lock contains a process ID.
 
 Only directories that `lws` created are removed. A directory with the file `lock` is removed if the user requests it. A
-directory with the file `ephemeral`, which `lws run` creates, is removed by the next `lws run`.
+directory with the file `create_ephemeral`, which `lws run` creates, is removed by the next `lws run`.
 """
 
 import contextlib
@@ -117,7 +117,7 @@ class ClusterDirectory(Struct, frozen=True):
         except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
         except OSError as error:
-            raise unusable(error) from error
+            raise unusable_directory_error(error) from error
 
     @property
     def options_text(self) -> str:
@@ -136,7 +136,7 @@ class ClusterDirectory(Struct, frozen=True):
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            raise unusable(error) from error
+            raise unusable_directory_error(error) from error
 
     def is_held_by(self, pid: int) -> bool:
         """Return whether a process has opened the lock file. Only processes of this user are visible."""
@@ -153,7 +153,7 @@ class ClusterDirectory(Struct, frozen=True):
         try:
             content = {path.name for path in self.directory.iterdir()} if self.directory.exists() else set()
         except OSError as error:
-            raise unusable(error) from error
+            raise unusable_directory_error(error) from error
         strange = content - {self.log.name, self.older_log.name}
         if strange and not self.is_cluster:
             raise CommandError(
@@ -175,7 +175,7 @@ class ClusterDirectory(Struct, frozen=True):
         try:
             file = open_private(self.lock)
         except OSError as error:
-            raise unusable(error) from error
+            raise unusable_directory_error(error) from error
         with file:
             if not _try_lock(file.fileno()):
                 raise CommandError(
@@ -239,7 +239,7 @@ class ClusterDirectory(Struct, frozen=True):
         return None
 
 
-def unusable(error: OSError) -> CommandError:
+def unusable_directory_error(error: OSError) -> CommandError:
     """Return the error for a state directory that cannot be used."""
     return CommandError(f"{error.filename}: {error.strerror}; {SET_HOME}")
 
@@ -265,7 +265,7 @@ def home() -> Path:
     raise CommandError(f"the home directory is unknown; {SET_HOME}")
 
 
-def place(name: str) -> ClusterDirectory:
+def cluster_directory(name: str) -> ClusterDirectory:
     """Return the directory of the cluster with this name. Raise an error if other users can access it."""
     if not NAME.fullmatch(name):
         raise UsageError(
@@ -276,7 +276,7 @@ def place(name: str) -> ClusterDirectory:
     return directory
 
 
-def of_kubeconfig(path: Path) -> ClusterDirectory | None:
+def find_by_kubeconfig(path: Path) -> ClusterDirectory | None:
     """Return the directory of the local cluster that a kubeconfig belongs to, or None."""
     if path.name != "kubeconfig":  # the name that local clusters use
         return None
@@ -288,22 +288,22 @@ def of_kubeconfig(path: Path) -> ClusterDirectory | None:
     return directory
 
 
-def all_places() -> list[ClusterDirectory]:
+def all_directories() -> list[ClusterDirectory]:
     """Return the directories of all local clusters of this user, including stopped clusters."""
     try:
         directories = [ClusterDirectory(path.name, path) for path in sorted(home().iterdir()) if path.is_dir()]
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise unusable(error) from error
-    return [directory for directory in directories if of_kubeconfig(directory.kubeconfig)]
+        raise unusable_directory_error(error) from error
+    return [directory for directory in directories if find_by_kubeconfig(directory.kubeconfig)]
 
 
-def ephemeral() -> ClusterDirectory:
+def create_ephemeral() -> ClusterDirectory:
     """Create a directory for one `lws run`. Before, delete directories of killed runs and old records."""
     ended = [
         directory
-        for directory in all_places()
+        for directory in all_directories()
         if directory.name.startswith(EPHEMERAL) and directory.marker_file.is_file() and directory.pid() is None
     ]
     for stale in ended:
@@ -327,7 +327,7 @@ def _create(name: str) -> ClusterDirectory | None:
     except FileExistsError as error:
         if Path(error.filename) == fresh.directory:
             return None
-        raise unusable(error) from error  # a file exists instead of the directory of all clusters
+        raise unusable_directory_error(error) from error  # a file exists instead of the directory of all clusters
     except OSError as error:
-        raise unusable(error) from error
+        raise unusable_directory_error(error) from error
     return fresh

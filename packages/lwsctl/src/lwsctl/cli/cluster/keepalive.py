@@ -50,10 +50,10 @@ class Keepalive:
 
 def stopped_cluster_error(place: ClusterDirectory) -> CommandError:
     """Return the error for a command whose cluster stopped while the command was running."""
-    return CommandError(f"cluster {place.name} has stopped; use `{up(place)}` to start it")
+    return CommandError(f"cluster {place.name} has stopped; use `{start_command(place)}` to start it")
 
 
-def reject_stopped(place: ClusterDirectory) -> None:
+def require_running(place: ClusterDirectory) -> None:
     """Raise an error if the cluster process is suspended, for example by Ctrl-Z, and cannot respond."""
     pid = place.pid()
     try:
@@ -66,6 +66,6 @@ def reject_stopped(place: ClusterDirectory) -> None:
         )
 
 
-def up(place: ClusterDirectory) -> str:
+def start_command(place: ClusterDirectory) -> str:
     """Return the command that starts the cluster."""
     return "lws up" if place.name == DEFAULT else f"lws up {place.name}"

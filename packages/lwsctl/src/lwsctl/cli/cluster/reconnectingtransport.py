@@ -32,7 +32,7 @@ class ReconnectingTransport(Transport):
     def __init__(self, files: Callable[[], Iterable[Path]], make: Callable[[], "HTTPTransport"]) -> None:
         self._files = files
         self._make = make
-        self._content = content(files())
+        self._content = content_digest(files())
         self._current = make()
         self._earlier: list[HTTPTransport] = []
         self.on_renewal: list[Callable[[], None]] = []
@@ -78,7 +78,7 @@ class ReconnectingTransport(Transport):
         if self._current is not used:
             return True  # another request that failed at the same time was first
         try:
-            new_content = content(self._files())
+            new_content = content_digest(self._files())
             if new_content == self._content:
                 return False
             transport = self._make()
@@ -94,6 +94,6 @@ class ReconnectingTransport(Transport):
         return True
 
 
-def content(files: Iterable[Path]) -> bytes:
+def content_digest(files: Iterable[Path]) -> bytes:
     """Return a digest of the contents of files."""
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).digest()

@@ -8,7 +8,7 @@ from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from leaderworkerset.api.episode import Episode, RankEnd
+from leaderworkerset.api.episode import Episode, RecordedRank
 from leaderworkerset.api.groupname import GroupName
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli.cluster import recordings
@@ -20,7 +20,7 @@ class RecordedLog(Struct, frozen=True):
     """The last run of a container whose log lines are in a recorded failure."""
 
     episode: Episode
-    rank: RankEnd
+    rank: RecordedRank
     lines: Sequence[str]
 
     @property
@@ -69,13 +69,13 @@ def is_specified(resource: Resource, obj: JSONObject, selection: Selection) -> b
 async def read(session: Session, request: RankRequest) -> list[RecordedLog]:
     """Return the recorded logs of the requested ranks. If the records cannot be read, return no logs."""
     try:
-        episodes = await recordings.of_session(session, session.namespace, request.selection)
+        episodes = await recordings.read_session(session, session.namespace, request.selection)
     except APIError:
         return []
-    return newest(episodes, request)
+    return latest_logs(episodes, request)
 
 
-def newest(episodes: Sequence[Episode], request: RankRequest) -> list[RecordedLog]:
+def latest_logs(episodes: Sequence[Episode], request: RankRequest) -> list[RecordedLog]:
     """Return the latest lines of each requested rank, by group and rank. Episodes must be in chronological order.
 
     A rank without output has no lines, because its log is empty, not missing.
@@ -83,7 +83,7 @@ def newest(episodes: Sequence[Episode], request: RankRequest) -> list[RecordedLo
     logs: dict[tuple[str, int], RecordedLog] = {}
     for episode in episodes:
         for rank in episode.ranks:
-            lines = next(_lines(rank, request.container), None)
+            lines = next(_last_lines(rank, request.container), None)
             key = episode.group, rank.rank
             is_newer = bool(lines) or (lines is not None and key not in logs)
             if lines is not None and is_newer and request.covers(*key):
@@ -91,7 +91,7 @@ def newest(episodes: Sequence[Episode], request: RankRequest) -> list[RecordedLo
     return [logs[key] for key in sorted(logs)]
 
 
-def _lines(rank: RankEnd, container: str | None) -> Iterator[Sequence[str]]:
+def _last_lines(rank: RecordedRank, container: str | None) -> Iterator[Sequence[str]]:
     """Yield the last lines of each container.
 
     Failed containers are first, and containers without output are omitted.

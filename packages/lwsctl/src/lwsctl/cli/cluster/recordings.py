@@ -31,52 +31,52 @@ Recorded: TypeAlias = tuple[EpisodePlace, Episode | None]
 """An episode and its location. If the episode cannot be parsed, it is None."""
 
 
-def directory(target: Target) -> Path | None:
+def episode_directory(target: Target) -> Path | None:
     """Return the directory of the selected cluster's episodes, or None if it is not a local cluster."""
     if target.local:
-        own: ClusterDirectory | None = clusterdirectories.place(target.local)
+        own: ClusterDirectory | None = clusterdirectories.cluster_directory(target.local)
     else:
-        own = clusterdirectories.of_kubeconfig(Path(target.kubeconfig or os.environ.get("KUBECONFIG", "")))
+        own = clusterdirectories.find_by_kubeconfig(Path(target.kubeconfig or os.environ.get("KUBECONFIG", "")))
     return None if own is None else own.records
 
 
 async def read(target: Target, *, everywhere: bool, selection: Selection | None) -> list[Recorded]:
     """Return the episodes of the selected cluster for one or all namespaces, or for one set or group."""
-    root = directory(target)
+    root = episode_directory(target)
     if root is not None:
-        return of_files(root, "" if everywhere else target.namespace or NAMESPACE, selection)
+        return read_files(root, "" if everywhere else target.namespace or NAMESPACE, selection)
     if target.local:
         raise CommandError(
             f"cluster {target.local} does not exist on this machine; use `lws clusters` to list local clusters"
         )
     async with target.session() as session:
-        return await of_cluster(session.client, "" if everywhere else session.namespace, selection)
+        return await read_cluster(session.client, "" if everywhere else session.namespace, selection)
 
 
-async def of_session(session: Session, namespace: str, selection: Selection | None = None) -> list[Episode]:
+async def read_session(session: Session, namespace: str, selection: Selection | None = None) -> list[Episode]:
     """Return the valid episodes in chronological order, for all or one namespace, or for one set or group.
 
     Raise `APIError` if the user does not have permission to read ConfigMaps.
     """
     root = session.history
     records = (
-        await of_cluster(session.client, namespace, selection)
+        await read_cluster(session.client, namespace, selection)
         if root is None
-        else await asyncio.to_thread(of_files, root, namespace, selection)
+        else await asyncio.to_thread(read_files, root, namespace, selection)
     )
-    return in_order(records)
+    return sort_episodes(records)
 
 
-def of_sets(session: Session) -> ReadEpisodes:
+def set_episodes_reader(session: Session) -> ReadEpisodes:
     """Return a function that reads the episodes of a LeaderWorkerSet in the selected cluster."""
 
     async def read(key: ObjectKey) -> list[Episode]:
-        return await of_session(session, key.namespace, Selection(key.name))
+        return await read_session(session, key.namespace, Selection(key.name))
 
     return read
 
 
-def once(read: ReadEpisodes) -> ReadEpisodes:
+def read_once(read: ReadEpisodes) -> ReadEpisodes:
     """Return a function that reads the episodes of each LeaderWorkerSet at most once."""
     known: dict[ObjectKey, Sequence[Episode]] = {}
 
@@ -88,23 +88,23 @@ def once(read: ReadEpisodes) -> ReadEpisodes:
     return read_once
 
 
-def of_run(place: ClusterDirectory, namespace: str | None, selection: Selection) -> list[Episode]:
+def read_run(place: ClusterDirectory, namespace: str | None, selection: Selection) -> list[Episode]:
     """Return the valid episodes of a completed run in chronological order."""
-    return in_order(of_files(place.history, namespace or NAMESPACE, selection))
+    return sort_episodes(read_files(place.history, namespace or NAMESPACE, selection))
 
 
-def in_order(records: Sequence[Recorded]) -> list[Episode]:
+def sort_episodes(records: Sequence[Recorded]) -> list[Episode]:
     """Return the valid episodes of the records, in chronological order."""
     episodes = (episode for _, episode in records if episode is not None)
     return sorted(episodes, key=lambda episode: (episode.time, episode.number))
 
 
-def of_files(root: Path, namespace: str, selection: Selection | None = None) -> list[Recorded]:
+def read_files(root: Path, namespace: str, selection: Selection | None = None) -> list[Recorded]:
     """Return the episodes in files."""
     return [(place, read_episode(place)) for place in episode_places(root) if _is_selected(place, namespace, selection)]
 
 
-async def of_cluster(client: Client, namespace: str, selection: Selection | None = None) -> list[Recorded]:
+async def read_cluster(client: Client, namespace: str, selection: Selection | None = None) -> list[Recorded]:
     """Return the episodes in ConfigMaps."""
     return [
         (place, unpacked_episode(obj))

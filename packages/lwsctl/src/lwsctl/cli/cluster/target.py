@@ -86,7 +86,7 @@ T = TypeVar("T")
 OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManager["Channels"]]
 
 
-def say_warning(text: str) -> None:
+def print_warning(text: str) -> None:
     """Print an API server warning."""
     print_text(text, err=True)
 
@@ -146,17 +146,17 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
         place = self._local_place() if self.local else None
         path = str(place.kubeconfig) if place else self.kubeconfig
-        if own := place or clusterdirectories.of_kubeconfig(Path(path or os.environ.get("KUBECONFIG", ""))):
-            keepalive.reject_stopped(own)
+        if own := place or clusterdirectories.find_by_kubeconfig(Path(path or os.environ.get("KUBECONFIG", ""))):
+            keepalive.require_running(own)
         load = partial(kubeconfig.load, os.environ, kubeconfig=path or "", context=self.context_name or "")
         connect = partial(HTTPTransport, user_agent=f"lws/{lwsctl.__version__}")
         try:
             access = load()
         except NotConfiguredError as error:
-            raise CommandError(f"{error}; {_on_this_machine()}") from error
+            raise CommandError(f"{error}; {_local_cluster_hint()}") from error
         files = partial(kubeconfig.find, os.environ, path or "")
         transport = ReconnectingTransport(files, lambda: connect(load())) if outlives else connect(access)
-        client = Client(WarningTransport(transport, say_warning), field_validation="Strict")
+        client = Client(WarningTransport(transport, print_warning), field_validation="Strict")
         try:
             yield Session(
                 client,
@@ -188,12 +188,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         values = {"--kubeconfig": self.kubeconfig, "--context": self.context_name, "--local": self.local}
         return [f"{option}={value}" for option, value in values.items() if value]
 
-    def run(self, act: Callable[[Session], Awaitable[T]]) -> T:
+    def run(self, run_command: Callable[[Session], Awaitable[T]]) -> T:
         """Connect to the cluster, call a function with the session, and return its result."""
 
         async def connected() -> T:
             async with self.session() as session:
-                return await act(session)
+                return await run_command(session)
 
         return asyncio.run(connected())
 
@@ -216,7 +216,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     def _local_place(self) -> ClusterDirectory:
         if self.kubeconfig or self.context_name:
             raise UsageError("--local selects the cluster; remove --kubeconfig and --context")
-        place = clusterdirectories.place(self.local or clusterdirectories.DEFAULT)
+        place = clusterdirectories.cluster_directory(self.local or clusterdirectories.DEFAULT)
         if place.pid() is None:
             others = [other.name for other in _running_clusters()]
             hint = f"running: {', '.join(others)}" if others else "no cluster is running"
@@ -225,16 +225,16 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
                 raise CommandError(f"temporary cluster {place.name} has stopped; use `{words}` to show its failures")
             if meant := suggestions.hint(place.name, others):
                 raise CommandError(f"the embedded cluster {place.name} is not running ({hint}){meant}")
-            start = keepalive.up(place)
+            start = keepalive.start_command(place)
             raise CommandError(f"the embedded cluster {place.name} is not running ({hint}); use `{start}` to start it")
         return place
 
 
 def _running_clusters() -> list[ClusterDirectory]:
-    return [place for place in clusterdirectories.all_places() if place.pid() is not None]
+    return [place for place in clusterdirectories.all_directories() if place.pid() is not None]
 
 
-def _on_this_machine() -> str:
+def _local_cluster_hint() -> str:
     """Return the options that select a local cluster, or the command that starts one."""
     addresses = [place.options_text for place in _running_clusters()]
     if not addresses:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from lwsctl.cli.applying.applier import DEFAULT_NAMESPACE, Applier, check_here, create_namespaces
+from lwsctl.cli.applying.applier import DEFAULT_NAMESPACE, Applier, check_locally, create_namespaces
 from lwsctl.cli.applying.skippedkinds import without_unserved
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import UsageError
@@ -40,11 +40,11 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
     create_namespace, skip = bool(options.pop("create_namespace")), bool(options.pop("skip_unserved"))
     documents = sort_documents(manifestoptions.collect(options).load())
     if dry_run == "client":
-        check_here(documents, target.namespace or DEFAULT_NAMESPACE)
+        check_locally(documents, target.namespace or DEFAULT_NAMESPACE)
         print_text("\n".join(f"{document.title} accepted (dry run, without the API server)" for document in documents))
         return
 
-    async def act(session: Session) -> None:
+    async def run_command(session: Session) -> None:
         nonlocal documents
         if skip:
             documents, skipped = await without_unserved(session.client, documents)
@@ -63,7 +63,7 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
         else:
             print_text("\n".join(lines))
 
-    target.run(act)
+    target.run(run_command)
 
 
 def image_notes(target: Target, documents: Sequence[Document]) -> Iterator[str]:
@@ -73,6 +73,6 @@ def image_notes(target: Target, documents: Sequence[Document]) -> Iterator[str]:
     from lwsctl.cli.cluster import clusterdirectories
     from lwsctl.cli.local import savedoptions
 
-    options = savedoptions.load(clusterdirectories.place(target.local))
+    options = savedoptions.load(clusterdirectories.cluster_directory(target.local))
     if options and not options.stub:
         yield from notes((document.object for document in documents), dict(options.images), is_typed=False)

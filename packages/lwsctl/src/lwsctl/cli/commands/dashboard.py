@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.serving.signals import until_stopped
+from kuberuntime.serving.signals import stop_event
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from lwsctl import __version__
 from lwsctl.cli import targets
@@ -19,7 +19,7 @@ from lwsctl.cli.cluster import recordings
 from lwsctl.cli.cluster.commandrunner import CommandRunner
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import UsageError
-from lwsctl.cli.sets.diagnoses import commands_of
+from lwsctl.cli.sets.diagnoses import next_step_commands
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views.terminal import print_text
 
@@ -86,7 +86,7 @@ def command(target: Target, /, *, export: str | None, **options: Any) -> None:
 
 async def _export(target: Target, request: DashboardRequest, name: str) -> None:
     from lwsctl.dashboard.address import Address, PageKind
-    from lwsctl.dashboard.livemodel import LiveModel, live
+    from lwsctl.dashboard.livemodel import LiveModel, run_model
     from lwsctl.dashboard.pageexport import render_document
     from lwsctl.dashboard.subscriptions import Subscriptions
 
@@ -94,11 +94,16 @@ async def _export(target: Target, request: DashboardRequest, name: str) -> None:
         namespace = "" if request.everywhere else session.namespace
         address = Address(kind=PageKind.NOW)
         if name != EVERYTHING:
-            resource, _ = await targets.find_either(session, targets.set_name(name, "dashboard --export"))
+            resource, _ = await targets.find_set(session, targets.set_name(name, "dashboard --export"))
             kind = PageKind.WHOLE if resource == DISAGGREGATED_SETS else PageKind.SET
             address, namespace = Address(kind=kind, key=ObjectKey(session.namespace, name)), session.namespace
-        model = LiveModel(session.client, namespace, commands_of(session), read_episodes=recordings.of_sets(session))
-        async with live(model, session.keepalive):
+        model = LiveModel(
+            session.client,
+            namespace,
+            next_step_commands(session),
+            read_episodes=recordings.set_episodes_reader(session),
+        )
+        async with run_model(model, session.keepalive):
             click.echo(render_document(model.snapshot, address, await Subscriptions(model).facts(address)))
 
 
@@ -112,33 +117,35 @@ async def _serve(target: Target, request: DashboardRequest) -> None:
         logging.configure_default(session.keepalive.log_level)
         namespace = "" if request.everywhere else session.namespace
 
-        own = commands_of(session)
+        own = next_step_commands(session)
         # Users of a shared dashboard have separate kubeconfigs.
         commands = own if request.listen is None else replace(own, lws="lws", kubectl="")
-        model = LiveModel(session.client, namespace, commands, read_episodes=recordings.of_sets(session))
+        model = LiveModel(session.client, namespace, commands, read_episodes=recordings.set_episodes_reader(session))
         session.on_renewal.append(model.relist)
         about = ClusterIdentity(
             cluster=session.cluster, context=session.context, user=session.user, version=__version__
         )
         if request.listen is not None:
-            await _share(model, target, request, about)
+            await _serve_shared(model, target, request, about)
             return
         runner = CommandRunner(target.options()).run if request.allows_actions else None
         async with serve_local(model, runner, request.port, about=about) as served:
             with TemporaryDirectory(prefix="lws-dashboard-") as directory:
-                async with until_stopped() as stopped:
+                async with stop_event() as stopped:
                     await _announce(served, Path(directory), request)
                     await stopped.wait()
 
 
-async def _share(model: "LiveModel", target: Target, request: DashboardRequest, about: "ClusterIdentity") -> None:
+async def _serve_shared(
+    model: "LiveModel", target: Target, request: DashboardRequest, about: "ClusterIdentity"
+) -> None:
     from kuberuntime.serving.bindaddresses import Address
     from lwsctl.cli.cluster.tokenauth import TokenAuthenticator
     from lwsctl.dashboard.webserver import serve_shared
 
     host = TokenAuthenticator(target.access(), model.namespace, allows_actions=request.allows_actions)
     where = Address(request.listen or "", request.port)
-    async with serve_shared(model, host, where, about) as served, until_stopped() as stopped:
+    async with serve_shared(model, host, where, about) as served, stop_event() as stopped:
         print_text(
             f"The dashboard is listening on {Address(where.host, served.port)}. Users log in with tokens. Press Ctrl-C to stop it."
         )

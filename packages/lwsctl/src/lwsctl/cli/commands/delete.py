@@ -7,7 +7,7 @@ import click
 
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
-from kuberuntime.client.requests import only
+from kuberuntime.client.requests import select_one
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
@@ -66,12 +66,12 @@ def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **op
     documents = sort_documents(sources.load()) if sources else []
     cascade, waits, timeout = CASCADE[str(options["cascade"])], bool(options["waits"]), float(str(options["timeout"]))
 
-    async def act(session: Session) -> None:
-        objects, unknown = await _of_documents(session, documents)
-        objects += [await _of_name(session, name) for name in names]
+    async def run_command(session: Session) -> None:
+        objects, unknown = await _resolve_documents(session, documents)
+        objects += [await _resolve_name(session, name) for name in names]
         if options["is_trial"]:
             for resource, key in objects:
-                await _try(session, resource, key, form)
+                await _dry_run_deletion(session, resource, key, form)
             objects = []
         for part in deletion_batches(objects):
             deleted = [
@@ -82,7 +82,7 @@ def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **op
         if unknown:
             raise CommandError("\n".join(unknown))
 
-    target.run(act)
+    target.run(run_command)
 
 
 def deletion_batches(objects: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
@@ -91,17 +91,17 @@ def deletion_batches(objects: Sequence[tuple[Resource, ObjectKey]]) -> list[list
     return [[pair for pair in objects if pair not in definitions], definitions]
 
 
-async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
+async def _resolve_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
     selection = targets.parse(name)
     if selection.group is not None:
         raise UsageError(
             f"lws delete deletes LeaderWorkerSets, not groups; use `{session.lws} restart {name}` to recreate a group"
         )
-    resource, obj = await targets.find_either(session, selection.name)
+    resource, obj = await targets.find_set(session, selection.name)
     return resource, meta.key(obj)
 
 
-async def _of_documents(
+async def _resolve_documents(
     session: Session, documents: Sequence[manifests.Document]
 ) -> tuple[list[tuple[Resource, ObjectKey]], list[str]]:
     """Return the objects to delete, and a note for each object whose kind is not served."""
@@ -110,7 +110,7 @@ async def _of_documents(
     unknown: list[str] = []
     for document in reversed(documents):
         try:
-            objects.append(await _of_document(session, discovery, document))
+            objects.append(await _resolve_document(session, discovery, document))
         except UnknownKindError as error:
             if why := skippedgroups.reason(document.object["apiVersion"]):  # it was also skipped when it was applied
                 print_text(f"skipping {document.title}: {why}", err=True)
@@ -119,7 +119,7 @@ async def _of_documents(
     return objects, unknown
 
 
-async def _of_document(
+async def _resolve_document(
     session: Session, discovery: Discovery, document: manifests.Document
 ) -> tuple[Resource, ObjectKey]:
     resource = await discovery.resource_of(document.object)
@@ -130,7 +130,7 @@ async def _of_document(
     return resource, ObjectKey(namespace, metadata["name"])
 
 
-def _say_deleted(resource: Resource, key: ObjectKey, form: str | None, dry: str = "") -> None:
+def _report_deleted(resource: Resource, key: ObjectKey, form: str | None, dry: str = "") -> None:
     if form == "name":
         print_text(formats.title(resource.api_version, resource.kind, key.name))
     else:
@@ -141,11 +141,11 @@ def _print_deleted(resource: Resource, key: ObjectKey, form: str | None) -> None
     print_text(f"{resource.kind.lower()}/{key.name} was already deleted", err=form == "name")
 
 
-async def _try(session: Session, resource: Resource, key: ObjectKey, form: str | None) -> None:
+async def _dry_run_deletion(session: Session, resource: Resource, key: ObjectKey, form: str | None) -> None:
     if await session.client.find(resource, key) is None:
         _print_deleted(resource, key, form)
     else:
-        _say_deleted(resource, key, form, DRY)
+        _report_deleted(resource, key, form, DRY)
 
 
 async def _delete(
@@ -157,7 +157,7 @@ async def _delete(
     except NotFoundError:
         _print_deleted(resource, key, form)
         return False
-    _say_deleted(resource, key, form)
+    _report_deleted(resource, key, form)
     return True
 
 
@@ -176,7 +176,7 @@ async def wait_until_deleted(session: Session, objects: Sequence[tuple[Resource,
 
 
 async def _wait_for_deletion(session: Session, resource: Resource, key: ObjectKey, timeout: float) -> None:
-    informer = Informer(session.client, only(resource, key))
+    informer = Informer(session.client, select_one(resource, key))
     try:
         async with timeouts.within(timeout), following(informer, session.keepalive) as objects:
             await objects.until(lambda: None if informer.store.list() else True)

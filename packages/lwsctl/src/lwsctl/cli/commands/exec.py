@@ -46,23 +46,24 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
     if has_terminal and not hasattr(signal, "SIGWINCH"):
         raise CommandError(f"-t: terminals on {sys.platform} are not supported; remove -t, or use `kubectl exec -it`")
 
-    async def act(session: Session) -> int:
-        pod = await targets.one_pod(session, selection)
+    async def run_command(session: Session) -> int:
+        pod = await targets.find_pod(session, selection)
         print_selected_container([pod], container)
         rank = RankContainer(session, pod, container or default_container(pod))
         opened = rank.open_streams(words, with_input=flags["passes_input"], has_terminal=flags["terminal"])
         with raw_terminal() if has_terminal else contextlib.nullcontext():
-            code = await converse(opened, passes_input=flags["passes_input"], has_terminal=has_terminal)
+            code = await copy_streams(opened, passes_input=flags["passes_input"], has_terminal=has_terminal)
         if code == KILLED:
             print_text(
-                f"{meta.name(pod)}: the command was killed (exit code {code}){await cause(session, pod)}", err=True
+                f"{meta.name(pod)}: the command was killed (exit code {code}){await termination_cause(session, pod)}",
+                err=True,
             )
         return code
 
-    return target.run(act)
+    return target.run(run_command)
 
 
-async def cause(session: Session, pod: JSONObject) -> str:
+async def termination_cause(session: Session, pod: JSONObject) -> str:
     """Return the reason why a command was killed if its pod or cluster has stopped."""
     try:
         current = await session.client.get(PODS, meta.key(pod))
@@ -74,7 +75,7 @@ async def cause(session: Session, pod: JSONObject) -> str:
     return f": pod {meta.name(pod)} has terminated" if is_over else ""
 
 
-async def converse(opened: AbstractAsyncContextManager[Channels], *, passes_input: bool, has_terminal: bool) -> int:
+async def copy_streams(opened: AbstractAsyncContextManager[Channels], *, passes_input: bool, has_terminal: bool) -> int:
     """Copy bytes in both directions until the command exits. Return its exit code."""
     async with opened as streams:
         with resize_with_window(streams) if has_terminal else contextlib.nullcontext():

@@ -24,7 +24,7 @@ from lwsctl.cli.shell import completion
 from lwsctl.cli.views import episodetable, output
 from lwsctl.cli.views.terminal import print_states, print_text
 from lwsctl.diagnosis.diagnose import worst
-from lwsctl.diagnosis.document import document, headline, lines, overview
+from lwsctl.diagnosis.document import document, headline, lines, overview_lines
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.health import AS_DESIRED, Verdict
 from lwsctl.observation.evidence import ReadEpisodes
@@ -68,7 +68,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
         raise UsageError("a name cannot be combined with --all-namespaces or --selector")
     selection = targets.parse(name) if name else None
 
-    async def act(session: Session) -> tuple[list[Diagnosis], list[str]]:
+    async def run_command(session: Session) -> tuple[list[Diagnosis], list[str]]:
         namespace = "" if everywhere else session.namespace
         print_text(*await service_notes(session, namespace, selection.name if selection else ""), err=True)
         if selection is None:
@@ -76,16 +76,16 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
             if not diagnoses:
                 print_text(await targets.nothing_found(session, namespace, selector), err=True)
             return diagnoses, []
-        read = recordings.once(recordings.of_sets(session))
+        read = recordings.read_once(recordings.set_episodes_reader(session))
         diagnoses = await explain(session, selection, read)
-        episodes = [] if form else await episodes_of(selection, worst(diagnoses), read)
+        episodes = [] if form else await relevant_episodes(selection, worst(diagnoses), read)
         is_quoted = any(diagnosis.is_of_record for diagnosis in diagnoses)
         return diagnoses, failure_lines(session, episodes, is_quoted=is_quoted) if episodes else []
 
-    diagnoses, last_failure = target.run(act)
+    diagnoses, last_failure = target.run(run_command)
     if form is None:
         print_states(
-            *(render(diagnoses) if selection else overview(diagnoses, with_namespace=everywhere)), *last_failure
+            *(render(diagnoses) if selection else overview_lines(diagnoses, with_namespace=everywhere)), *last_failure
         )
     else:
         value = document(diagnoses)
@@ -95,7 +95,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
     return EXIT_CODES[worst(diagnoses).verdict]
 
 
-async def episodes_of(selection: Selection, diagnosis: Diagnosis, read: ReadEpisodes) -> Sequence[Episode]:
+async def relevant_episodes(selection: Selection, diagnosis: Diagnosis, read: ReadEpisodes) -> Sequence[Episode]:
     """Return the recorded failures of unhealthy objects, except if a failed container shows the last failure.
 
     The result is empty if the cluster does not record failures.
@@ -114,7 +114,7 @@ def failure_lines(session: Session, episodes: Sequence[Episode], *, is_quoted: b
 
     If its log is already quoted, return only the command that shows it.
     """
-    lines = episodetable.brief(episodes[-1], SystemClock().now(), session.lws)
+    lines = episodetable.brief_lines(episodes[-1], SystemClock().now(), session.lws)
     return lines[-1:] if is_quoted else ["", *lines]
 
 
@@ -133,7 +133,7 @@ async def service_notes(session: Session, namespace: str, name: str) -> list[str
         others = [
             service
             for service in services
-            if not meta.controller_of(service) and any(is_meant(service, lws) for lws in own)
+            if not meta.controller_of(service) and any(is_intended_for(service, lws) for lws in own)
         ]
         for service in others[:MOST_SERVICES]:
             if not is_service_settled(service) and any(meta.key(service) == meta.key(lws) for lws in own):
@@ -153,7 +153,7 @@ async def service_notes(session: Session, namespace: str, name: str) -> list[str
     return notes
 
 
-def is_meant(service: JSONObject, lws: JSONObject) -> bool:
+def is_intended_for(service: JSONObject, lws: JSONObject) -> bool:
     """Return whether a Service is intended for the pods of a LeaderWorkerSet.
 
     Its selector then shares a label with the pods.

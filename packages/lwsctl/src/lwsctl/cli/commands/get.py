@@ -89,7 +89,7 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
 async def show(target: Target, request: GetRequest) -> None:
     """Print the current state."""
     async with target.session() as session:
-        with garbagecollection.put_off():
+        with garbagecollection.disable_collection():
             lists = Lists(session.client)
             plain, cluster = await observe(session, request, lists)
         views = select_views(cluster.views, request)
@@ -105,7 +105,7 @@ async def show(target: Target, request: GetRequest) -> None:
                     err=True,
                 )
             print_text(*list(filter(None, map(behind, cluster.views)))[:QUOTED], err=True)
-            await say_causes(session, lists, (plain, cluster), request)
+            await print_causes(session, lists, (plain, cluster), request)
         await print_if_empty(session, cluster, request)
 
 
@@ -114,7 +114,7 @@ async def with_usage(lists: Lists, views: list[View], namespace: str) -> list[Vi
     from lwsctl.model import usage
 
     try:
-        return usage.with_usage(views, await lists.all(rankusage.metrics_of(namespace)))
+        return usage.with_usage(views, await lists.all(rankusage.metrics_selector(namespace)))
     except APIError:
         return views
 
@@ -125,17 +125,19 @@ async def show_objects(target: Target, request: GetRequest, form: str) -> None:
         objects: list[JSONObject] = []
         for selection in request.selections:
             if selection.group is None:
-                objects.append((await targets.find_either(session, selection.name))[1])
+                objects.append((await targets.find_set(session, selection.name))[1])
             else:
-                objects += await targets.pods_of(session, selection)
+                objects += await targets.list_pods(session, selection)
         if not request.selections:
-            listing = await targets.all_of(session, "" if request.everywhere else session.namespace, request.selector)
+            listing = await targets.list_objects(
+                session, "" if request.everywhere else session.namespace, request.selector
+            )
             objects += [*listing.sets, *listing.leaderworkersets]
     is_one = [selection.group is None or selection.rank is not None for selection in request.selections] == [True]
     click.echo(formats.render_objects(form, objects, is_one=is_one, managed_fields=request.managed_fields), nl=False)
 
 
-async def say_causes(session: Session, lists: Lists, observed: tuple[Cluster, Cluster], request: GetRequest) -> None:
+async def print_causes(session: Session, lists: Lists, observed: tuple[Cluster, Cluster], request: GetRequest) -> None:
     """Print the causes of the first stuck sets on stderr, like `lws explain`, and the number of other stuck sets."""
     from lwsctl.cli.sets import diagnoses  # imports all causes, only for unready sets
 
@@ -147,7 +149,7 @@ async def say_causes(session: Session, lists: Lists, observed: tuple[Cluster, Cl
         return
     keys = {view.key for view in unready[:QUOTED]}
     waiting = [view for view in plain.views if view.key in keys]
-    print_text(*await diagnoses.notes(session, lists, request.namespace(session), sets, waiting), err=True)
+    print_text(*await diagnoses.stuck_notes(session, lists, request.namespace(session), sets, waiting), err=True)
     where = " -A" if request.everywhere else f" -n {session.namespace}"
     if more := len(unready[QUOTED:]):
         print_text(
@@ -169,7 +171,7 @@ async def watch(target: Target, request: GetRequest) -> None:
     screen = watcher(request)
     async with target.session() as session:
         for selection in request.selections:
-            await targets.find_either(session, selection.name)
+            await targets.find_set(session, selection.name)
         everything = AllSets(session.client, "" if request.everywhere else session.namespace, request.selector)
         try:
             async with following(*everything.all, session.keepalive) as objects:
@@ -288,7 +290,7 @@ class LineWatcher:
         return changes.subjects(self._views, self._clock.now(), with_namespace=self._request.everywhere)
 
 
-def names_of(view: View, request: GetRequest) -> list[str]:
+def resource_names(view: View, request: GetRequest) -> list[str]:
     """Return `RESOURCE/NAME` for a LeaderWorkerSet, or for its pods if only groups or ranks are selected."""
     parts = [selection.group for selection in request.selections if selection.name == view.name]
     if not parts or None in parts:
@@ -311,7 +313,7 @@ def render(
         return [VIEWS[form](document(views, sets, managed_fields=request.managed_fields))]
     if form == "name":
         whole_sets = (f"disaggregatedset.disaggregatedset.x-k8s.io/{whole.name}" for whole in sets)
-        return [*dict.fromkeys([*whole_sets, *(name for view in views for name in names_of(view, request))])]
+        return [*dict.fromkeys([*whole_sets, *(name for view in views for name in resource_names(view, request))])]
     now = SystemClock().now()
     usage = rankusage.resources(rank for view in views for rank in view.ranks)
     below = tables.tables(views, now, replace(request.table, usage=usage))

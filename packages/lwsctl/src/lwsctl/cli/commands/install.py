@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import Selection, only
+from kuberuntime.client.requests import Selection, select_one
 from kuberuntime.manifests import yamltext
 from kuberuntime.objects import meta, names, podstate
 from kuberuntime.objects.field import aggregate
@@ -36,7 +36,7 @@ from leaderworkerset.decisions.installedkinds import (
 from leaderworkerset.decisions.managerconfiguration import ConfigurationError, parse_configuration
 from leaderworkerset.install import installsettings, rendering
 from leaderworkerset.install.installsettings import InstallSettings
-from leaderworkerset.install.objects import build_all, misfits
+from leaderworkerset.install.objects import build_all, incompatible_values
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
 from lwsctl.cli.installing.installation import Installer, place
@@ -109,9 +109,9 @@ def command(target: Target, /, **options: Any) -> None:
             err=True,
         )
     if options["dry_run"] == "client" and options["flavour"] == "slim":
-        click.echo(render([obj for _, obj in build_all(kinds_of(settings), settings)], options["form"]))
+        click.echo(render([obj for _, obj in build_all(managed_kinds_for(settings), settings)], options["form"]))
     else:
-        asyncio.run(act(target, settings, options))
+        asyncio.run(run_installation(target, settings, options))
 
 
 def check_usage(settings: InstallSettings, options: dict[str, Any]) -> None:
@@ -139,7 +139,7 @@ def read_configuration(path: str) -> str:
         check_configuration(decoded)
     except ConfigurationError as error:
         raise CommandError(f"--config: {path}: {error}") from error
-    if failures := misfits(decoded):
+    if failures := incompatible_values(decoded):
         raise CommandError(f"--config: {path}: {aggregate(failures)}")
     return Path(path).read_text(encoding="utf-8")
 
@@ -158,7 +158,7 @@ def read_pod(path: str) -> JSONObject:
     return fields
 
 
-def kinds_of(settings: InstallSettings) -> Registry:
+def managed_kinds_for(settings: InstallSettings) -> Registry:
     """Return the kinds that a manager with this configuration serves. They determine its permissions."""
     try:
         decoded = parse_configuration(settings.configuration.encode())
@@ -167,7 +167,7 @@ def kinds_of(settings: InstallSettings) -> Registry:
     return managed_kinds(decoded.gang_provider, configured=opted_in(decoded))
 
 
-async def act(target: Target, settings: InstallSettings, options: dict[str, Any]) -> None:
+async def run_installation(target: Target, settings: InstallSettings, options: dict[str, Any]) -> None:
     """Read the installed objects, validate or apply the new objects, and wait for the rollout."""
     async with target.session() as session:
         # Lines about objects and printed objects use different streams.
@@ -180,7 +180,9 @@ async def act(target: Target, settings: InstallSettings, options: dict[str, Any]
             installed = await installer.configuration()
             settings = replace(settings, configuration=settings.configuration if installed is None else installed)
         definitions = await full_definitions(session.client) if options["flavour"] == "full" else None
-        objects = await installer.without_foreign_namespace(build_all(kinds_of(settings), settings, definitions))
+        objects = await installer.without_foreign_namespace(
+            build_all(managed_kinds_for(settings), settings, definitions)
+        )
         if options["dry_run"] == "client":
             click.echo(render([obj for _, obj in objects], options["form"]))
             return
@@ -194,9 +196,9 @@ async def act(target: Target, settings: InstallSettings, options: dict[str, Any]
         if options["waits"]:
             key = ObjectKey(settings.namespace, metadata.MANAGER)
             latest = asyncio.get_running_loop().time() + options["timeout"]
-            await until_rolled_out(session.client, key, SELECTOR, options["timeout"])
+            await wait_until_rolled_out(session.client, key, SELECTOR, options["timeout"])
             click.echo(f"deployment/{key.name} rolled out")
-            await until_admitted(session.client, settings.namespace, latest)
+            await wait_until_admitted(session.client, settings.namespace, latest)
             click.echo("webhooks are reachable")
 
 
@@ -215,9 +217,9 @@ def render(objects: Sequence[JSONObject], form: str | None, words: Sequence[str]
             )
 
 
-async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, timeout: float) -> None:
+async def wait_until_rolled_out(client: Client, key: ObjectKey, label_selector: str, timeout: float) -> None:
     """Wait until all replicas of a Deployment with these labels use the latest template."""
-    deployments = Informer(client, only(DEPLOYMENTS, key))
+    deployments = Informer(client, select_one(DEPLOYMENTS, key))
     pods = Informer(client, Selection(PODS, key.namespace, label_selector))
     progress, missing = ProgressLine(), "no response from the API server"
 
@@ -240,7 +242,7 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
         progress.clear()
 
 
-async def until_admitted(client: Client, namespace: str, latest: float) -> None:
+async def wait_until_admitted(client: Client, namespace: str, latest: float) -> None:
     """Wait until the API server can call the webhooks, up to a deadline of the event loop."""
     try:
         await until_webhooks_reached(client, namespace, max(latest - asyncio.get_running_loop().time(), 1.0))

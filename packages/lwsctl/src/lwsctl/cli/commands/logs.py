@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
-from leaderworkerset.api.groupname import place_of
+from leaderworkerset.api.groupname import group_and_rank
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli import sharedoptions, targets
 from lwsctl.cli.cluster import clusterdirectories, recordedlogs, recordings
@@ -25,7 +25,7 @@ from lwsctl.cli.sharedoptions import container_option, print_selected_container
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views.loglines import WaitingNotes
 from lwsctl.cli.views.terminal import print_text
-from lwsctl.model.leaderworkerset import order_of
+from lwsctl.model.leaderworkerset import sort_key
 from lwsctl.observation.podlogs import LogError, NotStartedError, PodLogOptions, read
 from lwsctl.views.outcome import is_over
 from lwsctl.views.podcontainers import container_status, containers, group_by_reason
@@ -120,25 +120,25 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
     )
     if request.options.follow and request.options.previous:
         raise UsageError("--previous cannot be combined with --follow")
-    if not of_ended_run(target, request):
+    if not print_run_records(target, request):
         asyncio.run(follow(target, request) if request.options.follow else show(target, request))
 
 
 async def show(target: Target, request: LogsRequest) -> None:
     """Print the logs that exist now."""
     async with target.session() as session:
-        await show_past(session, await with_selections(session, request))
+        await print_existing_logs(session, await with_selections(session, request))
 
 
-async def show_past(session: Session, request: LogsRequest) -> None:
+async def print_existing_logs(session: Session, request: LogsRequest) -> None:
     """Print the existing logs, rank by rank. Logs that cannot be read are reported at the end."""
     errors: list[LogError | NotFoundError] = []
     sink = request.sink()
     try:
-        pods = await pods_of(session, request)
+        pods = await list_pods(session, request)
     except NoPodsError:
         specified = [
-            is_specified(*await targets.find_either(session, selection.name), selection)
+            is_specified(*await targets.find_set(session, selection.name), selection)
             for selection in request.selections
         ]
         print_lines = print_recorded_soon if any(specified) else print_recorded
@@ -152,16 +152,16 @@ async def show_past(session: Session, request: LogsRequest) -> None:
                 sink(pod, line)
         except (LogError, NotFoundError) as error:
             print_lines = print_recorded_soon if isinstance(error, NotFoundError) else print_recorded
-            if not (await before(session, pod, request, error) or await print_lines(session, request, pod)):
+            if not (await print_previous_log(session, pod, request, error) or await print_lines(session, request, pod)):
                 errors.append(error)
-    report(errors, len(pods))
+    raise_errors(errors, len(pods))
 
 
 class NoPodsError(CommandError):
     """Raised if no pod matches. While a group is recreated, its pods are temporarily missing."""
 
 
-async def before(session: Session, pod: JSONObject, request: LogsRequest, error: Exception) -> bool:
+async def print_previous_log(session: Session, pod: JSONObject, request: LogsRequest, error: Exception) -> bool:
     """Print the previous log of a container that is not running yet. Return whether the log exists."""
     if not isinstance(error, NotStartedError) or request.options.previous:
         return False
@@ -191,7 +191,7 @@ async def print_recorded(session: Session, request: LogsRequest, pod: JSONObject
 
     Return whether there are recorded lines.
     """
-    place = place_of(pod) if pod is not None else None
+    place = group_and_rank(pod) if pod is not None else None
     name = meta.labels(pod).get(labels.NAME, "") if pod is not None else ""
     selections = (Selection(name, *place),) if place is not None else request.selections
     logs = [
@@ -215,16 +215,16 @@ def show_recorded(logs: Sequence[RecordedLog], request: LogsRequest, lws: str) -
         print_text(*(line if request.is_one_rank else f"{log.place} {line}" for line in matches))
 
 
-def of_ended_run(target: Target, request: LogsRequest) -> bool:
+def print_run_records(target: Target, request: LogsRequest) -> bool:
     """Print the records of the requested ranks from a completed `lws run`. Return whether there are any records."""
-    place = clusterdirectories.place(target.local) if target.local else None
+    place = clusterdirectories.cluster_directory(target.local) if target.local else None
     if place is None or place.is_cluster or not place.has_record:
         return False
     logs = [
         log
         for selection in request.selections
-        for log in recordedlogs.newest(
-            recordings.of_run(place, target.namespace, selection),
+        for log in recordedlogs.latest_logs(
+            recordings.read_run(place, target.namespace, selection),
             RankRequest(selection, request.groups, request.ranks, request.options.container),
         )
     ]
@@ -232,7 +232,7 @@ def of_ended_run(target: Target, request: LogsRequest) -> bool:
     return bool(logs)
 
 
-def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
+def raise_errors(errors: Sequence[LogError | NotFoundError], count: int) -> None:
     """Raise the errors of `count` ranks. Omit errors about missing previous runs if there are other errors."""
     failed = [error for error in errors if NO_EARLIER_RUN not in str(error)]
     if len(errors) == count and not failed:
@@ -264,12 +264,12 @@ async def with_selections(session: Session, request: LogsRequest) -> LogsRequest
     return replace(request, selections=tuple(map(Selection, names)))
 
 
-async def pods_of(session: Session, request: LogsRequest) -> list[JSONObject]:
+async def list_pods(session: Session, request: LogsRequest) -> list[JSONObject]:
     """Return the selected pods without duplicates. With --previous, return only restarted pods if there are any."""
     pods: dict[str, JSONObject] = {}
     for selection in request.selections:
-        resource, _ = await targets.find_either(session, selection.name)
-        for pod in await members(session, resource, selection):
+        resource, _ = await targets.find_set(session, selection.name)
+        for pod in await list_set_pods(session, resource, selection):
             if request.pod_filter(selection).covers(pod):
                 pods.setdefault(meta.uid(pod), pod)
     if not pods:
@@ -284,20 +284,20 @@ async def pods_of(session: Session, request: LogsRequest) -> list[JSONObject]:
     return restarted or [*pods.values()]
 
 
-async def members(session: Session, resource: Resource, selection: Selection) -> list[JSONObject]:
+async def list_set_pods(session: Session, resource: Resource, selection: Selection) -> list[JSONObject]:
     """Return the pods of a LeaderWorkerSet or DisaggregatedSet by LeaderWorkerSet, group and rank."""
     selector = (
         selection.label_selector() if resource == LEADERWORKERSETS else f"{SET_NAME}={selection.name},{labels.NAME}"
     )
     listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
-    return sorted(listing.items, key=lambda pod: (meta.labels(pod).get(labels.NAME, ""), order_of(pod)))
+    return sorted(listing.items, key=lambda pod: (meta.labels(pod).get(labels.NAME, ""), sort_key(pod)))
 
 
 async def follow(target: Target, request: LogsRequest) -> None:
     """Print new lines until all selected sets are deleted, complete, or past their deadline."""
     from lwsctl.cli.watchwarnings import following
     from lwsctl.observation.conditionwatch import informers_of
-    from lwsctl.observation.logfollower import LogFollower, Streams, runs
+    from lwsctl.observation.logfollower import LogFollower, Streams, is_running
 
     lost: list[JSONObject] = []
 
@@ -311,17 +311,19 @@ async def follow(target: Target, request: LogsRequest) -> None:
         sink = request.sink()
         followed, is_past = [], True
         for selection in request.selections:
-            resource, obj = await targets.find_either(session, selection.name)
-            pods = [*filter(request.pod_filter(selection).covers, await members(session, resource, selection))]
-            reject_too_many(len(pods), request, selection)
-            reject_unknown_container(pods, request.options.container)
+            resource, obj = await targets.find_set(session, selection.name)
+            pods = [*filter(request.pod_filter(selection).covers, await list_set_pods(session, resource, selection))]
+            check_stream_limit(len(pods), request, selection)
+            require_container(pods, request.options.container)
             print_selected_container(pods, request.options.container)
-            is_past &= is_over(obj) and not any(runs(container_status(pod, request.options.container)) for pod in pods)
+            is_past &= is_over(obj) and not any(
+                is_running(container_status(pod, request.options.container)) for pod in pods
+            )
             followed.append(
                 (selection, informers_of(session.client, resource, ObjectKey(session.namespace, selection.name)))
             )
         if is_past:
-            await show_past(session, replace(request, options=replace(request.options, follow=False)))
+            await print_existing_logs(session, replace(request, options=replace(request.options, follow=False)))
             return
         everything = [part for _, informers in followed for part in informers.all]
         async with following(*everything, session.keepalive) as objects, asyncio.TaskGroup() as tasks:
@@ -330,13 +332,13 @@ async def follow(target: Target, request: LogsRequest) -> None:
                     session.client, request.pod_filter(selection).covers, request.options, sink, streams
                 )
                 tasks.create_task(follower.run(objects, informers, is_over))
-                tasks.create_task(note_waiting(objects, informers, selection, request))
+                tasks.create_task(report_waiting(objects, informers, selection, request))
         unread = [pod for pod in lost if not await print_recorded(session, request, pod)]
         if unread:
             raise CommandError(f"the logs of {format_count(len(unread), 'rank')} could not be read")
 
 
-async def note_waiting(
+async def report_waiting(
     objects: "ConditionWatch", informers: "OneSet", selection: Selection, request: LogsRequest
 ) -> None:
     """Report the ranks that have no log and the reasons, until the set is complete or deleted.
@@ -352,7 +354,7 @@ async def note_waiting(
     await objects.until(look)
 
 
-def reject_unknown_container(pods: Sequence[JSONObject], container: str | None) -> None:
+def require_container(pods: Sequence[JSONObject], container: str | None) -> None:
     """Raise an error if no pod has the container."""
     names = dict.fromkeys(name for pod in pods for name in containers(pod))
     if container and names and container not in names:
@@ -361,7 +363,7 @@ def reject_unknown_container(pods: Sequence[JSONObject], container: str | None) 
         )
 
 
-def reject_too_many(count: int, request: LogsRequest, selection: Selection) -> None:
+def check_stream_limit(count: int, request: LogsRequest, selection: Selection) -> None:
     """Raise an error if the number of logs to follow exceeds the maximum number of streams."""
     if count > request.most:
         raise UsageError(

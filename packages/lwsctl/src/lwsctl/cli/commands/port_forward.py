@@ -16,7 +16,7 @@ from kuberuntime.objects import decimals, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.serving.bindaddresses import HIGHEST_PORT
-from kuberuntime.serving.signals import until_stopped
+from kuberuntime.serving.signals import stop_event
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, UsageError
@@ -44,28 +44,28 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
     selection = targets.parse(name)
     pairs = [parse(words) for words in ports]
 
-    async def act(session: Session) -> None:
-        async with until_stopped() as stopped, AsyncExitStack() as servers:
-            pod = await targets.one_pod(session, selection)
-            reject_unplaced(pod)
+    async def run_command(session: Session) -> None:
+        async with stop_event() as stopped, AsyncExitStack() as servers:
+            pod = await targets.find_pod(session, selection)
+            require_scheduled(pod)
             for local, remote in pairs:
                 server = await servers.enter_async_context(listen(session, pod, (address, local), remote))
                 bound = server.sockets[0].getsockname()
                 print_text(f"{bound[0]}:{bound[1]} -> {meta.name(pod)}:{remote}")
-            await until_ended(session, pod, stopped)
+            await wait_for_end(session, pod, stopped)
 
-    target.run(act)
+    target.run(run_command)
 
 
-def reject_unplaced(pod: JSONObject) -> None:
+def require_scheduled(pod: JSONObject) -> None:
     """Raise an error if a pod is not scheduled or is already terminated."""
     if not meta.spec(pod).get("nodeName") or podstate.has_ended(pod):
         raise CommandError(f"pod {meta.name(pod)} is not running: {podstate.state(pod)}")
 
 
-async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event) -> None:
+async def wait_for_end(session: Session, pod: JSONObject, stopped: asyncio.Event) -> None:
     """Wait for a stop request. Raise an error if the pod or cluster stops."""
-    lost, stop = asyncio.ensure_future(until_lost(session.client, pod)), asyncio.ensure_future(stopped.wait())
+    lost, stop = asyncio.ensure_future(wait_until_lost(session.client, pod)), asyncio.ensure_future(stopped.wait())
     try:
         await asyncio.wait({lost, stop}, return_when=asyncio.FIRST_COMPLETED)
         if lost.done() and not stop.done():
@@ -75,7 +75,7 @@ async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event)
         stop.cancel()
 
 
-async def until_lost(client: Client, pod: JSONObject) -> str:
+async def wait_until_lost(client: Client, pod: JSONObject) -> str:
     """Wait until the pod is no longer reachable, and return the reason."""
     name, failures = meta.name(pod), 0
     while True:
@@ -124,7 +124,7 @@ async def listen(
         path = PODS.path(meta.namespace(pod), meta.name(pod), "portforward")
         try:
             async with session.channels(path, (("ports", str(remote)),), channels.PORTS_PROTOCOL) as streams:
-                await pump(streams, reader, writer)
+                await copy_bytes(streams, reader, writer)
         except (KubeError, CommandError, OSError) as error:
             print_text(f"{meta.name(pod)}:{remote}: {error}", err=True)
         finally:
@@ -155,7 +155,7 @@ async def _listen(
         raise CommandError(f"cannot listen on {address[0]}:{address[1]}: {error.strerror}") from error
 
 
-async def pump(streams: Channels, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def copy_bytes(streams: Channels, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Copy bytes in both directions until one side closes the connection."""
 
     async def upwards() -> None:

@@ -67,7 +67,7 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
         )
     set_names = [targets.set_name(name, "scale") for name in names]
 
-    async def act(session: Session) -> list[JSONObject]:
+    async def run_command(session: Session) -> list[JSONObject]:
         changed: list[JSONObject] = []
         for name in set_names:
             if request.prefers_broken:
@@ -79,10 +79,10 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
                 scaled = await scale(session, name, request)
             changed.append(scaled.object)
             if not form:
-                print_text(conclusion(f"{name} {role}" if role else name, scaled.before, request))
+                print_text(result_line(f"{name} {role}" if role else name, scaled.before, request))
         return changed
 
-    changed = target.run(act)
+    changed = target.run(run_command)
     if form:
         click.echo(formats.render_objects(form, changed, is_one=len(changed) == 1), nl=False)
 
@@ -119,18 +119,18 @@ class ScaleResult(Struct, frozen=True):
 
 async def scale(session: Session, name: str, request: ScaleRequest) -> ScaleResult:
     """Set the number of groups with a field manager that `lws apply` recognizes."""
-    resource, obj = await targets.find_either(session, name)
+    resource, obj = await targets.find_set(session, name)
     if resource == DISAGGREGATED_SETS:
         names = ", ".join(str(role.get("name")) for role in meta.spec(obj).get("roles") or [])
         raise UsageError(f"{name} is a DisaggregatedSet; specify a role with --role NAME ({names})")
-    reject_part(session, obj)
+    require_standalone(session, obj)
     now = int(meta.spec(obj).get("replicas", 1))
-    reject_other(name, now, request.current_replicas)
+    require_current_replicas(name, now, request.current_replicas)
     key = ObjectKey(session.namespace, name)
-    return ScaleResult(now, await _rescale(session.client, LEADERWORKERSETS, key, request))
+    return ScaleResult(now, await _scale_subresource(session.client, LEADERWORKERSETS, key, request))
 
 
-async def _rescale(client: Client, resource: Resource, key: ObjectKey, request: ScaleRequest) -> JSONObject:
+async def _scale_subresource(client: Client, resource: Resource, key: ObjectKey, request: ScaleRequest) -> JSONObject:
     """Set the number of groups through the `scale` subresource.
 
     Return the object after the change (in a dry run, the expected object).
@@ -149,13 +149,13 @@ async def scale_broken_first(session: Session, name: str, request: ScaleRequest)
 
     scale_down = await preferbroken.forecast_scale_down(session, name, request.replicas)
     scaled = await scale(session, name, request)
-    print_text(conclusion(name, scaled.before, request))
+    print_text(result_line(name, scaled.before, request))
     print_text(*preferbroken.report(session, name, scale_down, recreates=request.recreate_broken))
     if request.recreate_broken and not request.is_trial:
         print_text(await preferbroken.recreate(session, name, scale_down, request.timeout))
 
 
-def reject_part(session: Session, lws: JSONObject) -> None:
+def require_standalone(session: Session, lws: JSONObject) -> None:
     """Raise an error if a DisaggregatedSet controls the number of groups of this LeaderWorkerSet."""
     owner, role = meta.labels(lws).get(SET_NAME), meta.labels(lws).get(ROLE)
     if owner and role and meta.controller_of(lws):
@@ -164,7 +164,7 @@ def reject_part(session: Session, lws: JSONObject) -> None:
         )
 
 
-def reject_other(name: str, now: int, current: int | None) -> None:
+def require_current_replicas(name: str, now: int, current: int | None) -> None:
     """Raise an error if the number of groups differs from the expected number."""
     if current is not None and now != current:
         raise CommandError(f"{name} has {format_count(now, 'group')}, not {current}; no changes were made")
@@ -172,17 +172,17 @@ def reject_other(name: str, now: int, current: int | None) -> None:
 
 async def scale_role(session: Session, name: str, role: str, request: ScaleRequest) -> ScaleResult:
     """Set the number of groups of a role, in the DisaggregatedSet or with the scaler of the role."""
-    resource, obj = await targets.find_either(session, name)
+    resource, obj = await targets.find_set(session, name)
     if resource == LEADERWORKERSETS:
         raise UsageError(f"{name} is a LeaderWorkerSet and has no roles; remove --role")
-    index, role_object = role_of(obj, role)
+    index, role_object = find_role(obj, role)
     if has_scaler(role_object):
         key = ObjectKey(session.namespace, scaler_name(name, role))
         now = int(meta.spec(await session.client.get(ROLE_SCALERS, key)).get("replicas", 1))
-        reject_other(f"{name} {role}", now, request.current_replicas)
-        return ScaleResult(now, await _rescale(session.client, ROLE_SCALERS, key, request))
+        require_current_replicas(f"{name} {role}", now, request.current_replicas)
+        return ScaleResult(now, await _scale_subresource(session.client, ROLE_SCALERS, key, request))
     now = int((role_object.get("spec") or {}).get("replicas", 1))
-    reject_other(f"{name} {role}", now, request.current_replicas)
+    require_current_replicas(f"{name} {role}", now, request.current_replicas)
     change: JSON = [
         {"op": "test", "path": f"/spec/roles/{index}/name", "value": role},
         {"op": "add", "path": f"/spec/roles/{index}/spec/replicas", "value": request.replicas},
@@ -192,7 +192,7 @@ async def scale_role(session: Session, name: str, role: str, request: ScaleReque
     return ScaleResult(now, await write(DISAGGREGATED_SETS, key, change, kind="json", manager=labels.SCALE_MANAGER))
 
 
-def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
+def find_role(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
     """Return a role and its index in the spec. If the role does not exist, the error lists the existing roles."""
     roles = meta.spec(obj).get("roles") or []
     for index, role_object in enumerate(roles):
@@ -202,10 +202,10 @@ def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
     raise UsageError(f"{meta.name(obj)} has no role {role!r} (existing: {names})")
 
 
-def conclusion(name: str, before: int, request: ScaleRequest) -> str:
+def result_line(name: str, before: int, request: ScaleRequest) -> str:
     """Return the line that reports the change.
 
-    >>> conclusion("web", 2, ScaleRequest(1)), conclusion("web", 1, ScaleRequest(1)), conclusion("web", 1, ScaleRequest(2, is_trial=True))
+    >>> result_line("web", 2, ScaleRequest(1)), result_line("web", 1, ScaleRequest(1)), result_line("web", 1, ScaleRequest(2, is_trial=True))
     ('web scaled from 2 to 1 group', 'web already has 1 group', 'web scaled from 1 to 2 groups (dry run)')
     """
     groups = format_count(request.replicas, "group")

@@ -14,7 +14,7 @@ import click
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import Selection, only
+from kuberuntime.client.requests import Selection, select_one
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta, resources
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -97,14 +97,14 @@ class Remover:
     async def release_evidence(self) -> None:
         """Remove the finalizer from pods that deleted LeaderWorkerSets kept for diagnosis, workers first (N-RB-16)."""
         staying = set() if self._is_trial else {meta.uid(pod) for pod in await self.evidence()}
-        for pod in sorted(await self._retained_objects(), key=groupname.is_over):
+        for pod in sorted(await self._retained_objects(), key=groupname.is_finished):
             if meta.uid(pod) not in staying:
                 await self._let_go(pod)
                 self._report(f"{title(resources.PODS, str(meta.key(pod)))} released (it was kept for diagnosis)")
 
     async def remove_manager(self) -> None:
         """Delete all objects in reverse order, except the CRDs and the namespace."""
-        objects = installable(self._namespace)
+        objects = installation_objects(self._namespace)
         for resource, key in reversed(objects):
             await self._remove(resource, key)
         for resource in (
@@ -182,7 +182,7 @@ class Remover:
     async def _wait_until_deleted(self, resource: Resource, key: ObjectKey) -> None:
         if self._is_trial or await self._client.find(resource, key) is None:
             return
-        informer = Informer(self._client, only(resource, key))
+        informer = Informer(self._client, select_one(resource, key))
         await self._until_none(informer, resource, informer.store.list)
 
     async def _until_none(
@@ -207,7 +207,7 @@ def is_dependent(obj: JSONObject) -> bool:
     return owner is not None and owner["kind"] in {resource.kind for resource in MANAGED.custom_resources}
 
 
-def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
+def installation_objects(namespace: str) -> list[tuple[Resource, ObjectKey]]:
     """Return all objects that an installation can contain, in order, except CRDs and the namespace.
 
     If this cluster does not serve a kind, it has no objects to remove.
@@ -251,20 +251,20 @@ def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
         lines.append(line)
         terminal.print_text(line)
 
-    async def act(session: Session) -> None:
+    async def run_command(session: Session) -> None:
         installer = Installer(session.client, namespace, say)
         await installer.check_operator()
         await installer.check_place()
         remover = Remover(session.client, namespace, options["timeout"], say, is_trial=is_trial)
         if not (deletes or keeps):
-            reject_loss(await remover.sets())
+            require_no_custom_resources(await remover.sets())
         if keeps:
-            reject_stranding(await remover.evidence(), session.lws)
+            require_no_evidence(await remover.evidence(), session.lws)
         await remove(remover, keeps=keeps)
         if keeps:  # the manager was active until it was deleted
-            reject_stranding(await remover.evidence(), session.lws)
+            require_no_evidence(await remover.evidence(), session.lws)
 
-    target.run(act)
+    target.run(run_command)
     if not lines:
         click.echo("no objects to remove")
 
@@ -275,7 +275,7 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
         await remover.remove_manager()
         await remover.release_evidence()
         await remover.remove_namespace()
-        click.echo(f"{kinds()} and their pods are kept, but are not reconciled until you install a manager")
+        click.echo(f"{kind_names()} and their pods are kept, but are not reconciled until you install a manager")
         return
     await remover.remove_sets()
     await remover.remove_manager()
@@ -284,7 +284,7 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
     await remover.remove_namespace()
 
 
-def reject_loss(sets: Sequence[JSONObject]) -> None:
+def require_no_custom_resources(sets: Sequence[JSONObject]) -> None:
     """Raise an error if custom resources would be deleted."""
     if not sets:
         return
@@ -294,7 +294,7 @@ def reject_loss(sets: Sequence[JSONObject]) -> None:
     )
 
 
-def reject_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
+def require_no_evidence(evidence: Sequence[JSONObject], lws: str) -> None:
     """Raise an error if finalizers would prevent the deletion of pods. `lws` is the executable name."""
     if not evidence:
         return
@@ -308,6 +308,6 @@ def reject_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
     )
 
 
-def kinds() -> str:
+def kind_names() -> str:
     """Return the plural names of the kinds that the manager reconciles."""
     return ", ".join(f"{resource.kind}s" for resource in MANAGED.custom_resources)

@@ -19,7 +19,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli import logging, targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
-from lwsctl.cli.sets.causes import Causes, stuck_options
+from lwsctl.cli.sets.causes import CauseMonitor, stuck_options
 from lwsctl.cli.sharedoptions import node_patience_option, ready_for_option, timeout_option
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import formats
@@ -81,23 +81,23 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
     if options.pop("fail_fast"):
         options["stuck_after"] = 0.0
     request = WaitRequest(**options)
-    check_of(request)
+    condition_check(request)
     if request.form and request.condition == "delete":
         raise UsageError("-o cannot be combined with --for delete")
     if [bool(names), bool(selector), every].count(True) != 1:
         raise UsageError("specify one of: names, -l LABELS, --all")
     set_names = [targets.set_name(name, "wait") for name in dict.fromkeys(names)]
 
-    async def act(session: Session) -> None:
+    async def run_command(session: Session) -> None:
         logging.configure_default(session.keepalive.log_level)
         object_names = set_names
         if not object_names:
-            object_names = (await targets.all_of(session, session.namespace, selector)).names
+            object_names = (await targets.list_objects(session, session.namespace, selector)).names
         if not object_names:
             raise CommandError(await targets.nothing_found(session, session.namespace, selector))
         await wait_all(session, object_names, request)
 
-    target.run(act)
+    target.run(run_command)
 
 
 async def wait_all(session: Session, names: Sequence[str], request: WaitRequest) -> None:
@@ -130,22 +130,22 @@ async def wait_all(session: Session, names: Sequence[str], request: WaitRequest)
 
 async def wait_for_object(session: Session, name: str, request: WaitRequest, progress: ProgressLine) -> Shown | None:
     """Wait until one object meets the condition. Return its view, or None if it is deleted."""
-    resource = await resource_of(session, name, request.condition)
+    resource = await find_resource(session, name, request.condition)
     informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
     cause_session = replace(session, until_done=session.until_done or WAIT_WORDS.get(request.condition) is COMPLETE)
-    causes = Causes(cause_session, name, progress.note, stuck_after=request.stuck_after)
+    causes = CauseMonitor(cause_session, name, progress.note, stuck_after=request.stuck_after)
     beside = (session.keepalive,) if request.condition == "delete" else (session.keepalive, causes)
     try:
-        check = check_of(request)
+        check = condition_check(request)
         return await wait_for(informers, check, request.timeout, report=progress.show, beside=beside, every=AGAIN)
     except WaitTimeoutError as error:
-        quoted = await quotation(session.client, error.view)
+        quoted = await error_quotation(session.client, error.view)
         raise TimedOutError(f"{error}{quoted}{await causes.conclude()}") from error
     finally:
         progress.clear()
 
 
-def check_of(request: WaitRequest) -> Check:
+def condition_check(request: WaitRequest) -> Check:
     """Return the function that checks the requested condition."""
     try:
         return unmetconditions.condition_check(
@@ -155,17 +155,17 @@ def check_of(request: WaitRequest) -> Check:
         raise UsageError(f"--for={error}") from error
 
 
-async def resource_of(session: Session, name: str, condition: str) -> Resource:
+async def find_resource(session: Session, name: str, condition: str) -> Resource:
     """Return the kind of the named object. The object may be missing only if the command waits for its deletion."""
     try:
-        return (await targets.find_either(session, name))[0]
+        return (await targets.find_set(session, name))[0]
     except CommandError:
         if condition == "delete":
             return LEADERWORKERSETS
         raise
 
 
-async def quotation(client: Client, view: Shown | None) -> str:
+async def error_quotation(client: Client, view: Shown | None) -> str:
     """Return the last lines of the first failed rank without a message, on separate lines."""
     texts = await silent_lines(client, () if view is None else leaderworkersets([view]), 1)
     return "".join(f"\n{text}" for text in texts)

@@ -58,7 +58,7 @@ def unpack(stream: Stream, destination: Path, name: str) -> int:
         for member in bounded.members(archive):
             target = target_path(member.name, root, name)
             if member.isdir():
-                _inside(target, root, member.name).mkdir(parents=True, exist_ok=True)
+                _path_inside(target, root, member.name).mkdir(parents=True, exist_ok=True)
             elif member.isfile():
                 _write(archive, member, target, root)
                 count += 1
@@ -137,7 +137,7 @@ def _escape(name: str) -> str:
     return repr(name if len(name) <= SHOWN_NAME else f"{name[:SHOWN_NAME]}…")
 
 
-def _inside(target: Path, root: Path, member: str) -> Path:
+def _path_inside(target: Path, root: Path, member: str) -> Path:
     """Return the target path. Raise an error if a link in the path leads outside the destination."""
     real = Path(os.path.realpath(target))
     if real != root and root not in real.parents:
@@ -145,19 +145,19 @@ def _inside(target: Path, root: Path, member: str) -> Path:
     return target
 
 
-def _free(target: Path, root: Path, member: str) -> Path:
+def _prepare_target(target: Path, root: Path, member: str) -> Path:
     """Return the path to which a member is written. Create its directory without following links."""
-    parent = Path(os.path.realpath(_inside(target.parent, root, member)))
+    parent = Path(os.path.realpath(_path_inside(target.parent, root, member)))
     parent.mkdir(parents=True, exist_ok=True)
     place = parent / target.name
     if place.is_symlink():
-        _inside(place, root, member)
+        _path_inside(place, root, member)
         place.unlink()
     return place
 
 
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, root: Path) -> None:
-    place = _free(target, root, member.name)
+    place = _prepare_target(target, root, member.name)
     content = archive.extractfile(member)
     if content is None:
         raise CommandError(f"{_escape(member.name)} cannot be read from the archive")
@@ -169,7 +169,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, root
 
 def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
     """Create a symbolic link if its target is inside the destination."""
-    place = _free(target, root, member.name)
+    place = _prepare_target(target, root, member.name)
     link = PurePosixPath(member.linkname)
     pointed = Path(os.path.realpath(place.parent / link))
     is_inside = pointed == root or root in pointed.parents
@@ -182,16 +182,16 @@ def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
 
 
 def _copy_linked(member: tarfile.TarInfo, target: Path, root: Path, name: str) -> None:
-    first = _inside(target_path(member.linkname, root, name), root, member.linkname)
+    first = _path_inside(target_path(member.linkname, root, name), root, member.linkname)
     if not first.is_file():
         raise CommandError(
             f"{_escape(member.name)} is not extracted, because it links to {_escape(member.linkname)}, which was not copied"
         )
     content = first.read_bytes()
-    _free(target, root, member.name).write_bytes(content)
+    _prepare_target(target, root, member.name).write_bytes(content)
 
 
-class Pieces:
+class ChunkReader:
     """A file-like object for `tarfile` that reads the received chunks of bytes."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:

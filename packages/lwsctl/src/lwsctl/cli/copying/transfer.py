@@ -17,7 +17,7 @@ from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.cluster.target import Session
-from lwsctl.cli.copying.archive import Pieces
+from lwsctl.cli.copying.archive import ChunkReader
 from lwsctl.cli.errors import CommandError
 
 T = TypeVar("T")
@@ -58,35 +58,35 @@ class RankContainer(Struct, frozen=True):
         return self.session.channels(path, query, channels.EXEC_PROTOCOL)
 
 
-class CommandEnd(Struct, frozen=True):
+class CommandExit(Struct, frozen=True):
     """The exit code and stderr of a command."""
 
     code: int
     stderr: str
 
 
-async def discard(_: bytes) -> None:
+async def discard_output(_: bytes) -> None:
     """Discard the output."""
 
 
 async def run(rank: RankContainer, words: tuple[str, ...]) -> int:
     """Execute a short command. Return its exit code."""
     async with rank.open_streams(words) as streams:
-        return (await relay(rank, streams, discard)).code
+        return (await relay_output(rank, streams, discard_output)).code
 
 
 async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> None:
     """Start tar, and send the output of `write` to its stdin."""
     async with rank.open_streams(words, with_input=True) as streams:
         sending = StreamWriter(asyncio.get_running_loop(), streams)
-        ending = asyncio.create_task(relay(rank, streams, discard))
+        ending = asyncio.create_task(relay_output(rank, streams, discard_output))
         writing = asyncio.create_task(asyncio.to_thread(write, cast("IO[bytes]", sending)))
         try:
             await asyncio.wait({ending, writing}, return_when=asyncio.FIRST_COMPLETED)
             if not ending.done():
                 writing.result()
                 await streams.close_stream(channels.STDIN)
-            reject_failure(rank, await ending)
+            require_success(rank, await ending)
         finally:
             sending.stop()
             ending.cancel()
@@ -97,7 +97,7 @@ async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[I
 async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[IO[bytes]], T]) -> T:
     """Start tar, and pass its output to `read`. Return the result of `read`."""
     pieces: queue.Queue[bytes] = queue.Queue(AHEAD)
-    reading = asyncio.create_task(asyncio.to_thread(read, cast("IO[bytes]", Pieces(_until_empty(pieces)))))
+    reading = asyncio.create_task(asyncio.to_thread(read, cast("IO[bytes]", ChunkReader(_chunks(pieces)))))
 
     async def put(piece: bytes) -> None:
         while not reading.done():
@@ -110,7 +110,7 @@ async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[
 
     try:
         async with rank.open_streams(words) as streams:
-            ending = asyncio.create_task(relay(rank, streams, put))
+            ending = asyncio.create_task(relay_output(rank, streams, put))
             try:
                 await asyncio.wait({ending, reading}, return_when=asyncio.FIRST_COMPLETED)
                 # Data other than an archive may be the error message of tar, which is more helpful.
@@ -123,7 +123,7 @@ async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[
         await put(b"")
         await asyncio.wait({reading})
         unread = reading.exception()  # if tar did not start, report that error instead
-    reject_failure(rank, end)
+    require_success(rank, end)
     if unread is not None:
         raise unread
     return reading.result()
@@ -133,7 +133,7 @@ def _has_failed(reading: "asyncio.Task[T]") -> bool:
     return reading.done() and reading.exception() is not None
 
 
-def _until_empty(pieces: "queue.Queue[bytes]") -> Iterator[bytes]:
+def _chunks(pieces: "queue.Queue[bytes]") -> Iterator[bytes]:
     while piece := pieces.get():
         yield piece
 
@@ -160,7 +160,7 @@ class StreamWriter:
         self._is_stopped = True
 
 
-async def relay(rank: RankContainer, streams: Channels, take: Callable[[bytes], Awaitable[None]]) -> CommandEnd:
+async def relay_output(rank: RankContainer, streams: Channels, take: Callable[[bytes], Awaitable[None]]) -> CommandExit:
     """Pass on the output of a command until it exits."""
     stderr = bytearray()
     while piece := await streams.receive():
@@ -173,12 +173,12 @@ async def relay(rank: RankContainer, streams: Channels, take: Callable[[bytes], 
             try:
                 code = channels.exit_code(data)
             except ConnectionFailedError as error:  # the command was not started
-                return CommandEnd(NOT_STARTED, str(error))
-            return CommandEnd(code, stderr.decode(errors="replace").strip())
+                return CommandExit(NOT_STARTED, str(error))
+            return CommandExit(code, stderr.decode(errors="replace").strip())
     raise CommandError(f"{rank}: the connection was closed before the command exited")
 
 
-def reject_failure(rank: RankContainer, end: CommandEnd) -> None:
+def require_success(rank: RankContainer, end: CommandExit) -> None:
     """Raise an error if tar failed or is not installed."""
     if end.code in NOT_THERE:
         raise CommandError(

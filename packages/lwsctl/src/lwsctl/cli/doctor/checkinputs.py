@@ -30,7 +30,7 @@ from leaderworkerset.decisions.installedkinds import (
     MUTATING_NAME,
     SECRET_NAME,
     VALIDATING_NAME,
-    admission_refusal,
+    admission_rejection,
     certificate_expiry,
     is_kind_served,
     read_kubernetes_version,
@@ -49,7 +49,7 @@ from lwsctl.cli.cluster import clusterdirectories
 from lwsctl.cli.cluster.accessreviews import Permission, is_allowed
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.doctor.findings import Read, UnreadableObject
-from lwsctl.cli.doctor.installationchecks import Access, CertificateExpiry, Facts
+from lwsctl.cli.doctor.installationchecks import Access, CertificateExpiry, ClusterState
 from lwsctl.cli.doctor.machine import Machine
 from lwsctl.cli.doctor.podadmissionchecks import AdmissionFacts
 
@@ -84,7 +84,7 @@ sys.exit(os.strerror(ctypes.get_errno()) if code else 0)
 """The command that creates user, mount, PID and network namespaces, as the pod launcher does."""
 
 
-async def observe(session: Session) -> Facts:
+async def observe(session: Session) -> ClusterState:
     """Read the data of a cluster."""
     client = session.client
     version = await read_kubernetes_version(client)
@@ -98,8 +98,8 @@ async def observe(session: Session) -> Facts:
     served = {name: not some or any([await _is_served(client, kind) for kind in some]) for name, some in kinds.items()}
     served["kueue"] = await _is_served(client, LOCAL_QUEUES)
     configured = await _configuration(client, namespace)
-    refused = await admission_refusal(client, session.namespace)
-    return Facts(
+    rejection = await admission_rejection(client, session.namespace)
+    return ClusterState(
         version=version,
         is_embedded=version.endswith(EMBEDDED),
         namespace=namespace,
@@ -110,19 +110,19 @@ async def observe(session: Session) -> Facts:
         },
         own_definitions=definitions,
         configurations=configurations,
-        probe=None if refused is None else str(refused),
+        probe=None if rejection is None else str(rejection),
         certificates=await _certificates(client, namespace, configurations),
         accesses=await _accesses(client, session.namespace),
         deployment=await _read(client, resources.DEPLOYMENTS, metadata.MANAGER, namespace),
-        managers=await _all(client, [resources.PODS], namespace, selectors.format_labels(metadata.SELECTOR)),
-        other_namespaces=await _elsewhere(client, namespace),
+        managers=await _list_objects(client, [resources.PODS], namespace, selectors.format_labels(metadata.SELECTOR)),
+        other_namespaces=await _other_manager_namespaces(client, namespace),
         lease=await _read(client, resources.LEASES, metadata.LEASE, namespace),
-        gates=await _gates(client),
-        pods=await _all(client, [resources.PODS], session.namespace),
-        pod_groups=await _all(client, NATIVE_GANG.group_objects, session.namespace),
+        gates=await _detect_feature_gates(client),
+        pods=await _list_objects(client, [resources.PODS], session.namespace),
+        pod_groups=await _list_objects(client, NATIVE_GANG.group_objects, session.namespace),
         provider=configured if isinstance(configured, UnreadableObject) else configured.gang_provider,
         served=served,
-        queues=await _queues(client, session.namespace, has_kueue=served["kueue"]),
+        queues=await _missing_queues(client, session.namespace, has_kueue=served["kueue"]),
         admission=await _admission(client, configured),
     )
 
@@ -178,7 +178,7 @@ async def _accesses(client: Client, namespace: str) -> list[Access] | Unreadable
     return accesses
 
 
-async def _gates(client: Client) -> dict[str, bool] | UnreadableObject:
+async def _detect_feature_gates(client: Client) -> dict[str, bool] | UnreadableObject:
     try:
         answer = await client.send(Request("GET", "/metrics"))
     except APIError as error:
@@ -191,7 +191,7 @@ async def _gates(client: Client) -> dict[str, bool] | UnreadableObject:
     return gates
 
 
-async def _elsewhere(client: Client, namespace: str) -> list[str]:
+async def _other_manager_namespaces(client: Client, namespace: str) -> list[str]:
     """Return other namespaces with a manager Deployment. Return none without the permission to list Deployments."""
     with suppress(APIError):
         managers = await client.list(resources.DEPLOYMENTS, field_selector=f"metadata.name={metadata.MANAGER}")
@@ -199,7 +199,7 @@ async def _elsewhere(client: Client, namespace: str) -> list[str]:
     return []
 
 
-async def _all(
+async def _list_objects(
     client: Client, kinds: Iterable[Resource], namespace: str, selector: str = labels.NAME
 ) -> list[JSONObject]:
     """Return the objects of these kinds for LeaderWorkerSets. If a kind cannot be read, it has no objects."""
@@ -237,7 +237,7 @@ async def _is_served(client: Client, kind: Resource) -> bool:
         return False
 
 
-async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[str]:
+async def _missing_queues(client: Client, namespace: str, *, has_kueue: bool) -> list[str]:
     """Return the LeaderWorkerSets in the namespace whose LocalQueue does not exist."""
     try:
         sets = await client.list(
@@ -253,22 +253,22 @@ async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[st
 def observe_machine() -> Machine:
     """Test the features of this machine that a local cluster requires."""
     directory = clusterdirectories.home()
-    error, free = _try_directory(directory)
+    error, free = _check_directory(directory)
     return Machine(
         system=platform.system(),
         python=sys.version_info[:3],
         has_localkube=find_spec("localkube") is not None,
-        namespaces=_try_namespaces(),
-        hard_files=_hard_files(),
+        namespaces=_check_namespaces(),
+        hard_files=_hard_file_limit(),
         directory=str(directory),
         directory_error=error,
         free_bytes=free,
-        port_error=_try_port(),
-        gpus=_gpus(),
+        port_error=_check_port(),
+        gpus=_gpu_report(),
     )
 
 
-def _hard_files() -> int:
+def _hard_file_limit() -> int:
     """Return the hard limit for open files, or a large number if it is unlimited."""
     unlimited = 2**20
     try:
@@ -279,7 +279,7 @@ def _hard_files() -> int:
     return unlimited if hard == resource.RLIM_INFINITY else hard
 
 
-def _gpus() -> "GpuReport | None":
+def _gpu_report() -> "GpuReport | None":
     """Return a report about the GPUs of this machine, or None if there are no GPUs."""
     if find_spec("localkube") is None:
         return None
@@ -288,7 +288,7 @@ def _gpus() -> "GpuReport | None":
     return hostgpus.report()
 
 
-def _try_directory(directory: Path) -> tuple[str | None, int]:
+def _check_directory(directory: Path) -> tuple[str | None, int]:
     """Return the reason why the directory or its nearest parent is not writable, and the free space in bytes."""
     there = next(path for path in (directory, *directory.parents) if path.exists())
     if not there.is_dir():
@@ -298,7 +298,7 @@ def _try_directory(directory: Path) -> tuple[str | None, int]:
     return None, shutil.disk_usage(there).free
 
 
-def _try_port() -> str | None:
+def _check_port() -> str | None:
     try:
         socket.create_server(("127.0.0.1", 0)).close()
     except OSError as error:
@@ -306,7 +306,7 @@ def _try_port() -> str | None:
     return None
 
 
-def _try_namespaces() -> str | None:
+def _check_namespaces() -> str | None:
     """Return the reason why namespaces cannot be created, which is tested in a separate process."""
     if platform.system() != "Linux" or not hasattr(ctypes, "CDLL"):
         return "not Linux"

@@ -52,7 +52,7 @@ def sort_by_severity(findings: Iterable[CheckResult]) -> list[CheckResult]:
     return sorted(findings, key=lambda result: ORDER.index(result.level))
 
 
-def lines(findings: Sequence[CheckResult]) -> list[str]:
+def report_lines(findings: Sequence[CheckResult]) -> list[str]:
     """Return the report with a summary and numbered results, problems first."""
     results = sort_by_severity(findings)
     width = max((len(result.check) for result in results), default=0)

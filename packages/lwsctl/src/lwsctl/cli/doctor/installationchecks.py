@@ -58,7 +58,7 @@ class CertificateExpiry(Struct, frozen=True):
     expires_at: datetime
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class ClusterState(Struct, frozen=True, kw_only=True):
     """All data that was read from a cluster.
 
     `is_embedded` means that it is a local cluster, which runs the manager itself.
@@ -93,26 +93,26 @@ class Facts(Struct, frozen=True, kw_only=True):
     admission: AdmissionFacts = AdmissionFacts()
 
 
-def findings(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+def findings(facts: ClusterState, now: datetime) -> Iterator[CheckResult]:
     """Yield the results of all checks."""
-    yield from _server(facts)
-    yield from _definitions(facts)
-    yield from _webhooks(facts)
+    yield from _check_server(facts)
+    yield from _check_crds(facts)
+    yield from _check_webhooks(facts)
     yield from podadmissionchecks.findings(facts.admission, facts.version)
-    yield from _certificates(facts, now)
-    yield from _manager(facts, now)
-    yield from _accesses(facts)
-    yield from _gates(facts, now)
-    yield from _schedulers(facts)
-    yield from _kueue(facts)
+    yield from _check_certificates(facts, now)
+    yield from _check_manager(facts, now)
+    yield from _check_accesses(facts)
+    yield from _check_feature_gates(facts, now)
+    yield from _check_schedulers(facts)
+    yield from _check_kueue(facts)
 
 
-def _install(facts: Facts) -> str:
+def _install_command(facts: ClusterState) -> str:
     return "restart the cluster: `lws down`, then `lws up`" if facts.is_embedded else f"`{facts.lws} install`"
 
 
-def _server(facts: Facts) -> Iterator[CheckResult]:
-    if text := kubernetesfeatures.too_old(facts.version):
+def _check_server(facts: ClusterState) -> Iterator[CheckResult]:
+    if text := kubernetesfeatures.unsupported_reason(facts.version):
         reason, _, fix = text.partition(". ")
         yield CheckResult("LWS-D101", Level.ERROR, "server", reason, fix)
     elif text := kubernetesfeatures.untested_note(facts.version):
@@ -126,22 +126,22 @@ def _server(facts: Facts) -> Iterator[CheckResult]:
         )
 
 
-def _definitions(facts: Facts) -> Iterator[CheckResult]:
+def _check_crds(facts: ClusterState) -> Iterator[CheckResult]:
     good = 0
     for definition in facts.own_definitions:
         name, existing = meta.name(definition), facts.definitions.get(meta.name(definition))
         if isinstance(existing, UnreadableObject):
-            yield _unread("LWS-D201", "definitions", f"{name} cannot be read: {existing.why}")
+            yield _unreadable_result("LWS-D201", "definitions", f"{name} cannot be read: {existing.why}")
         elif existing is None:
-            yield CheckResult("LWS-D202", Level.ERROR, "definitions", f"{name} is missing", _install(facts))
+            yield CheckResult("LWS-D202", Level.ERROR, "definitions", f"{name} is missing", _install_command(facts))
         elif not meta.is_condition_true(existing, "Established"):
-            refused = (meta.find_condition(existing, "NamesAccepted") or {}).get("message", "")
-            text = f"{name} is not established{f': {refused}' if refused else ''}"
-            fix = f"{'delete the CRD with these names, then ' if refused else ''}{_install(facts)}"
+            conflict = (meta.find_condition(existing, "NamesAccepted") or {}).get("message", "")
+            text = f"{name} is not established{f': {conflict}' if conflict else ''}"
+            fix = f"{'delete the CRD with these names, then ' if conflict else ''}{_install_command(facts)}"
             yield CheckResult("LWS-D203", Level.ERROR, "definitions", text, fix)
-        elif (difference := skew(existing, definition)) is not None:
+        elif (difference := crd_difference(existing, definition)) is not None:
             text = f"{name} has a different version: {difference}"
-            yield CheckResult("LWS-D204", Level.WARNING, "definitions", text, _install(facts))
+            yield CheckResult("LWS-D204", Level.WARNING, "definitions", text, _install_command(facts))
         else:
             good += 1
     if good:
@@ -149,13 +149,13 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D205", Level.OK, "definitions", text)
 
 
-def skew(existing: JSONObject, definition: JSONObject) -> str | None:
+def crd_difference(existing: JSONObject, definition: JSONObject) -> str | None:
     """Return the difference in API versions or spec fields between a CRD and this version.
 
     Return None if they are equal.
     """
     for version in meta.spec(definition)["versions"]:
-        other = installationhealth.version_of(existing, version["name"])
+        other = installationhealth.find_version(existing, version["name"])
         if other is None:
             return f"it does not serve {version['name']}"
         if missing := installationhealth.missing_fields(version, other):
@@ -165,16 +165,16 @@ def skew(existing: JSONObject, definition: JSONObject) -> str | None:
     return None
 
 
-def _webhooks(facts: Facts) -> Iterator[CheckResult]:
+def _check_webhooks(facts: ClusterState) -> Iterator[CheckResult]:
     there = True
     for name in (MUTATING_NAME, VALIDATING_NAME):
         configuration = facts.configurations.get(name)
         if isinstance(configuration, UnreadableObject):
-            yield _unread("LWS-D301", "webhooks", f"{name} cannot be read: {configuration.why}")
+            yield _unreadable_result("LWS-D301", "webhooks", f"{name} cannot be read: {configuration.why}")
         elif configuration is None:
             there = False
             text = f"{name} is missing, so LeaderWorkerSets and pods are neither validated nor mutated"
-            yield CheckResult("LWS-D302", Level.ERROR, "webhooks", text, _install(facts))
+            yield CheckResult("LWS-D302", Level.ERROR, "webhooks", text, _install_command(facts))
         elif without := [
             hook["name"]
             for hook in configuration.get("webhooks") or []
@@ -197,9 +197,9 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D306", Level.UNKNOWN, "webhooks", text, fix)
 
 
-def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+def _check_certificates(facts: ClusterState, now: datetime) -> Iterator[CheckResult]:
     if isinstance(facts.certificates, UnreadableObject):
-        yield _unread("LWS-D401", "certificates", f"cannot be read: {facts.certificates.why}")
+        yield _unreadable_result("LWS-D401", "certificates", f"cannot be read: {facts.certificates.why}")
         return
     for certificate in facts.certificates:
         ends = f"{certificate.expires_at:%Y-%m-%d %H:%M} UTC"
@@ -215,35 +215,35 @@ def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
             yield CheckResult("LWS-D404", Level.OK, "certificates", f"{certificate.what} is valid until {ends}")
 
 
-def _unread(code: str, subject: str, text: str) -> CheckResult:
+def _unreadable_result(code: str, subject: str, text: str) -> CheckResult:
     """Return the result for an object that could not be read because the user has no permission."""
     return CheckResult(code, Level.UNKNOWN, subject, text, "ask an administrator")
 
 
-def _manager(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+def _check_manager(facts: ClusterState, now: datetime) -> Iterator[CheckResult]:
     if facts.is_embedded:
         yield CheckResult("LWS-D500", Level.OK, "manager", "runs in the embedded cluster")
         return
-    yield _deployment(facts)
+    yield _check_deployment(facts)
     if facts.other_namespaces:
         text = f"managers are also installed in {join_names(facts.other_namespaces, 3)}, and the webhooks use {facts.namespace}"
         fix = "uninstall all but one of them, because they write the same objects"
         yield CheckResult("LWS-D516", Level.ERROR, "manager", text, fix)
-    yield _lease(facts, now)
+    yield _check_lease(facts, now)
 
 
-def _deployment(facts: Facts) -> CheckResult:
+def _check_deployment(facts: ClusterState) -> CheckResult:
     deployment, name = facts.deployment, f"deployment {facts.namespace}/{metadata.MANAGER}"
     if isinstance(deployment, UnreadableObject):
-        return _unread("LWS-D501", "manager", f"{name} cannot be read: {deployment.why}")
+        return _unreadable_result("LWS-D501", "manager", f"{name} cannot be read: {deployment.why}")
     if deployment is None:
         text = f"{name} is missing, so LeaderWorkerSets are not reconciled unless a manager runs outside the cluster"
-        return CheckResult("LWS-D502", Level.WARNING, "manager", text, _install(facts))
-    ready, desired = installationhealth.replicas_of(deployment)
+        return CheckResult("LWS-D502", Level.WARNING, "manager", text, _install_command(facts))
+    ready, desired = installationhealth.replica_counts(deployment)
     text = f"{name} has {ready} of {desired} pods ready"
     if not desired:
         text += ", because it is scaled to 0"
-        return CheckResult("LWS-D503", Level.ERROR, "manager", text, installationhealth.scale_up(deployment))
+        return CheckResult("LWS-D503", Level.ERROR, "manager", text, installationhealth.scale_up_step(deployment))
     if ready >= desired:
         return CheckResult("LWS-D504", Level.OK, "manager", text)
     reasons = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.waiting_reason(pod))]
@@ -253,15 +253,15 @@ def _deployment(facts: Facts) -> CheckResult:
     return CheckResult(code, level, "manager", text, fix)
 
 
-def _lease(facts: Facts, now: datetime) -> CheckResult:
+def _check_lease(facts: ClusterState, now: datetime) -> CheckResult:
     lease, name = facts.lease, f"lease {facts.namespace}/{metadata.LEASE}"
     if isinstance(lease, UnreadableObject):
-        return _unread("LWS-D511", "leader", f"{name} cannot be read: {lease.why}")
+        return _unreadable_result("LWS-D511", "leader", f"{name} cannot be read: {lease.why}")
     if lease is None:
         text = f"{name} is missing, so no manager has been the leader"
         fix = "check the logs of the manager; this is expected if leader election is disabled"
         return CheckResult("LWS-D512", Level.WARNING, "leader", text, fix)
-    holder = installationhealth.holder_of(lease)
+    holder = installationhealth.lease_holder(lease)
     if state := installationhealth.lease_state(lease, now):
         fix = f"check the pods and logs of the manager{'; a running replica takes over' if holder else ''}"
         code = "LWS-D514" if holder else "LWS-D513"
@@ -269,9 +269,9 @@ def _lease(facts: Facts, now: datetime) -> CheckResult:
     return CheckResult("LWS-D515", Level.OK, "leader", f"{holder} is the leader")
 
 
-def _accesses(facts: Facts) -> Iterator[CheckResult]:
+def _check_accesses(facts: ClusterState) -> Iterator[CheckResult]:
     if isinstance(facts.accesses, UnreadableObject):
-        yield _unread("LWS-D601", "permissions", f"unknown: {facts.accesses.why}")
+        yield _unreadable_result("LWS-D601", "permissions", f"unknown: {facts.accesses.why}")
         return
     denied = [f"{access.verb} {access.resource}" for access in facts.accesses if not access.is_allowed]
     if denied:
@@ -282,9 +282,11 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D603", Level.OK, "permissions", "you have all required permissions")
 
 
-def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+def _check_feature_gates(facts: ClusterState, now: datetime) -> Iterator[CheckResult]:
     for component, group in dict(featuregates.disabled_gates(facts.pod_groups, facts.pods, now)).items():
-        text = f"the native gang scheduling feature gate is disabled; {featuregates.shown_by(component, group)}"
+        text = (
+            f"the native gang scheduling feature gate is disabled; {featuregates.describe_evidence(component, group)}"
+        )
         yield CheckResult("LWS-D702", Level.ERROR, "feature gates", text, featuregates.REMEDIES[component])
     if isinstance(facts.gates, UnreadableObject):
         return  # only administrators may read them, and the version is usually sufficient
@@ -298,10 +300,12 @@ def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
             yield CheckResult("LWS-D701", Level.ERROR, "feature gates", text, fix)
 
 
-def _schedulers(facts: Facts) -> Iterator[CheckResult]:
+def _check_schedulers(facts: ClusterState) -> Iterator[CheckResult]:
     served = sorted(name for name, there in facts.served.items() if there and name not in OTHERS)
     if isinstance(facts.provider, UnreadableObject):
-        yield _unread("LWS-D801", "gang scheduling", f"the configuration cannot be read: {facts.provider.why}")
+        yield _unreadable_result(
+            "LWS-D801", "gang scheduling", f"the configuration cannot be read: {facts.provider.why}"
+        )
     elif facts.provider in facts.served and not facts.served[facts.provider]:
         text = f"the manager is configured for {facts.provider}, but the API server does not serve its kinds"
         add = (
@@ -317,7 +321,7 @@ def _schedulers(facts: Facts) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D804", Level.NOTE, "gang scheduling", text)
 
 
-def _kueue(facts: Facts) -> Iterator[CheckResult]:
+def _check_kueue(facts: ClusterState) -> Iterator[CheckResult]:
     if facts.queues and not facts.served.get("kueue"):
         text = f"{', '.join(facts.queues[:3])} specify a queue, but Kueue is not installed"
         fix = "install Kueue, or remove the label kueue.x-k8s.io/queue-name"

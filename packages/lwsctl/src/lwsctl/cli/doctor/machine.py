@@ -40,15 +40,15 @@ class Machine(Struct, frozen=True, kw_only=True):
 
 def findings(machine: Machine) -> Iterator[CheckResult]:
     """Yield the results of the checks of this machine."""
-    yield _python(machine)
+    yield _check_python(machine)
     if not machine.has_localkube:
         text = "local clusters are not available, because the package localkube is not installed"
         fix = "to use local clusters: pip install 'leaderworkerset[local]'"
         yield CheckResult("LWS-D002", Level.NOTE, "localkube", text, fix)
         return
-    yield _namespaces(machine)
-    yield _files(machine)
-    yield from _directory(machine)
+    yield _check_namespaces(machine)
+    yield _check_file_limit(machine)
+    yield from _check_directory(machine)
     if machine.port_error:
         text = f"cannot listen on 127.0.0.1: {machine.port_error}"
         fix = "check `ip address show lo` and the firewall of this machine"
@@ -56,10 +56,10 @@ def findings(machine: Machine) -> Iterator[CheckResult]:
     else:
         yield CheckResult("LWS-D006", Level.OK, "ports", "can listen on 127.0.0.1")
     if machine.gpus is not None:
-        yield from _gpus(machine.gpus)
+        yield from _check_gpus(machine.gpus)
 
 
-def _gpus(report: "GpuReport") -> Iterator[CheckResult]:
+def _check_gpus(report: "GpuReport") -> Iterator[CheckResult]:
     """Yield the results for the GPUs of this machine, which `--gpus host` provides to containers."""
     if report.problem or not report.count:
         text = report.problem or "the driver responds, but no GPU is visible"
@@ -90,14 +90,14 @@ def _gpus(report: "GpuReport") -> Iterator[CheckResult]:
         yield CheckResult("LWS-D012", Level.NOTE, "gpus", text, "check `nvidia-smi topo -p2p r`")
 
 
-def _python(machine: Machine) -> CheckResult:
+def _check_python(machine: Machine) -> CheckResult:
     version = ".".join(map(str, machine.python))
     if machine.python[:2] < OLDEST_PYTHON:
         return CheckResult("LWS-D001", Level.ERROR, "python", f"{version} is too old", "use Python 3.11 or newer")
     return CheckResult("LWS-D001", Level.OK, "python", version)
 
 
-def _namespaces(machine: Machine) -> CheckResult:
+def _check_namespaces(machine: Machine) -> CheckResult:
     if machine.namespaces is None:
         return CheckResult("LWS-D003", Level.OK, "namespaces", "pods can have separate namespaces")
     if machine.system != "Linux":
@@ -113,7 +113,7 @@ def _namespaces(machine: Machine) -> CheckResult:
     return CheckResult("LWS-D003", Level.WARNING, "namespaces", text, fix)
 
 
-def _files(machine: Machine) -> CheckResult:
+def _check_file_limit(machine: Machine) -> CheckResult:
     pods = machine.hard_files // FILES_OF_A_POD
     text = f"{machine.hard_files} open files are allowed, which is enough for about {pods} pods"
     if pods < FEW_PODS:
@@ -122,7 +122,7 @@ def _files(machine: Machine) -> CheckResult:
     return CheckResult("LWS-D004", Level.OK, "limits", text)
 
 
-def _directory(machine: Machine) -> Iterator[CheckResult]:
+def _check_directory(machine: Machine) -> Iterator[CheckResult]:
     hint = "set LWS_STATE_HOME to a writable directory"
     if machine.directory_error:
         yield CheckResult("LWS-D005", Level.ERROR, "state", f"{machine.directory}: {machine.directory_error}", hint)

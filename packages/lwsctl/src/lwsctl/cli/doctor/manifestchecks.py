@@ -41,18 +41,18 @@ FIX_GUARD: Final = (
 )
 
 
-def guards(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
+def check_wait_loops(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
     """Yield a warning for each container that waits in a loop, or a result without problems."""
-    results = [result for obj in objects for result in _of_object(obj)]
+    results = [result for obj in objects for result in _check_object(obj)]
     yield from results or [CheckResult("LWS-D010", Level.OK, "guards", "no loop waits for a name or a port")]
 
 
-def faults_of(script: str) -> list[str]:
+def wait_loop_errors(script: str) -> list[str]:
     """Return the tools that a script uses to wait in loops, and the problem of each tool.
 
-    >>> faults_of("for i in 1 2; do ping -c 1 lead; done; python train.py")
+    >>> wait_loop_errors("for i in 1 2; do ping -c 1 lead; done; python train.py")
     []
-    >>> [fault.split(":")[0] for fault in faults_of("until getent hosts lead; do sleep 1; done")]
+    >>> [fault.split(":")[0] for fault in wait_loop_errors("until getent hosts lead; do sleep 1; done")]
     ['getent', 'it has no timeout, so the group can wait forever without an error']
     """
     faults: dict[str, None] = {}
@@ -64,10 +64,10 @@ def faults_of(script: str) -> list[str]:
     return list(faults)
 
 
-def _of_object(obj: JSONObject) -> Iterator[CheckResult]:
+def _check_object(obj: JSONObject) -> Iterator[CheckResult]:
     for container in _containers(obj):
-        words = [*_messages(container.get("command")), *_messages(container.get("args"))]
-        faults = [fault for word in words for fault in faults_of(word)]
+        words = [*_wait_loop_messages(container.get("command")), *_wait_loop_messages(container.get("args"))]
+        faults = [fault for word in words for fault in wait_loop_errors(word)]
         if faults:
             where = f"{obj.get('kind')} {meta.name(obj)}: container {container.get('name')}"
             text = f"{where} waits in a loop: {'; '.join(dict.fromkeys(faults))}"
@@ -83,7 +83,7 @@ def _containers(node: JSON) -> Iterator[JSONObject]:
         yield from _containers(child)
 
 
-def _messages(words: JSON) -> Iterator[str]:
+def _wait_loop_messages(words: JSON) -> Iterator[str]:
     yield from (word for word in (words if isinstance(words, list) else ()) if isinstance(word, str))
 
 
@@ -98,9 +98,9 @@ FIX_ALONE: Final = f"use action {RESTART_ALL} with the annotation {labels.IN_PLA
 FIX_UNUSED: Final = f"add a rule with action {RESTART_ALL}, or remove the annotation"
 
 
-def contradictions(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
+def check_contradictions(objects: Iterable[JSONObject]) -> Iterator[CheckResult]:
     """Yield a warning for each contradiction, or a result without problems."""
-    results = [result for obj in objects for spec in _sets(obj) for result in _of_set(obj, spec)]
+    results = [result for obj in objects for spec in _sets(obj) for result in _check_set(obj, spec)]
     yield from results or [
         CheckResult(CODE, Level.OK, SUBJECT, "no restart rule contradicts the restart policy of a group")
     ]
@@ -118,7 +118,7 @@ def _sets(node: JSON) -> Iterator[JSONObject]:
         yield from _sets(child)
 
 
-def _of_set(obj: JSONObject, part: JSONObject) -> Iterator[CheckResult]:
+def _check_set(obj: JSONObject, part: JSONObject) -> Iterator[CheckResult]:
     template = part["spec"]["leaderWorkerTemplate"]
     if not isinstance(template, dict):
         return

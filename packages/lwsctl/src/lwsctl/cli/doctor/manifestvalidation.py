@@ -24,7 +24,7 @@ from leaderworkerset.decisions.admissionchecks import (
 )
 from leaderworkerset.decisions.installedkinds import MANAGED
 from lwsctl.cli.doctor.findings import CheckResult, Level
-from lwsctl.cli.doctor.schemacheck import faults
+from lwsctl.cli.doctor.schemacheck import schema_errors
 from lwsctl.cli.reading.manifests import Document
 
 CODE: Final = "LWS-D012"
@@ -36,7 +36,7 @@ ANY: Final = Support(is_enabled=True, provider="kubernetes")
 """The assumed scheduler support. It is unknown, so `spec.scheduling` is validated regardless of schedulers."""
 
 
-def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
+def validate_manifests(documents: Iterable[Document]) -> Iterator[CheckResult]:
     """Yield an error for each invalid field or a success result, and a note about unchecked objects."""
     results: list[CheckResult] = []
     others: dict[str, None] = {}
@@ -52,7 +52,7 @@ def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
             others[f"{obj.get('kind')} {meta.name(obj)}"] = None
             continue
         checked += 1
-        errors = rejections(obj, versions)
+        errors = rejection_reasons(obj, versions)
         results += [CheckResult(CODE, Level.ERROR, SUBJECT, document.message(text), FIX) for text in errors]
         warnings = () if errors else _warnings(obj)
         results += [CheckResult(CODE, Level.WARNING, SUBJECT, document.message(text), FIX_WARNED) for text in warnings]
@@ -68,7 +68,7 @@ def validity(documents: Iterable[Document]) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D013", Level.NOTE, SUBJECT, text, FIX_UNCHECKED)
 
 
-def rejections(obj: JSONObject, versions: list[JSONObject]) -> list[str]:
+def rejection_reasons(obj: JSONObject, versions: list[JSONObject]) -> list[str]:
     """Return the reasons why an API server would reject an object.
 
     Admission is checked only if the schema is valid.
@@ -78,7 +78,7 @@ def rejections(obj: JSONObject, versions: list[JSONObject]) -> list[str]:
     served = {entry["name"]: entry["schema"]["openAPIV3Schema"] for entry in versions}
     if version not in served:
         return [f"apiVersion: Unsupported value: {version!r}: served: {', '.join(served)}"]
-    return list(faults(served[version], obj)) or [str(error) for error in _admission(obj)]
+    return list(schema_errors(served[version], obj)) or [str(error) for error in _admission_errors(obj)]
 
 
 def _warnings(obj: JSONObject) -> Iterable[str]:
@@ -91,7 +91,7 @@ def _warnings(obj: JSONObject) -> Iterable[str]:
             return ()
 
 
-def _admission(obj: JSONObject) -> Iterable[object]:
+def _admission_errors(obj: JSONObject) -> Iterable[object]:
     try:
         match obj["kind"]:
             case LEADERWORKERSETS.kind:

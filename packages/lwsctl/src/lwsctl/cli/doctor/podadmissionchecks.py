@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from leaderworkerset.decisions.managerconfiguration import PodAdmission, podpolicy
 from lwsctl.cli.doctor.findings import CheckResult, Level, Read, UnreadableObject
-from lwsctl.diagnosis.causes.components.podpolicies import RESTORE, missing_and_edited
+from lwsctl.diagnosis.causes.components.podpolicies import RESTORE, missing_and_edited_kinds
 from lwsctl.views.wording import join_names
 
 SUBJECT = "pod admission"
@@ -25,12 +25,12 @@ def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
     """Yield the component that mutates pods, and the differences from the configuration."""
     unread = [obj.why for obj in facts.objects.values() if isinstance(obj, UnreadableObject)]
     stored = {kind: obj if isinstance(obj, dict) else None for kind, obj in facts.objects.items()}
-    missing, edited = missing_and_edited(stored)
+    missing, edited = missing_and_edited_kinds(stored)
     if isinstance(facts.mode, UnreadableObject) or unread:
         why = facts.mode.why if isinstance(facts.mode, UnreadableObject) else unread[0]
         yield CheckResult("LWS-D311", Level.UNKNOWN, SUBJECT, f"unknown: {why}", "ask an administrator")
     elif facts.mode == PodAdmission.WEBHOOK:
-        yield _of_webhook([kind for kind in stored if kind not in missing])
+        yield _webhook_result([kind for kind in stored if kind not in missing])
     elif not facts.is_served:
         level = Level.ERROR if facts.mode == PodAdmission.POLICY else Level.NOTE
         text = f"podAdmission is {facts.mode}, but Kubernetes {version} does not serve these policies, so {BY_WEBHOOK}"
@@ -47,7 +47,7 @@ def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D312", Level.OK, SUBJECT, text)
 
 
-def _of_webhook(stored: list[str]) -> CheckResult:
+def _webhook_result(stored: list[str]) -> CheckResult:
     """Return the result for a configuration that does not permit the policy."""
     if not stored:
         return CheckResult("LWS-D312", Level.OK, SUBJECT, f"through the webhook, so {BY_WEBHOOK}")

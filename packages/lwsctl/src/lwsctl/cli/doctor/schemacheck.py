@@ -36,11 +36,11 @@ OF_TEXTS: Final = ("minLength", "maxLength", "pattern")
 """Keywords that do not apply to numbers in an integer-or-string field."""
 
 
-def faults(schema: JSONObject, value: JSON, path: str = "") -> Iterator[str]:
+def schema_errors(schema: JSONObject, value: JSON, path: str = "") -> Iterator[str]:
     """Yield the errors in a value, each with its field path.
 
     >>> shape = {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer", "minimum": 1}}}
-    >>> list(faults(shape, {"a": 0, "b": 1}, "spec"))
+    >>> list(schema_errors(shape, {"a": 0, "b": 1}, "spec"))
     ['spec.b: unknown field', 'spec.a: Invalid value: 0: must be at least 1']
     """
     type_name = schema.get("type")
@@ -58,12 +58,12 @@ def faults(schema: JSONObject, value: JSON, path: str = "") -> Iterator[str]:
         ):
             yield f"{path}: Invalid value: {render(value)}: {text.format(_describe_limit(schema[keyword]))}"
     if isinstance(value, dict):
-        yield from _object(schema, value, path)
+        yield from _object_errors(schema, value, path)
     elif isinstance(value, list):
-        yield from _list(schema, value, path)
+        yield from _list_errors(schema, value, path)
 
 
-def _object(schema: JSONObject, value: JSONObject, path: str) -> Iterator[str]:
+def _object_errors(schema: JSONObject, value: JSONObject, path: str) -> Iterator[str]:
     properties, values = schema.get("properties") or {}, schema.get("additionalProperties")
     is_open = not properties or values is not None or schema.get("x-kubernetes-preserve-unknown-fields")
     for name in value if not is_open else ():
@@ -75,16 +75,16 @@ def _object(schema: JSONObject, value: JSONObject, path: str) -> Iterator[str]:
     for name, child in value.items():
         shape = properties.get(name, values)
         if isinstance(shape, dict):
-            yield from faults(shape, child, _join(path, name))
+            yield from schema_errors(shape, child, _join(path, name))
 
 
-def _list(schema: JSONObject, value: list[JSON], path: str) -> Iterator[str]:
+def _list_errors(schema: JSONObject, value: list[JSON], path: str) -> Iterator[str]:
     keys = schema.get("x-kubernetes-list-map-keys") or ()
     seen = set()
     for index, item in enumerate(value):
         place = f"{path}[{index}]"
         if isinstance(schema.get("items"), dict):
-            yield from faults(schema["items"], item, place)
+            yield from schema_errors(schema["items"], item, place)
         if keys and isinstance(item, dict):
             own = {key: item[key] for key in keys if key in item}
             if (identity := render(own)) in seen:

@@ -14,11 +14,11 @@ from leaderworkerset.decisions.nodefit import DEFAULT_SCHEDULER
 from localkube.cluster import DEFAULT_CLASS_NAME, PROVISIONER, Nodes
 from lwsctl.cli.errors import CommandError
 from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions
-from lwsctl.cli.local.localcluster import nodes_in, nodes_of
+from lwsctl.cli.local.localcluster import node_settings, pool_settings
 from lwsctl.cli.reading.manifests import Document
 from lwsctl.cli.rehearsal import devicecounts, nodepools
 from lwsctl.cli.rehearsal.nodepools import Pool
-from lwsctl.cli.rehearsal.podrequirements import Demand, demands_of
+from lwsctl.cli.rehearsal.podrequirements import Demand, pod_demands
 
 
 class ApplicableDocuments(Struct, frozen=True):
@@ -34,21 +34,21 @@ def with_required_objects(
     """Return the documents and the objects that they require. `there` contains the default storage classes."""
     objects = [document.object for document in documents]
     classes = dict.fromkeys(name for obj in objects for name in values(obj, "storageClassName"))
-    own = [_local(document, provisioner) for document in documents]
+    own = [_with_local_provisioner(document, provisioner) for document in documents]
     lines = [
         f"storage class {_name(document.object)} creates directories" for document in own if document not in documents
     ]
     additions: list[JSONObject] = []
     for name in classes:
-        if name not in there and not _brings(objects, "StorageClass", name):
-            additions.append(_of("storage.k8s.io/v1", "StorageClass", name, provisioner=provisioner))
+        if name not in there and not _contains(objects, "StorageClass", name):
+            additions.append(_build_object("storage.k8s.io/v1", "StorageClass", name, provisioner=provisioner))
             lines.append(f"storage class {name} creates directories")
     for name in dict.fromkeys(name for obj in objects for name in values(obj, "priorityClassName")):
-        if not _brings(objects, "PriorityClass", name) and not name.startswith("system-"):
-            additions.append(_of("scheduling.k8s.io/v1", "PriorityClass", name, value=1000))
+        if not _contains(objects, "PriorityClass", name) and not name.startswith("system-"):
+            additions.append(_build_object("scheduling.k8s.io/v1", "PriorityClass", name, value=1000))
             lines.append(f"priority class {name} with value 1000")
     for namespace, name in _claims(objects):
-        claim = _of("v1", "PersistentVolumeClaim", name)
+        claim = _build_object("v1", "PersistentVolumeClaim", name)
         claim["metadata"] |= {"namespace": namespace} if namespace else {}
         claim["spec"] = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
         additions.append(claim)
@@ -57,7 +57,7 @@ def with_required_objects(
     return ApplicableDocuments((*added, *own), tuple(lines))
 
 
-def _local(document: Document, provisioner: str) -> Document:
+def _with_local_provisioner(document: Document, provisioner: str) -> Document:
     """Return a StorageClass with the provisioner of this machine. Other objects are returned unchanged."""
     obj = document.object
     if obj["kind"] != "StorageClass" or obj.get("provisioner") == provisioner:
@@ -87,11 +87,11 @@ def values(node: JSON, field: str) -> Iterator[str]:
             yield from values(child, field)
 
 
-def _brings(objects: Sequence[JSONObject], kind: str, name: str) -> bool:
+def _contains(objects: Sequence[JSONObject], kind: str, name: str) -> bool:
     return any(obj["kind"] == kind and _name(obj) == name for obj in objects)
 
 
-def _of(api_version: str, kind: str, name: str, **fields: JSON) -> JSONObject:
+def _build_object(api_version: str, kind: str, name: str, **fields: JSON) -> JSONObject:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
 
 
@@ -114,7 +114,7 @@ class AssumedCluster(Struct, frozen=True):
     lines: tuple[str, ...] = ()
 
 
-def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedCluster:
+def derive_cluster(documents: Sequence[Document], options: ClusterOptions) -> AssumedCluster:
     """Return the nodes and objects that the documents require, as far as they can be derived."""
     for document in documents:
         for name in values(document.object, "schedulerName"):
@@ -123,13 +123,13 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedClu
                     f"{document.place}: scheduler {name} is not available in the cluster of lws run; remove schedulerName to run the groups"
                 )
     if isinstance(options.gpus_per_node, str) and options.nodes == AUTO:
-        nodes_of(options)  # raises an error, because host GPUs require a number of nodes
+        node_settings(options)  # raises an error, because host GPUs require a number of nodes
     devices = devicecounts.replace_claims(documents)
     documents, counts = devices.documents, tuple(f"assumed: {line}" for line in devices.assumptions)
-    demands = [demand for document in documents for demand in demands_of(document.object)]
+    demands = [demand for document in documents for demand in pod_demands(document.object)]
     if AUTO not in (options.nodes, options.gpus_per_node):
-        return AssumedCluster(documents, nodes_of(options), (*counts, *_offer(demands, options)))
-    pools = [_add_options(pool, options) for pool in _pools(demands, options)]
+        return AssumedCluster(documents, node_settings(options), (*counts, *_unmet_requirements_note(demands, options)))
+    pools = [_add_options(pool, options) for pool in _derived_pools(demands, options)]
     total = sum(pool.count for pool in pools)
     if total > nodepools.MOST:
         raise CommandError(
@@ -137,19 +137,19 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> AssumedClu
         )
     lines = (*counts, *(f"assumed: {pool}" for pool in pools))
     if options.nodes != AUTO:
-        return AssumedCluster(documents, nodes_in(pools), lines)
+        return AssumedCluster(documents, pool_settings(pools), lines)
     around = with_required_objects(documents, provisioner=PROVISIONER, there=(DEFAULT_CLASS_NAME,))
     return AssumedCluster(
-        around.documents, nodes_in(pools), (*lines, *(f"assumed: {line}" for line in around.assumptions))
+        around.documents, pool_settings(pools), (*lines, *(f"assumed: {line}" for line in around.assumptions))
     )
 
 
-def _pools(demands: Sequence[Demand], options: ClusterOptions) -> list[Pool]:
+def _derived_pools(demands: Sequence[Demand], options: ClusterOptions) -> list[Pool]:
     """Return the node pools without the command-line options."""
     if options.nodes == AUTO:
-        pools = nodepools.pools(demands) or [Pool(count=1)]
+        pools = nodepools.derive_pools(demands) or [Pool(count=1)]
         return pools if options.gpus_per_node == AUTO else list(map(nodepools.without_resources, pools))
-    capacity = tuple(f"{name}={amount}" for name, amount in sorted(nodepools.largest(demands).items()))
+    capacity = tuple(f"{name}={amount}" for name, amount in sorted(nodepools.largest_requests(demands).items()))
     return [Pool(count=options.nodes, capacity=capacity, sources=tuple(demand.source for demand in demands))]
 
 
@@ -181,7 +181,7 @@ def _names(words: Sequence[str]) -> set[str]:
     return {part.partition("=")[0] for word in words for part in word.split(",")}
 
 
-def _offer(demands: Sequence[Demand], options: ClusterOptions) -> tuple[str, ...]:
+def _unmet_requirements_note(demands: Sequence[Demand], options: ClusterOptions) -> tuple[str, ...]:
     """Return a note about unmet node requirements, or an empty string if all requirements are met."""
     typed = _parse_options(options)
     capacity, labels = _names(typed.capacity), _names(typed.labels)

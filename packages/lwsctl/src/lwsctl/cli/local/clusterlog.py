@@ -21,7 +21,7 @@ LONGEST: Final = 64 * 2**10
 STANDARD_STREAMS: Final = (1, 2)
 
 
-def bound(place: ClusterDirectory) -> None:
+def limit_log(place: ClusterDirectory) -> None:
     """Limit the log size of this process if its stderr is the cluster log."""
     if is_log(place, sys.stderr.fileno()):
         sys.stderr = BoundedLog(place)

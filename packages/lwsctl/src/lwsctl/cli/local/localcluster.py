@@ -34,7 +34,7 @@ from localkube.cluster import DamagedDataError, Devices, LocalkubeError, Nodes, 
 from lwsctl.cli import logging
 from lwsctl.cli.cluster import clusterdirectories
 from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
-from lwsctl.cli.cluster.target import OpenChannels, WarningTransport, say_warning
+from lwsctl.cli.cluster.target import OpenChannels, WarningTransport, print_warning
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions
 from lwsctl.cli.local.imagemappings import ImageMappings
@@ -86,10 +86,12 @@ async def local_cluster(
     the API server, as in Kubernetes.
     """
     logging.configure(options.log_level, form="json" if options.log_format == "json" else "text")
-    settings = settings_of(place, options, nodes or nodes_of(options), keep=keep, hold_completed=hold_completed)
+    settings = cluster_settings(
+        place, options, nodes or node_settings(options), keep=keep, hold_completed=hold_completed
+    )
     clock = SystemClock()
-    tlsbuffers.shrink()
-    with _rejections(place):
+    tlsbuffers.reduce_buffer_size()
+    with _convert_start_errors(place):
         progress("starting the API server")
         async with localkube.serve(settings) as server:
             access = kubeconfig.load({}, kubeconfig=str(server.kubeconfig))
@@ -106,7 +108,7 @@ async def local_cluster(
                     record_failures(server.client(), EpisodeStore(place.history), read_logs(server), clock, follower),
                     server.run_manager(lambda: manager_controllers(client, clock, kinds=kinds)),
                 ):
-                    own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
+                    own = Client(WarningTransport(transport, print_warning), field_validation="Strict")
                     with garbagecollection.exclude_existing_objects(lasting=keep):
                         notes = tuple(f"note: {note}" for note in settings.nodes.devices.notes)
                         yield LocalCluster(
@@ -139,7 +141,7 @@ def sandbox_note(missing: Sequence[str], path: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def _rejections(place: ClusterDirectory) -> Iterator[None]:
+def _convert_start_errors(place: ClusterDirectory) -> Iterator[None]:
     """Convert a start error to a command error. The error gives advice about damaged objects."""
     try:
         yield
@@ -151,7 +153,7 @@ def _rejections(place: ClusterDirectory) -> Iterator[None]:
         raise CommandError(str(error)) from error
 
 
-def settings_of(
+def cluster_settings(
     place: ClusterDirectory, options: ClusterOptions, nodes: Nodes, *, keep: bool, hold_completed: bool
 ) -> Settings:
     """Convert the command-line options to settings."""
@@ -173,7 +175,7 @@ def settings_of(
     )
 
 
-def nodes_of(options: ClusterOptions) -> Nodes:
+def node_settings(options: ClusterOptions) -> Nodes:
     """Convert the node options to settings. Errors contain the option whose value is invalid."""
     gpus = options.gpus_per_node
     nodes = Nodes(
@@ -190,11 +192,11 @@ def nodes_of(options: ClusterOptions) -> Nodes:
             )
         return _validate_nodes(nodes)
     return _validate_nodes(
-        replace(nodes, devices=replace(_devices(gpus, options.nodes), are_exposed=options.expose_gpus))
+        replace(nodes, devices=replace(_host_devices(gpus, options.nodes), are_exposed=options.expose_gpus))
     )
 
 
-def _devices(words: str, nodes: int) -> Devices:
+def _host_devices(words: str, nodes: int) -> Devices:
     """Return the GPUs of this machine. Errors contain the command-line option."""
     if nodes == AUTO:
         raise UsageError(f"--gpus {words} requires --nodes N, because the GPUs are divided among the nodes")
@@ -206,7 +208,7 @@ def _devices(words: str, nodes: int) -> Devices:
         raise CommandError(f"--gpus {words}: {error}") from error
 
 
-def nodes_in(pools: Sequence[Pool]) -> Nodes:
+def pool_settings(pools: Sequence[Pool]) -> Nodes:
     """Convert node pools to settings."""
     first, *others = [
         Nodes(count=pool.count, labels=pool.labels, taints=pool.taints, capacity=pool.capacity) for pool in pools

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def put_off() -> Iterator[None]:
+def disable_collection() -> Iterator[None]:
     """Disable garbage collection while the context is active, except in `exclude_existing_objects`."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -42,8 +42,8 @@ def with_line_numbers(message: str, obj: JSONObject, line_of: Callable[[Path], i
     parts: list[str] = []
     start = 0
     searched = message[:LONGEST]
-    for end, path in _fields(searched, obj):
-        line = line_of((*path, *_element(searched[end:], _at(path, obj))))
+    for end, path in _find_fields(searched, obj):
+        line = line_of((*path, *_element_index(searched[end:], _value_at(path, obj))))
         first = first or line
         is_field = message[end : end + 1] == ":" or UNKNOWN.search(message[max(0, end - LONGEST_PATH) : end])
         if line is not None and line != first and is_field:  # not part of a value
@@ -52,7 +52,7 @@ def with_line_numbers(message: str, obj: JSONObject, line_of: Callable[[Path], i
     return "".join([*parts, message[start:]]), first
 
 
-def _fields(message: str, obj: JSONObject) -> Iterator[tuple[int, Path]]:
+def _find_fields(message: str, obj: JSONObject) -> Iterator[tuple[int, Path]]:
     """Yield the field paths and their end positions in the message. `spec.roles[1].spec: spec.size` is one field."""
     names = "|".join(re.escape(name) for name in {**dict.fromkeys(COMMON), **obj})
     previous: tuple[int, Path] | None = None
@@ -63,12 +63,12 @@ def _fields(message: str, obj: JSONObject) -> Iterator[tuple[int, Path]]:
         if previous and not continues:
             yield previous
         base = previous[1] if previous and continues else (match["name"],)
-        previous = match.end(), _path(base, match["steps"], obj)
+        previous = match.end(), _parse_path(base, match["steps"], obj)
     if previous:
         yield previous
 
 
-def _element(rest: str, node: JSON) -> Path:
+def _element_index(rest: str, node: JSON) -> Path:
     """Return the index of the list element that the message after the list name refers to, or an empty path."""
     if not isinstance(node, list):
         return ()
@@ -76,26 +76,26 @@ def _element(rest: str, node: JSON) -> Path:
     if omits:
         is_meant = [not (isinstance(item, dict) and omits[1] in item) for item in node]
     elif duplicate:
-        same = _same(duplicate[1], node)
+        same = _matching_elements(duplicate[1], node)
         is_meant = [is_same and any(same[:index]) for index, is_same in enumerate(same)]
     else:
         is_meant = [bool(NO_MAPPING.match(rest)) and not isinstance(item, dict) for item in node]
     return (is_meant.index(True),) if True in is_meant else ()
 
 
-def _at(path: Path, obj: JSONObject) -> JSON:
+def _value_at(path: Path, obj: JSONObject) -> JSON:
     node: JSON = obj
     for key in path:
         node = _child(node, key)
     return node
 
 
-def _path(base: Path, steps: str, obj: JSONObject) -> Path:
-    path, node, done = base, _at(base, obj), 0
+def _parse_path(base: Path, steps: str, obj: JSONObject) -> Path:
+    path, node, done = base, _value_at(base, obj), 0
     for match in islice(STEP.finditer(steps), MAX_DEPTH):
         if match.start() < done:
             continue  # part of the previous name
-        key: str | int = match[1] or _key(match[2], node)
+        key: str | int = match[1] or _parse_key(match[2], node)
         if isinstance(node, dict) and key not in node and key in OF_METADATA:  # for example `template.labels`
             path, node = (*path, "metadata"), _child(node, "metadata")
         if isinstance(node, dict) and key not in node and (dotted := _field_name(steps[match.start() + 1 :], node)):
@@ -109,17 +109,17 @@ def _field_name(rest: str, node: JSONObject) -> str:
     return max((name for name in node if "." in name and f"{rest}.".startswith(f"{name}.")), key=len, default="")
 
 
-def _key(element: str, node: JSON) -> str | int:
+def _parse_key(element: str, node: JSON) -> str | int:
     """Return the index or key in brackets, such as `0`, `name="a"`, or a map key."""
     if not isinstance(node, list):
         return element.strip("\"'")
     if (index := decimals.natural(element)) is not None:
         return index
-    same = _same(element, node)
+    same = _matching_elements(element, node)
     return same.index(True) if True in same else element
 
 
-def _same(element: str, items: list[JSON]) -> list[bool]:
+def _matching_elements(element: str, items: list[JSON]) -> list[bool]:
     """Return the elements with the keys in a string such as `port=80,protocol="TCP"`.
 
     Defaults may provide later keys.

@@ -70,7 +70,7 @@ class ManifestOptions(Struct, frozen=True):
         for directory in self.kustomizations:
             batch = manifests.parse(build_kustomization(directory), directory)
             if not batch:
-                raise manifests.nothing_in([directory])
+                raise manifests.empty_manifests_error([directory])
             documents += batch
         return [_without_server_fields(document) for document in documents]
 

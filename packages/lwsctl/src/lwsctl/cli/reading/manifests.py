@@ -140,11 +140,11 @@ def load(paths: Iterable[str], *, recursive: bool = False) -> list[Document]:
     """Read all documents of files, directories, URLs and `-`. Raise an error if a document cannot be read."""
     documents = [document for path in paths for document in _read(path, recursive=recursive)]
     if not documents:
-        raise nothing_in(paths)
+        raise empty_manifests_error(paths)
     return documents
 
 
-def nothing_in(paths: Iterable[str]) -> ManifestError:
+def empty_manifests_error(paths: Iterable[str]) -> ManifestError:
     """Return the error for manifests that contain no objects."""
     places = ", ".join("standard input" if path == "-" else path for path in paths)
     return ManifestError(f"no objects in {places}; a manifest requires apiVersion, kind and metadata.name")
@@ -203,7 +203,7 @@ def _documents(text: str | bytes, source: str) -> Iterator[Document]:
             yield _validate(value, source, 1)
             return
         characters = text.decode(errors="replace") if isinstance(text, bytes) else text
-        if action := templateplaceholders.in_text(characters, error.line):
+        if action := templateplaceholders.find_in_text(characters, error.line):
             raise ManifestError(f"{source}:{action[0]}: {action[1]}: {templateplaceholders.REMEDY}") from error
         is_tab = "\t" in _indentation(characters, error.line)
         remedy = "; use spaces instead of tabs for indentation" if is_tab else ""
@@ -262,7 +262,7 @@ def _expand(document: Document) -> Iterator[Document]:
             )
             yield from _expand(_validate(_with_type(item, obj), document.source, document.line, origin))
         return
-    if action := templateplaceholders.in_object(obj):
+    if action := templateplaceholders.find_in_object(obj):
         raise ManifestError(f"{document.place_of(*action[0])}: {action[1]}: {templateplaceholders.REMEDY}")
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):

@@ -27,7 +27,7 @@ def warn_about_services(documents: Sequence[Document]) -> Iterator[str]:
     for document in documents:
         obj = document.object
         selector = (obj.get("spec") or {}).get("selector") if obj["kind"] == "Service" else None
-        if selector and not any(_meet(obj, lws) and service_selects(selector, lws) for lws in sets):
+        if selector and not any(_share_namespace(obj, lws) and service_selects(selector, lws) for lws in sets):
             words = ",".join(f"{key}={value}" for key, value in selector.items())
             warning = document.message(
                 f"spec.selector {words} does not match any pod of these manifests; correct it, or add the labels to the pod templates"
@@ -35,7 +35,7 @@ def warn_about_services(documents: Sequence[Document]) -> Iterator[str]:
             yield f"warning: {warning}"
 
 
-def _meet(service: JSONObject, lws: JSONObject) -> bool:
+def _share_namespace(service: JSONObject, lws: JSONObject) -> bool:
     """Return whether both objects can be in the same namespace.
 
     An omitted namespace is the namespace of the command.

@@ -19,9 +19,12 @@ TEMPLATES: Final = ("leaderTemplate", "workerTemplate")
 
 def warn_about_claims(documents: Sequence[Document], stored: Iterable[JSONObject], namespace: str) -> Iterator[str]:
     """Yield a warning for each claim that several ranks mount. `namespace` is the default namespace of objects."""
-    claims = {_key(claim, namespace): claim for claim in (*stored, *_of_kind(documents, PERSISTENT_VOLUME_CLAIMS.kind))}
+    claims = {
+        _key(claim, namespace): claim
+        for claim in (*stored, *_objects_of_kind(documents, PERSISTENT_VOLUME_CLAIMS.kind))
+    }
     for document in documents:
-        for key, (path, pods) in _uses(document.object, namespace).items():
+        for key, (path, pods) in _claim_uses(document.object, namespace).items():
             modes = meta.spec(claims.get(key, {})).get("accessModes") or ()
             limits = [OF_ONE[mode] for mode in modes if mode in OF_ONE]
             if pods > 1 and len(limits) == len(modes) > 0:
@@ -32,14 +35,14 @@ def warn_about_claims(documents: Sequence[Document], stored: Iterable[JSONObject
                 yield f"warning: {message}"
 
 
-def unknown(documents: Sequence[Document], namespace: str) -> set[ObjectKey]:
+def missing_claims(documents: Sequence[Document], namespace: str) -> set[ObjectKey]:
     """Return the claims that several ranks mount and that the manifests do not contain."""
-    own = {_key(claim, namespace) for claim in _of_kind(documents, PERSISTENT_VOLUME_CLAIMS.kind)}
-    uses = (_uses(document.object, namespace).items() for document in documents)
+    own = {_key(claim, namespace) for claim in _objects_of_kind(documents, PERSISTENT_VOLUME_CLAIMS.kind)}
+    uses = (_claim_uses(document.object, namespace).items() for document in documents)
     return {key for keys in uses for key, (_, pods) in keys if pods > 1} - own
 
 
-def _of_kind(documents: Sequence[Document], kind: str) -> Iterator[JSONObject]:
+def _objects_of_kind(documents: Sequence[Document], kind: str) -> Iterator[JSONObject]:
     return (document.object for document in documents if document.object["kind"] == kind)
 
 
@@ -47,7 +50,7 @@ def _key(obj: JSONObject, namespace: str) -> ObjectKey:
     return ObjectKey(meta.namespace(obj) or namespace, meta.name(obj))
 
 
-def _uses(obj: JSONObject, namespace: str) -> Mapping[ObjectKey, tuple[str, int]]:
+def _claim_uses(obj: JSONObject, namespace: str) -> Mapping[ObjectKey, tuple[str, int]]:
     """Return the first field that references each claim of a LeaderWorkerSet, and the number of its pods."""
     uses: dict[ObjectKey, tuple[str, int]] = {}
     if obj["kind"] != LEADERWORKERSETS.kind:

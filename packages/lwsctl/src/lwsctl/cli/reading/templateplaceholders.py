@@ -17,10 +17,10 @@ CONTENT: Final = {"ConfigMap": ("data",), "Secret": ("data", "stringData")}
 REMEDY: Final = "an unrendered template; render it first, for example with `helm template CHART | lws apply -f -`"
 
 
-def in_text(text: str, error_line: int) -> tuple[int, str] | None:
+def find_in_text(text: str, error_line: int) -> tuple[int, str] | None:
     r"""Return the line and content of a template action that makes the text invalid YAML, or None if there is none.
 
-    >>> in_text("a: 1\nb: {{ .Values.b }}\n", 2), in_text("a: '{{ chat }}'\nb: [", 3)
+    >>> find_in_text("a: 1\nb: {{ .Values.b }}\n", 2), find_in_text("a: '{{ chat }}'\nb: [", 3)
     ((2, '{{ .Values.b }}'), None)
     """
     for number, line in enumerate(text.split("\n")[:error_line], 1):
@@ -29,7 +29,7 @@ def in_text(text: str, error_line: int) -> tuple[int, str] | None:
     return None
 
 
-def in_object(obj: JSONObject) -> tuple[Path, str] | None:
+def find_in_object(obj: JSONObject) -> tuple[Path, str] | None:
     """Return the path and content of the first chart action in the strings of an object."""
     skipped = CONTENT.get(str(obj.get("kind")), ())
     return next(_actions({name: value for name, value in obj.items() if name not in skipped}, ()), None)

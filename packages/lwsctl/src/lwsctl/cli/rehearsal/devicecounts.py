@@ -40,7 +40,7 @@ def replace_claims(documents: Sequence[Document]) -> DeviceCounts:
     kept: list[Document] = []
     for document in documents:
         obj = document.object
-        if channel := _channel(obj):
+        if channel := _generated_template(obj):
             templates[channel] = {f"{channel}/device": 1}
             lines.append(f"skipping {document.title}: each pod has 1 {channel}/device")
         if str(obj.get("apiVersion")).rpartition("/")[0] != GROUP:
@@ -56,7 +56,7 @@ def replace_claims(documents: Sequence[Document]) -> DeviceCounts:
         else:
             lines.append(f"skipping {document.title}: individual devices are not simulated")
     changed = [
-        replace(document, object=_rewritten(document.object, _Claims(document.place, templates, shared)))
+        replace(document, object=_replace_claims(document.object, _Claims(document.place, templates, shared)))
         for document in kept
     ]
     return DeviceCounts(tuple(changed), tuple(lines))
@@ -80,14 +80,14 @@ class _Claims(Struct, frozen=True):
         )
 
 
-def _rewritten(node: JSON, claims: _Claims) -> JSON:
+def _replace_claims(node: JSON, claims: _Claims) -> JSON:
     """Return a value in which pods at any depth request devices instead of claims."""
     if isinstance(node, list):
-        return [_rewritten(child, claims) for child in node]
+        return [_replace_claims(child, claims) for child in node]
     if not isinstance(node, dict):
         return node
     if not (node.get("resourceClaims") and isinstance(node.get("containers"), list)):
-        return {name: _rewritten(child, claims) for name, child in node.items()}
+        return {name: _replace_claims(child, claims) for name, child in node.items()}
     total: Devices = {}
     for claim in node["resourceClaims"]:
         for name, number in claims.devices_of(claim).items():
@@ -131,7 +131,7 @@ def _requests(requests: Sequence[JSONObject]) -> Iterator[tuple[str, int]]:
             yield str(subrequest["deviceClassName"]), int(subrequest.get("count") or 1)
 
 
-def _channel(obj: JSONObject) -> str:
+def _generated_template(obj: JSONObject) -> str:
     """Return the ResourceClaimTemplate that the object's controller would create, for example for a ComputeDomain."""
     spec = obj.get("spec")
     template = ((spec.get("channel") or {}) if isinstance(spec, dict) else {}).get("resourceClaimTemplate") or {}

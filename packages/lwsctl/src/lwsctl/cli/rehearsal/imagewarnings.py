@@ -21,11 +21,11 @@ def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: b
     containers = [container for obj in objects for container in _containers(obj)]
     used = dict.fromkeys(str(container["image"]) for container in containers)
     for name in mapped if is_typed else ():
-        if not any(exits.maps(name, image) for image in used):
+        if not any(exits.is_mapped(name, image) for image in used):
             yield f"note: --image {name}: no container uses this image (images: {join_names([*used], NAMED)})"
     running = dict.fromkeys(str(container["image"]) for container in containers if container.get("command"))
     mapped = (*mapped, exits.ON_PURPOSE)
-    if free := [image for image in running if not any(exits.maps(name, image) for name in mapped)]:
+    if free := [image for image in running if not any(exits.is_mapped(name, image) for name in mapped)]:
         few = len(free) == 1
         yield (
             f"note: {'image' if few else 'images'} {join_names(free, NAMED)} {'is' if few else 'are'} not mapped, so {'its' if few else 'their'} containers run in "

@@ -48,7 +48,7 @@ class Pool(Struct, frozen=True, kw_only=True):
         return f"{self.count} node{'s' if self.count > 1 else ''}{what} (for {', '.join(self.sources)})"
 
 
-def pools(demands: Iterable[Demand]) -> list[Pool]:
+def derive_pools(demands: Iterable[Demand]) -> list[Pool]:
     """Return the node pools that the demands require, or no pools if the demands have no requirements."""
 
     def sort(demand: Demand) -> tuple[object, ...]:
@@ -58,25 +58,25 @@ def pools(demands: Iterable[Demand]) -> list[Pool]:
     ordered_demands = sorted(demands, key=sort)
     for _, group in groupby(ordered_demands, key=sort):
         members = list(group)
-        node_pools.append(_pool(members, ordered_demands, first=sum(pool.count for pool in node_pools)))
+        node_pools.append(_build_pool(members, ordered_demands, first=sum(pool.count for pool in node_pools)))
     return node_pools
 
 
-def _pool(members: Sequence[Demand], demands: Sequence[Demand], first: int) -> Pool:
+def _build_pool(members: Sequence[Demand], demands: Sequence[Demand], first: int) -> Pool:
     others = [demand for demand in demands if demand not in members and _fits(demand, members)]
-    resources = largest(members)
+    resources = largest_requests(members)
     takers = [demand for demand in others if demand.resources.keys() & resources.keys() and not demand.domains]
-    pods = _pods(takers) + (sum(demand.pods for demand in members if demand.is_spread) or 1)
+    pods = _pod_count(takers) + (sum(demand.pods for demand in members if demand.is_spread) or 1)
     labels = [f"{key}={value}" for key, value in members[0].labels]
     count, unit = pods, 1
     keys = {domain.key for demand in members for domain in demand.domains}
-    for size, key in sorted((_size(members, key), key) for key in keys):
+    for size, key in sorted((_nodes_per_domain(members, key), key) for key in keys):
         repels = {domain.repels for demand in members for domain in demand.domains if domain.key == key}
         repelled = [demand for demand in others if repels & {*demand.pod_labels}]
         outside = (demand for demand in repelled if all(domain.key != key for domain in demand.domains))
-        number = _number(demands, key) + _pods(outside)
+        number = _domain_count(demands, key) + _pod_count(outside)
         sharing = takers if "" in repels else [demand for demand in takers if demand not in repelled]
-        unit *= -(-(size + _pods(sharing)) // unit)  # a domain contains all nodes of its smaller domains
+        unit *= -(-(size + _pod_count(sharing)) // unit)  # a domain contains all nodes of its smaller domains
         offset = f"(i-{first})" if first else "i"
         labels.append(f"{key}=domain-{{{offset}//{unit}}}" if unit > 1 else f"{key}=domain-{{{offset}}}")
         count = max(count, number * unit)
@@ -91,7 +91,7 @@ def _pool(members: Sequence[Demand], demands: Sequence[Demand], first: int) -> P
 
 def _fits(demand: Demand, members: Sequence[Demand]) -> bool:
     """Return whether pods of another pool could be scheduled on the nodes of this pool."""
-    labels, taints, resources = members[0].labels, members[0].taints, largest(members)
+    labels, taints, resources = members[0].labels, members[0].taints, largest_requests(members)
     return (
         set(demand.labels) <= set(labels)
         and set(demand.taints) >= set(taints)
@@ -99,7 +99,7 @@ def _fits(demand: Demand, members: Sequence[Demand]) -> bool:
     )
 
 
-def _size(members: Sequence[Demand], key: str) -> int:
+def _nodes_per_domain(members: Sequence[Demand], key: str) -> int:
     """Return the number of nodes of this pool that each topology domain requires."""
     sizes: dict[str, int] = {}
     for demand in members:
@@ -109,7 +109,7 @@ def _size(members: Sequence[Demand], key: str) -> int:
     return max(1, *sizes.values())
 
 
-def _number(demands: Iterable[Demand], key: str) -> int:
+def _domain_count(demands: Iterable[Demand], key: str) -> int:
     """Return the number of topology domains that the groups of all pools use at the same time."""
     numbers: dict[str, int] = {}
     for domain in (domain for demand in demands for domain in demand.domains if domain.key == key):
@@ -117,11 +117,11 @@ def _number(demands: Iterable[Demand], key: str) -> int:
     return sum(numbers.values())
 
 
-def _pods(demands: Iterable[Demand]) -> int:
+def _pod_count(demands: Iterable[Demand]) -> int:
     return sum(demand.pods for demand in demands)
 
 
-def largest(members: Iterable[Demand]) -> dict[str, Quantity]:
+def largest_requests(members: Iterable[Demand]) -> dict[str, Quantity]:
     """Return the largest amount of each resource that one pod requests."""
     amounts: dict[str, Quantity] = {}
     for demand in members:

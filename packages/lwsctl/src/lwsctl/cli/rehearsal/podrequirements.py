@@ -56,7 +56,7 @@ class Demand(Struct, frozen=True, kw_only=True):
     """The pod labels that exclusive domains use to repel other pods."""
 
 
-def demands_of(obj: JSONObject) -> list[Demand]:
+def pod_demands(obj: JSONObject) -> list[Demand]:
     """Return the demands of the pods that one object defines."""
     kind, metadata = str(obj.get("kind")), _map(obj.get("metadata"))
     source = f"{kind.lower()}/{metadata.get('name', '')}"
@@ -66,7 +66,9 @@ def demands_of(obj: JSONObject) -> list[Demand]:
     if kind == "StatefulSet":
         return [_demand(source, _pod(spec.get("template")), _number(spec.get("replicas"), 1))]
     slices, topologies = max(_number(spec.get("slices"), 1), 1), _slice_topologies(obj)
-    demands = [demand for role, lws in _sets(obj) for demand in _of_set(f"{source}{role}", lws, slices, topologies)]
+    demands = [
+        demand for role, lws in _sets(obj) for demand in _set_demands(f"{source}{role}", lws, slices, topologies)
+    ]
     pod_labels = (names.GROUP_KEY, *((SLICE,) if kind == DISAGGREGATED_SETS.kind else ()))
     return [replace(demand, pod_labels=pod_labels) for demand in demands]
 
@@ -105,7 +107,7 @@ def _sets(node: JSON) -> Iterator[tuple[str, JSONObject]]:
             yield from _sets(child)
 
 
-def _of_set(source: str, lws: JSONObject, slices: int, topologies: Mapping[str, str]) -> Iterator[Demand]:
+def _set_demands(source: str, lws: JSONObject, slices: int, topologies: Mapping[str, str]) -> Iterator[Demand]:
     """Yield the demands of each slice of a LeaderWorkerSet. Each slice uses one domain of each topology."""
     spec, annotations = _map(lws.get("spec")), _map(_map(lws.get("metadata")).get("annotations"))
     group = _map(spec.get("leaderWorkerTemplate"))
@@ -139,22 +141,22 @@ def _replicas(spec: JSONObject) -> int:
 
 
 def _demand(source: str, pod: JSONObject, pods: int, domains: tuple[Domain, ...] = ()) -> Demand:
-    labels, spread = _topologies(pod)
+    labels, spread = _topology_labels(pod)
     resources = _extended_resources(pod)
-    labels |= _affinity(pod) | {key: str(value) for key, value in _map(pod.get("nodeSelector")).items()}
+    labels |= _affinity_labels(pod) | {key: str(value) for key, value in _map(pod.get("nodeSelector")).items()}
     topologies = {domain.key for domain in domains}
     return Demand(
         source=source,
         pods=pods,
         labels=tuple(sorted((key, value) for key, value in labels.items() if key not in topologies)),
-        taints=tuple(sorted(set(_taints(pod)))),
+        taints=tuple(sorted(set(_tolerated_taints(pod)))),
         resources=resources,
         is_spread=spread or bool(resources),
         domains=domains,
     )
 
 
-def _affinity(pod: JSONObject) -> dict[str, str]:
+def _affinity_labels(pod: JSONObject) -> dict[str, str]:
     """Return labels that match the first term of the required node affinity."""
     node = _map(_map(pod.get("affinity")).get("nodeAffinity"))
     terms = _list(_map(node.get(REQUIRED)).get("nodeSelectorTerms"))
@@ -172,7 +174,7 @@ def _affinity(pod: JSONObject) -> dict[str, str]:
     return required
 
 
-def _topologies(pod: JSONObject) -> tuple[dict[str, str], bool]:
+def _topology_labels(pod: JSONObject) -> tuple[dict[str, str], bool]:
     """Return the topology labels that pods share or spread across.
 
     Also return whether each pod requires a separate node.
@@ -189,7 +191,7 @@ def _keys(terms: Iterable[JSON]) -> set[str]:
     return {key for term in terms if isinstance(key := _map(term).get("topologyKey"), str)}
 
 
-def _taints(pod: JSONObject) -> Iterator[str]:
+def _tolerated_taints(pod: JSONObject) -> Iterator[str]:
     """Yield the taints that pods tolerate without a time limit, in the format of --node-taint."""
     for entry in map(_map, _list(pod.get("tolerations"))):
         key = str(entry.get("key") or "")

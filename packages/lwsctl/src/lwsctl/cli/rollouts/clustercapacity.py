@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from lwsctl.cli.cluster.target import Session
 from lwsctl.model.groups import Group
-from lwsctl.rollout.relocation import ClusterFacts, claims_of
+from lwsctl.rollout.relocation import ClusterFacts, group_claims
 
 
 async def read(session: Session, groups: Iterable[Group]) -> ClusterFacts | None:
@@ -21,7 +21,7 @@ async def read(session: Session, groups: Iterable[Group]) -> ClusterFacts | None
         return None
     volumes: dict[ObjectKey, JSONObject] = {}
     with suppress(ForbiddenError):
-        for key in sorted({key for group in groups for key in claims_of(group)}):
+        for key in sorted({key for group in groups for key in group_claims(group)}):
             claim = await client.find(PERSISTENT_VOLUME_CLAIMS, key)
             name = meta.spec(claim or {}).get("volumeName")
             if name and (volume := await client.find(PERSISTENT_VOLUMES, ObjectKey("", name))):

@@ -92,7 +92,7 @@ class Restart(Struct):
     async def preview(self) -> str:
         """Return the pods that would be deleted, and the number of groups per batch."""
         obj = await rollouttargets.read(self.session, self.request.name)
-        view = await targets.view_of(self.session, obj)
+        view = await targets.read_view(self.session, obj)
         uids = self._pods_to_delete(view)
         pace = (
             "all at the same time"
@@ -104,7 +104,7 @@ class Restart(Struct):
         groups = [group for group in ordered if group.name in uids]
         lines += [f"  {self._describe(group)}" for group in groups]
         lws = leaderworkerset.decode(obj)
-        if self.request.rank and restarts.takes_group(lws, groups[0]):
+        if self.request.rank and restarts.recreates_group(lws, groups[0]):
             policy = lws.spec.leader_worker_template.restart_policy
             lines.append(f"with the restart policy {policy}, all ranks of the group are recreated")
         return "\n".join([*lines, setchange.DRY])

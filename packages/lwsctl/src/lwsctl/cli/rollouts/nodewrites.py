@@ -24,7 +24,7 @@ commands contains this value.
 TAINT: Final[JSONObject] = {"key": labels.MOVING, "effect": "NoSchedule"}
 
 
-async def close(session: Session, node: JSONObject, *, is_closed: bool) -> bool:
+async def set_cordoned(session: Session, node: JSONObject, *, is_closed: bool) -> bool:
     """Cordon or uncordon a node. Return whether the node changed."""
     if bool(meta.spec(node).get("unschedulable")) == is_closed:
         return False
@@ -67,4 +67,4 @@ async def _set_taint(session: Session, name: str, own: JSONObject, *, is_tainted
             await session.client.patch(NODES, meta.key(node), patch, kind="merge", manager=rollouttargets.MANAGER)
         return name
 
-    await rollouttargets.persistently(attempt)
+    await rollouttargets.retry_conflicts(attempt)

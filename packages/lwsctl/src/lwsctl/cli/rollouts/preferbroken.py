@@ -25,7 +25,7 @@ from lwsctl.views.wording import format_count, format_groups
 
 async def forecast_scale_down(session: Session, name: str, replicas: int) -> ScaleDown:
     """Return the groups that will be deleted. Raise an error if there are none."""
-    view = await targets.view_of(session, await rollouttargets.writable(session, name))
+    view = await targets.read_view(session, await rollouttargets.read_writable(session, name))
     if replicas >= view.desired:
         raise CommandError(
             f"{name} has {format_count(view.desired, 'group')}, and --prefer-broken requires a smaller number of groups; no changes were made"
@@ -49,8 +49,8 @@ async def recreate(session: Session, name: str, scale_down: ScaleDown, timeout: 
         return f"{name}: all remaining groups are ready"
     loop = asyncio.get_running_loop()
     begin = loop.time()
-    await _await_end(session, name, scale_down.going, timeout)
-    view = await targets.view_of(session, await rollouttargets.read(session, name))
+    await _wait_until_deleted(session, name, scale_down.going, timeout)
+    view = await targets.read_view(session, await rollouttargets.read(session, name))
     still = tuple(group.name for group in view.groups if group.name in scale_down.staying and not group.is_ready)
     if not still:
         return f"{name}: {format_groups(scale_down.staying)} became ready in the meantime"
@@ -58,12 +58,12 @@ async def recreate(session: Session, name: str, scale_down: ScaleDown, timeout: 
     return await Restart(session, RestartRequest(name, still)).run(remaining)
 
 
-async def _await_end(session: Session, name: str, going: Sequence[GroupName], timeout: float) -> None:
+async def _wait_until_deleted(session: Session, name: str, going: Sequence[GroupName], timeout: float) -> None:
     informers = SetInformers(session.client, ObjectKey(session.namespace, name))
 
     def are_gone() -> bool | None:
         view = informers.view()
-        return True if view is None or not _present(view, going) else None
+        return True if view is None or not _exist(view, going) else None
 
     try:
         async with timeouts.within(timeout), following(*informers.all, session.keepalive) as objects:
@@ -74,5 +74,5 @@ async def _await_end(session: Session, name: str, going: Sequence[GroupName], ti
         ) from error
 
 
-def _present(view: View, going: Sequence[GroupName]) -> bool:
+def _exist(view: View, going: Sequence[GroupName]) -> bool:
     return any(rank.object is not None for group in view.groups if group.name in going for rank in group.ranks)

@@ -15,7 +15,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, POD
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS, OF_STATEFULSETS
-from leaderworkerset.decisions.revisioncontent import Entry, find_entry, history_selector
+from leaderworkerset.decisions.revisioncontent import RevisionEntry, find_entry, history_selector
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.errors import CommandError
@@ -30,7 +30,7 @@ ATTEMPTS = 5
 
 async def read(session: Session, name: str) -> JSONObject:
     """Return the LeaderWorkerSet. Reject a DisaggregatedSet with an explanation."""
-    resource, obj = await targets.find_either(session, name)
+    resource, obj = await targets.find_set(session, name)
     if resource == LEADERWORKERSETS:
         return obj
     parts = ", ".join(map(meta.name, await targets.list_parts(session, session.namespace, name))) or "none yet"
@@ -39,7 +39,7 @@ async def read(session: Session, name: str) -> JSONObject:
     )
 
 
-async def writable(session: Session, name: str) -> JSONObject:
+async def read_writable(session: Session, name: str) -> JSONObject:
     """Return a LeaderWorkerSet whose spec is not managed by a different controller."""
     obj = await read(session, name)
     owner = meta.labels(obj).get(SET_NAME)
@@ -50,7 +50,7 @@ async def writable(session: Session, name: str) -> JSONObject:
     return obj
 
 
-async def persistently(attempt: Callable[[], Awaitable[str]]) -> str:
+async def retry_conflicts(attempt: Callable[[], Awaitable[str]]) -> str:
     """Return the result of a write. After a conflict, reread the object and retry."""
     for _ in range(ATTEMPTS - 1):
         try:
@@ -60,14 +60,14 @@ async def persistently(attempt: Callable[[], Awaitable[str]]) -> str:
     return await attempt()
 
 
-async def with_leaders(session: Session, lws: JSONObject) -> View:
+async def read_view(session: Session, lws: JSONObject) -> View:
     """Read the pods and the leader StatefulSet or Deployment of a LeaderWorkerSet."""
     selector = f"{labels.NAME}={meta.name(lws)}"
     listing = await session.client.list(PODS, namespace=meta.namespace(lws), label_selector=selector)
-    return view(lws, listing.items, leaders=await leaders_of(session.client, lws))
+    return view(lws, listing.items, leaders=await read_leader_workload(session.client, lws))
 
 
-async def entries(session: Session, view: View) -> list[Entry]:
+async def entries(session: Session, view: View) -> list[RevisionEntry]:
     """Return the revisions of a LeaderWorkerSet, sorted from the oldest."""
     revisions: list[JSONObject] = []
     own = f"{labels.NAME}={view.name},{labels.TEMPLATE_REVISION_HASH},!{OF_STATEFULSETS}"
@@ -77,12 +77,12 @@ async def entries(session: Session, view: View) -> list[Entry]:
     return revisionhistory.entries(view, revisions)
 
 
-async def past(session: Session, name: str) -> list[Entry]:
+async def read_history(session: Session, name: str) -> list[RevisionEntry]:
     """Return the revisions of the named LeaderWorkerSet."""
-    return await entries(session, await targets.view_of(session, await read(session, name)))
+    return await entries(session, await targets.read_view(session, await read(session, name)))
 
 
-def entry_of(session: Session, name: str, history: list[Entry], number: int) -> Entry:
+def read_entry(session: Session, name: str, history: list[RevisionEntry], number: int) -> RevisionEntry:
     """Return the revision with this number. If it does not exist, the error lists the existing revisions."""
     entry = find_entry(history, number)
     if entry is None:
@@ -93,6 +93,6 @@ def entry_of(session: Session, name: str, history: list[Entry], number: int) -> 
     return entry
 
 
-async def leaders_of(client: Client, lws: JSONObject) -> JSONObject | None:
+async def read_leader_workload(client: Client, lws: JSONObject) -> JSONObject | None:
     """Return the leader StatefulSet, or the leader Deployment for random keys, or None if it does not exist."""
-    return await client.find(DEPLOYMENTS if groupname.is_hash_set(lws) else STATEFULSETS, meta.key(lws))
+    return await client.find(DEPLOYMENTS if groupname.uses_random_keys(lws) else STATEFULSETS, meta.key(lws))

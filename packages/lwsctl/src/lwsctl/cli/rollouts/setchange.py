@@ -31,13 +31,13 @@ class Change(Struct, frozen=True, kw_only=True):
         return meta.name(self.lws)
 
 
-async def carry_out(session: Session, find: Callable[[], Awaitable[Change]], *, is_trial: bool) -> str:
+async def apply_change(session: Session, find: Callable[[], Awaitable[Change]], *, is_trial: bool) -> str:
     """Write or validate the change that `find` returns. After a conflict, call `find` again."""
 
     async def attempt() -> str:
         return await (_preview if is_trial else _perform)(session, await find())
 
-    return await rollouttargets.persistently(attempt)
+    return await rollouttargets.retry_conflicts(attempt)
 
 
 async def _perform(session: Session, change: Change) -> str:
@@ -56,7 +56,7 @@ async def _preview(session: Session, change: Change) -> str:
         LEADERWORKERSETS, meta.key(change.lws), change.patch, kind=change.kind, manager=rollouttargets.MANAGER
     )
     try:
-        foreseen = applyforecast.forecast_apply(await rollouttargets.with_leaders(session, change.lws), after)
+        foreseen = applyforecast.forecast_apply(await rollouttargets.read_view(session, change.lws), after)
     except ValueError as error:
         raise CommandError(f"{change.name}: {error}") from error
     titles = (f"{change.name}, now", f"{change.name}, then")

@@ -48,7 +48,7 @@ def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return stuck_after(fail_fast(command))
 
 
-class Causes:
+class CauseMonitor:
     """Runs concurrently with informers, and prints on stderr why a set is stuck and the next step.
 
     With `stuck_after`, it raises StuckError if the set has been stuck for this number of seconds because of one
@@ -85,7 +85,7 @@ class Causes:
     async def conclude(self) -> str:
         """Return the cause and the command that explains it, or an empty string if there is no cause."""
         cause = await self.last()
-        return cause and f"\n{cause}\n{diagnoses.more(self._session, self._name)}"
+        return cause and f"\n{cause}\n{diagnoses.details_hint(self._session, self._name)}"
 
     async def last(self) -> str:
         """Return the current or the previous cause, or an empty string if there is none.
@@ -93,7 +93,7 @@ class Causes:
         A cause that was printed is not repeated, and the result contains only its code. A container that crashes
         repeatedly is not stuck while its group restarts, so that the last cause is more informative.
         """
-        diagnosis = await diagnoses.in_time(self._session, self._name)
+        diagnosis = await diagnoses.diagnose_in_time(self._session, self._name)
         cause = "" if diagnosis is None or diagnosis.verdict in AS_DESIRED else headline(diagnosis)
         is_current = diagnosis is not None and diagnosis.verdict in NEEDS_USER
         cause = cause if is_current else self._last or cause
@@ -104,7 +104,7 @@ class Causes:
         clock, since, pause = SystemClock(), 0.0, self._first
         while True:
             await asyncio.sleep(pause)
-            is_new = self.print_cause(await diagnoses.in_time(self._session, self._name))
+            is_new = self.print_cause(await diagnoses.diagnose_in_time(self._session, self._name))
             pause = self._first if is_new else min(2 * pause, LONGEST)
             if self.is_stuck and self._stuck_after is not None:
                 since = clock.monotonic() if is_new else since

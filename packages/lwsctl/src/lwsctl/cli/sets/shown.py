@@ -11,10 +11,10 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.views import tables
-from lwsctl.model.cluster import Cluster, cluster_of
+from lwsctl.model.cluster import Cluster, build_cluster
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.lists import Lists, with_evidence
-from lwsctl.views.selection import Selection, narrow, not_ready
+from lwsctl.views.selection import Selection, narrow, unready_view
 
 QUOTED = 3
 """The maximum number of sets whose logs are read, so that tables with hundreds of failed sets are fast."""
@@ -61,15 +61,15 @@ async def observe(session: Session, request: GetRequest, lists: Lists | None = N
 async def read(session: Session, request: GetRequest) -> Cluster:
     """Return the selected sets without evidence. Raise an error if a group or rank does not exist."""
     objects = (
-        await objects_of(session, request.selections)
+        await find_objects(session, request.selections)
         if request.selections
-        else await targets.all_of(session, request.namespace(session), request.selector)
+        else await targets.list_objects(session, request.namespace(session), request.selector)
     )
-    views = await targets.views_of(session, objects.leaderworkersets)
+    views = await targets.read_views(session, objects.leaderworkersets)
     for selection in request.selections:
         for view in (view for view in views if view.name == selection.name):
-            targets.reject_missing(view, selection)
-    return cluster_of(views, objects.sets, request.namespace(session))
+            targets.require_existing(view, selection)
+    return build_cluster(views, objects.sets, request.namespace(session))
 
 
 async def print_if_empty(session: Session, cluster: Cluster, request: GetRequest) -> None:
@@ -80,15 +80,15 @@ async def print_if_empty(session: Session, cluster: Cluster, request: GetRequest
         click.echo("All ranks are ready.", err=True)
 
 
-async def objects_of(session: Session, selections: Sequence[Selection]) -> targets.TargetObjects:
+async def find_objects(session: Session, selections: Sequence[Selection]) -> targets.TargetObjects:
     """Return the named objects, and the LeaderWorkerSets that a named DisaggregatedSet owns."""
     leaderworkersets, sets = [], []
     for selection in selections:
-        resource, obj = await targets.find_either(session, selection.name)
+        resource, obj = await targets.find_set(session, selection.name)
         if resource == LEADERWORKERSETS:
             leaderworkersets.append(obj)
             continue
-        leaderworkersets += await targets.parts_of(session, selection)
+        leaderworkersets += await targets.list_set_parts(session, selection)
         sets.append(obj)
     return targets.TargetObjects(leaderworkersets, sets)
 
@@ -96,11 +96,13 @@ async def objects_of(session: Session, selections: Sequence[Selection]) -> targe
 def select_views(views: Sequence[View], request: GetRequest) -> list[View]:
     """Return the views that match a name or a DisaggregatedSet name, or all views without a name."""
     if request.selections:
-        views = [narrow(view, selection) for selection in request.selections for view in _meant(views, selection)]
-    return list(filter(None, map(not_ready, views))) if request.not_ready else list(views)
+        views = [
+            narrow(view, selection) for selection in request.selections for view in _matching_views(views, selection)
+        ]
+    return list(filter(None, map(unready_view, views))) if request.not_ready else list(views)
 
 
-def _meant(views: Sequence[View], selection: Selection) -> list[View]:
+def _matching_views(views: Sequence[View], selection: Selection) -> list[View]:
     """Return the LeaderWorkerSet with this name, or the LeaderWorkerSets of the DisaggregatedSet with this name."""
     own = [view for view in views if view.name == selection.name]
     return own or [view for view in views if meta.labels(view.object).get(SET_NAME) == selection.name]

@@ -39,7 +39,7 @@ def list_names(what: str, where: Mapping[str, str], start: str) -> list[str] | N
     try:
         path = where.get("kubeconfig", "")
         if local := where.get("local"):
-            path = str(clusterdirectories.place(local).kubeconfig)
+            path = str(clusterdirectories.cluster_directory(local).kubeconfig)
         access = kubeconfig.load(os.environ, kubeconfig=path, context=where.get("context_name", ""))
         with closing(_Lists(access, where.get("namespace", ""))) as lists:
             return LISTS[what](lists, start)
@@ -58,13 +58,13 @@ def _names(lists: "_Lists", start: str) -> list[str]:
         )
         paths = [f"/apis/{group}/namespaces/{quote(lists.namespace)}/{kind}" for group, kind in groups]
         return filter_by_prefix({meta.name(obj) for path in paths for obj in lists.read(path)}, start)
-    from leaderworkerset.api.groupname import name_of, place_of
+    from leaderworkerset.api.groupname import group_and_rank, parse_group_name
     from lwsctl.views.selection import Selection
 
-    group = name_of(rest[0]) if len(rest) > 1 else None
+    group = parse_group_name(rest[0]) if len(rest) > 1 else None
     selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # the leaders of groups
     pods = lists.read(f"/api/v1/namespaces/{quote(lists.namespace)}/pods?{urlencode({'labelSelector': selector})}")
-    return completion.places(name, [place for pod in pods if (place := place_of(pod))], start)
+    return completion.group_or_rank_paths(name, [place for pod in pods if (place := group_and_rank(pod))], start)
 
 
 class _Lists:

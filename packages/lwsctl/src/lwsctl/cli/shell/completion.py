@@ -12,7 +12,16 @@ import click
 
 from lwsctl.cli.shell.kubectlparser import LOCAL, find_cluster_options
 
-__all__ = ["LOCAL", "MOST", "PATIENCE", "filter_by_prefix", "find_cluster_options", "names", "places", "typed_words"]
+__all__ = [
+    "LOCAL",
+    "MOST",
+    "PATIENCE",
+    "filter_by_prefix",
+    "find_cluster_options",
+    "group_or_rank_paths",
+    "names",
+    "typed_words",
+]
 
 if TYPE_CHECKING:
     from lwsctl.cli.cluster.target import Session  # imported only to complete a name
@@ -62,28 +71,28 @@ def typed_words() -> list[str]:
 async def _names(session: "Session", incomplete: str) -> list[str]:
     from kuberuntime.objects import meta
     from kuberuntime.objects.resources import PODS
-    from leaderworkerset.api.groupname import name_of, place_of
+    from leaderworkerset.api.groupname import group_and_rank, parse_group_name
     from leaderworkerset.api.resources import LEADERWORKERSETS
     from lwsctl.cli import targets
     from lwsctl.views.selection import Selection
 
     name, *rest = incomplete.split("/")
     if rest:
-        group = name_of(rest[0]) if len(rest) > 1 else None
+        group = parse_group_name(rest[0]) if len(rest) > 1 else None
         selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # the leaders of groups
         listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
-        return places(name, [place for pod in listing.items if (place := place_of(pod))], incomplete)
+        return group_or_rank_paths(name, [place for pod in listing.items if (place := group_and_rank(pod))], incomplete)
     sets = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
     others = await targets.list_sets(session, session.namespace, "")
     return filter_by_prefix({meta.name(obj) for obj in (*sets.items, *others)}, incomplete)
 
 
-def places(name: str, pairs: Sequence[tuple[int | str, int]], incomplete: str) -> list[str]:
+def group_or_rank_paths(name: str, pairs: Sequence[tuple[int | str, int]], incomplete: str) -> list[str]:
     """Return the groups, or the ranks of the given group.
 
-    >>> places("web", [(0, 0), (0, 1), (1, 0)], "web/")
+    >>> group_or_rank_paths("web", [(0, 0), (0, 1), (1, 0)], "web/")
     ['web/0', 'web/1']
-    >>> places("web", [(0, 0), (0, 1), (1, 0)], "web/0/")
+    >>> group_or_rank_paths("web", [(0, 0), (0, 1), (1, 0)], "web/0/")
     ['web/0/0', 'web/0/1']
     """
     depth = incomplete.count("/")

@@ -18,12 +18,12 @@ MACHINES: Final = {"darwin": ("macOS", "in Lima", "lima"), "win32": ("Windows", 
 """The name, the Linux environment and the command prefix of each platform."""
 
 
-def refusal(platform: str, words: Sequence[str]) -> str:
+def unsupported_reason(platform: str, words: Sequence[str]) -> str:
     """Return the reason why `lws` cannot run with these arguments on a platform, with alternatives.
 
     On Linux, it is empty.
 
-    >>> refusal("win32", ["run", "-f", "a.yaml"]).rpartition("; ")[2]
+    >>> unsupported_reason("win32", ["run", "-f", "a.yaml"]).rpartition("; ")[2]
     'in WSL2, use `wsl lws run -f a.yaml`'
     """
     if platform == "linux":
@@ -38,5 +38,5 @@ def refusal(platform: str, words: Sequence[str]) -> str:
 
 def require_linux(words: Sequence[str]) -> None:
     """Raise a `CommandError` that suggests an alternative command, unless this system is Linux."""
-    if text := refusal(sys.platform, words):
+    if text := unsupported_reason(sys.platform, words):
         raise CommandError(text)

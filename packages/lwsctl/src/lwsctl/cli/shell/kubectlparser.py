@@ -29,15 +29,15 @@ VALUES: Final = "lwsctl.cluster"
 AnyCommand = TypeVar("AnyCommand", bound=click.Command)
 
 
-def values(context: click.Context) -> dict[str, str]:
+def cluster_option_values(context: click.Context) -> dict[str, str]:
     """Return the options that select a cluster, by parameter name."""
     options: dict[str, str] = context.meta.setdefault(VALUES, {})
     return options
 
 
-def _keep(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+def _store_value(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
     if value is not None:
-        values(context)[str(parameter.name)] = value
+        cluster_option_values(context)[str(parameter.name)] = value
         if context.obj is not None:  # the target was made from the options before the command
             from msgspec.structs import replace
 
@@ -63,7 +63,7 @@ def cluster_options(command: AnyCommand, *, hidden: bool = True) -> AnyCommand:
     """
     if not any(LOCAL in parameter.opts for parameter in command.params):
         command.params[:0] = [
-            click.Option(names, metavar=metavar, help=text, hidden=hidden, expose_value=False, callback=_keep)
+            click.Option(names, metavar=metavar, help=text, hidden=hidden, expose_value=False, callback=_store_value)
             for names, metavar, text in OPTIONS
         ]
         command.make_parser = _Parser.of  # type: ignore[method-assign]  # click has no other way to replace its parser
@@ -75,7 +75,7 @@ def find_cluster_options(words: Sequence[str], root: click.Command) -> dict[str,
     context = root.make_context("lws", list(words), resilient_parsing=True)
     if any(word.startswith("-") for word in context.args):  # only then: this imports the command
         context = _resolve_context(root, {}, "lws", list(words))
-    return values(context)
+    return cluster_option_values(context)
 
 
 class _Parser(_OptionParser):

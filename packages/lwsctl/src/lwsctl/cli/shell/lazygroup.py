@@ -75,12 +75,12 @@ class LazyGroup(click.Group):
 
     def make_context(self, *words: Any, **options: Any) -> click.Context:
         """Parse the arguments, or print the help."""
-        with standardstreams.read_by_somebody():
+        with standardstreams.require_reader():
             return super().make_context(*words, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        with standardstreams.read_by_somebody():
+        with standardstreams.require_reader():
             return super().invoke(ctx)
 
     def resolve_command(
@@ -94,7 +94,7 @@ class LazyGroup(click.Group):
         if entry is not None and Needs.MACHINE in entry.needs:
             if not ctx.resilient_parsing and not {"-h", "--help"} & set(args):
                 hostplatform.require_linux(args)
-            ctx.with_resource(garbagecollection.put_off())
+            ctx.with_resource(garbagecollection.disable_collection())
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise

@@ -57,7 +57,7 @@ def suggestions(args: Sequence[str], incomplete: str, root: click.Command) -> li
     if option == LOCAL or (not option and _command(args) in OF_CLUSTERS):
         from lwsctl.cli.cluster import clusterdirectories
 
-        return filter_by_prefix([place.name for place in clusterdirectories.all_places()], start)
+        return filter_by_prefix([place.name for place in clusterdirectories.all_directories()], start)
     if option == "--for" and _command(args) == "wait":
         return filter_by_prefix(CONDITIONS, start)
     if option in {"-n", "--namespace"}:

@@ -76,9 +76,9 @@ def lines(report: StormReport) -> Iterator[str]:
         else "No rank failed."
     )
     if recreations := witness.count_recreations():
-        yield f"Recreated: {_times(recreations)}."
+        yield f"Recreated: {_outages_text(recreations)}."
     if failed := witness.failures():
-        yield f"Rank failures: {_times(failed)}."
+        yield f"Rank failures: {_outages_text(failed)}."
     if report.before:
         yield f"Ignored because they were not ready before the storm: {', '.join(report.before)}."
     if report.recovered is None:
@@ -127,5 +127,5 @@ def document(report: StormReport) -> JSONObject:
     }
 
 
-def _times(counts: Mapping[str, int]) -> str:
+def _outages_text(counts: Mapping[str, int]) -> str:
     return ", ".join(name if count == 1 else f"{name} {count} times" for name, count in counts.items())

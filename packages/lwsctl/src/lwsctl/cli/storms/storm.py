@@ -54,12 +54,12 @@ class Step(Struct, frozen=True, kw_only=True):
         return " ".join(filter(None, (self.fault.name, *self.targets, self.words))) + lasting
 
 
-def step(at: float, name: str, targets: Sequence[str], seconds: float, value: str = "") -> Step:
+def build_step(at: float, name: str, targets: Sequence[str], seconds: float, value: str = "") -> Step:
     """Return a step. `value` is the amount or path as specified, or an empty string for the default.
 
     Raise `UsageError` if a value is invalid.
 
-    >>> str(step(0.0, "lose", ["web/0/0", "web/0/1"], 5.0, "30%"))
+    >>> str(build_step(0.0, "lose", ["web/0/0", "web/0/1"], 5.0, "30%"))
     'lose web/0/0 web/0/1 30% for 5 s'
     """
     fault = FAULTS.get(name)
@@ -77,16 +77,16 @@ def step(at: float, name: str, targets: Sequence[str], seconds: float, value: st
         fault=fault,
         targets=tuple(targets),
         seconds=0.0 if fault.is_moment else seconds,
-        amount=0.0 if fault.has_path else amount_of(fault, words),
+        amount=0.0 if fault.has_path else parse_amount(fault, words),
         path=words if fault.has_path else "",
         words=words,
     )
 
 
-def amount_of(fault: FaultName, words: str) -> float:
+def parse_amount(fault: FaultName, words: str) -> float:
     """Return the amount as a number.
 
-    >>> amount_of(FAULTS["lose"], "30%"), amount_of(FAULTS["throttle"], "1.5M"), amount_of(FAULTS["delay"], "50ms")
+    >>> parse_amount(FAULTS["lose"], "30%"), parse_amount(FAULTS["throttle"], "1.5M"), parse_amount(FAULTS["delay"], "50ms")
     (0.3, 1500000.0, 0.05)
     """
     amount_match = NUMBER.fullmatch(words)
@@ -132,7 +132,7 @@ def draw(seed: int, seconds: float, ranks: Sequence[str]) -> list[Step]:
         faults = [fault for fault in DRAWN if fault.of is FaultTarget.PART or len(ranks) >= max(fault.of.numbers)]
         fault = random.choice(faults)
         targets = random.sample(ranks, max(fault.of.numbers))
-        steps.append(step(round(at, 1), fault.name, targets, lasting))
+        steps.append(build_step(round(at, 1), fault.name, targets, lasting))
         at += lasting
 
 
@@ -146,7 +146,7 @@ def _read_step(item: JSON, place: str) -> Step:
     value = item.get("amount") or item.get("path") or ""
     lasting = _duration(place, "for", _read_text(item, "for") or f"{USUAL_SECONDS:g}")
     try:
-        return step(
+        return build_step(
             _duration(place, "at", _read_text(item, "at") or "0"),
             _read_text(item, "fault"),
             list(map(str, targets)),

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.api.groupname import place_of
+from leaderworkerset.api.groupname import group_and_rank
 
 Happened = Literal["failed", "ending", "gone", "made", "ready"]
 """The state of a pod. `ending` means that its deletion started, and `gone` means that it is deleted."""
@@ -32,10 +32,10 @@ class StormEffects(Struct):
 
     def see(self, at: float, old: JSONObject | None, new: JSONObject | None) -> None:
         """Record a change to a pod. `old` is None for a created pod, and `new` is None for a deleted pod."""
-        rank = rank_of(new or old or {})
+        rank = rank_path(new or old or {})
         if rank:
-            self.changes += [RankChange(at, rank, what, _end(new)) for what in _changes(old, new)]
-            self._explain(rank, _end(new))
+            self.changes += [RankChange(at, rank, what, _termination(new)) for what in _changes(old, new)]
+            self._explain(rank, _termination(new))
 
     def without(self, places: Collection[str]) -> "StormEffects":
         """Return the record without some ranks, which are specified by rank or by group.
@@ -99,9 +99,9 @@ class StormEffects(Struct):
         return _count_names(sighting.rank for sighting in self.changes if sighting.change == "failed")
 
 
-def rank_of(pod: JSONObject) -> str:
+def rank_path(pod: JSONObject) -> str:
     """Return LWS/GROUP/RANK for a pod, or an empty string if the pod is not a rank."""
-    place = place_of(pod)
+    place = group_and_rank(pod)
     return f"{meta.labels(pod).get(labels.NAME, '')}/{place[0]}/{place[1]}" if place else ""
 
 
@@ -114,14 +114,14 @@ def _changes(old: JSONObject | None, new: JSONObject | None) -> Iterator[Happene
     elif meta.is_deleting(new) and not meta.is_deleting(old):
         yield "ending"
     elif podstate.stays_ready(old) and (
-        not podstate.stays_ready(new) or podstate.restarts(new) > podstate.restarts(old)
+        not podstate.stays_ready(new) or podstate.restart_count(new) > podstate.restart_count(old)
     ):
         yield "failed"
     if podstate.stays_ready(new) and not (old is not None and podstate.stays_ready(old)):
         yield "ready"
 
 
-def _end(pod: JSONObject | None) -> str:
+def _termination(pod: JSONObject | None) -> str:
     """Return how a container of an unready pod terminated, or an empty string if no container terminated."""
     for container in podstate.container_statuses(pod) if pod is not None and not podstate.stays_ready(pod) else ():
         for state in ("state", "lastState"):

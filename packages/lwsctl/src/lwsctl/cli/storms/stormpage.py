@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from lwsctl.cli.storms import report as reports
 from lwsctl.cli.storms.report import StormReport
-from lwsctl.dashboard.markup import Safe, document, join, tag
+from lwsctl.dashboard.markup import Safe, html_document, join, tag
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 """The content security policy of the page, which permits only the inline style."""
@@ -57,24 +57,24 @@ def page(report: StormReport) -> str:
             ((f"{deed.at:.1f} s", str(deed.step), deed.error) for deed in report.steps),
         ),
         tag("h2", "Effects on ranks"),
-        _table(("After", "Rank", "What", "Why"), _sightings(report)),
+        _table(("After", "Rank", "What", "Why"), _rank_changes(report)),
     )
-    return f"{document(title, head, body)}\n"
+    return f"{html_document(title, head, body)}\n"
 
 
-def rows(report: StormReport) -> Iterator[Row]:
+def timeline_rows(report: StormReport) -> Iterator[Row]:
     """Yield the timeline rows, which are faults, unready ranks, and requests without a response."""
     for deed in report.steps:
         if not deed.error:
             yield Row("fault", str(deed.step), (Span(deed.at, deed.at + deed.step.seconds, str(deed.step)),))
-    for rank, spans in report.effects.unready(_seen_until(report)).items():
+    for rank, spans in report.effects.unready(_last_event_time(report)).items():
         yield Row("rank", rank, tuple(Span(*span, f"{rank} was not ready") for span in spans))
     if report.probe is not None:
         outages = tuple(Span(*outage, "no response") for outage in report.probe.outages)
         yield Row("probe", "requests", outages)
 
 
-def _seen_until(report: StormReport) -> float:
+def _last_event_time(report: StormReport) -> float:
     """Return the time of the last event in seconds since the start of the storm."""
     faults = (deed.at + deed.step.seconds for deed in report.steps)
     outages = (end for _, end in report.probe.outages) if report.probe else ()
@@ -82,13 +82,13 @@ def _seen_until(report: StormReport) -> float:
 
 
 def _timeline(report: StormReport) -> Safe:
-    whole = max(_seen_until(report), 1.0)
-    lines = [tag("tr", tag("td", row.name), tag("td", _bars(row, whole))) for row in rows(report)]
+    whole = max(_last_event_time(report), 1.0)
+    lines = [tag("tr", tag("td", row.name), tag("td", _row_bars(row, whole))) for row in timeline_rows(report)]
     scale = tag("tr", tag("td", ""), tag("td", f"0 s to {whole:.1f} s"))
     return tag("table", scale, lines, class_="times")
 
 
-def _bars(row: Row, whole: float) -> Safe:
+def _row_bars(row: Row, whole: float) -> Safe:
     words = ", ".join(f"{span.begin:.1f} s to {span.end:.1f} s" for span in row.spans) or "never"
     bars = [
         tag(
@@ -104,7 +104,7 @@ def _bars(row: Row, whole: float) -> Safe:
     return tag("svg", bars, role="img", aria_label=f"{row.name}: {words}")
 
 
-def _sightings(report: StormReport) -> Iterator[tuple[str, ...]]:
+def _rank_changes(report: StormReport) -> Iterator[tuple[str, ...]]:
     seen = report.effects.changes
     return (
         (f"{sighting.at:.1f} s", sighting.rank, reports.WORDS[sighting.change], sighting.reason) for sighting in seen

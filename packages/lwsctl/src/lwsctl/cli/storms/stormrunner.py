@@ -26,7 +26,7 @@ from lwsctl.cli.errors import CommandError
 from lwsctl.cli.faultnames import FaultTarget
 from lwsctl.cli.storms.report import ProbeCounts, StormReport, StormStep
 from lwsctl.cli.storms.storm import Step
-from lwsctl.cli.storms.stormeffects import rank_of
+from lwsctl.cli.storms.stormeffects import rank_path
 from lwsctl.cli.watchwarnings import following
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation.conditionwatch import AllSets, ConditionWatch
@@ -40,7 +40,7 @@ MOMENT: Final = 0.5
 """The time in seconds until the last fault has a visible effect. Then, the readiness of all ranks is checked."""
 
 
-async def faults(client: Client, method: str, *, number: int = 0, body: JSONObject | None = None) -> JSONObject:
+async def request_faults(client: Client, method: str, *, number: int = 0, body: JSONObject | None = None) -> JSONObject:
     """Return a connection to the fault injection of a local cluster. Other clusters do not support it."""
     path = f"{PATH}/{number}" if number else PATH
     try:
@@ -64,12 +64,12 @@ class StormRun:
     @property
     def ranks(self) -> list[str]:
         """Return the ranks in the namespace, in order."""
-        return sorted(filter(None, map(rank_of, self._sets.pods.store.list())))
+        return sorted(filter(None, map(rank_path, self._sets.pods.store.list())))
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[ConditionWatch]:
         """Watch ranks while the context is active. Then, undo the faults that are still active."""
-        await faults(self._session.client, "GET")
+        await request_faults(self._session.client, "GET")
         async with following(self._session.keepalive, *self._sets.all) as followed:
             self._sets.pods.subscribe(self._see)
             self._began = self._now()  # after this call, because a subscriber first receives existing objects
@@ -80,7 +80,7 @@ class StormRun:
 
     async def run(self, steps: Sequence[Step], settle: float, followed: ConditionWatch) -> None:
         """Run the steps. Then wait at most `settle` seconds until all previously ready ranks are ready again."""
-        self.report.before = broken(self._sets.views(), SystemClock().now())
+        self.report.before = find_problems(self._sets.views(), SystemClock().now())
         async with asyncio.TaskGroup() as tasks:
             for step in steps:
                 tasks.create_task(self._take(step))
@@ -134,7 +134,7 @@ class StormRun:
                 "amount": step.amount,
                 "path": step.path,
             }
-            begun = await faults(self._session.client, "POST", body=body)
+            begun = await request_faults(self._session.client, "POST", body=body)
         except (CommandError, KubeError) as error:
             self.report.steps.append(StormStep(at, step, str(error)))
             self._tell(f"{at:6.1f} s  {step} failed: {error}")
@@ -152,7 +152,7 @@ class StormRun:
         if selection.rank is None:
             raise CommandError(f"{words} is not a rank; use LWS/GROUP/RANK, such as {words.partition('/')[0]}/0/1")
         for pod in self._sets.pods.store.list():
-            if rank_of(pod) == str(selection):
+            if rank_path(pod) == str(selection):
                 return str(meta.key(pod))
         raise CommandError(f"{words} has no pod; existing ranks: {', '.join(self.ranks) or 'none'}")
 
@@ -160,7 +160,7 @@ class StormRun:
         numbers, self._begun = self._begun, []
         for number in numbers:
             with suppress(KubeError):  # the cluster and its faults have stopped
-                await faults(self._session.client, "DELETE", number=number)
+                await request_faults(self._session.client, "DELETE", number=number)
 
     def _see(self, change: Change) -> None:
         if self._began is not None:
@@ -177,11 +177,11 @@ class StormRun:
         return asyncio.get_running_loop().time()
 
 
-def broken(views: Iterable[View], now: datetime) -> list[str]:
+def find_problems(views: Iterable[View], now: datetime) -> list[str]:
     """Return the ranks, groups and sets with problems, and temporarily ready ranks of failed groups."""
     places: set[str] = set()
     for view in views:
-        places |= {place_of_problem(text) for text in remaining_problems(view)}
+        places |= {problem_location(text) for text in remaining_problems(view)}
         failing = [group for group in view.groups if group.crashes is not None and not group.crashes.are_over(now)]
         places |= {view.name} if failing else set()
         places |= {f"{view.name}/{group.name}" for group in failing}
@@ -195,10 +195,10 @@ def new_problems(problems: Sequence[str], before: Sequence[str]) -> list[str]:
     >>> new_problems(["web/0/1", "old/0/0", "old (0 of 2 groups ready)"], ["old", "old/0/0"])
     ['web/0/1']
     """
-    return [text for text in problems if place_of_problem(text) not in before]
+    return [text for text in problems if problem_location(text) not in before]
 
 
-def place_of_problem(text: str) -> str:
+def problem_location(text: str) -> str:
     """Return the rank, group or set that has a problem."""
     return text.partition(" (")[0]
 

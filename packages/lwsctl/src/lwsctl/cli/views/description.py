@@ -47,34 +47,37 @@ def lines(content: Described, now: datetime) -> list[str]:
     """Return the complete description."""
     view, selection, hint = content.view, content.selection, f"{content.lws} events {content.selection}"
     if isinstance(view, SetView):
-        head, hint = _whole(view, now), f"use {content.lws} events LWS to show the events of one LeaderWorkerSet"
+        head, hint = (
+            _describe_disaggregatedset(view, now),
+            f"use {content.lws} events LWS to show the events of one LeaderWorkerSet",
+        )
     elif selection.rank is not None:
         rank = next(iter(view.ranks), None)
-        head = _rank(view, rank, now) if rank else []
+        head = _describe_rank(view, rank, now) if rank else []
     elif selection.group is not None:
-        head = _group(view, view.groups[0], now) if view.groups else []
+        head = _describe_group(view, view.groups[0], now) if view.groups else []
     else:
-        head = _set(view, now)
-    return [*head, *logs(content.logs), *events(content.events, hint, now)]
+        head = _describe_set(view, now)
+    return [*head, *log_lines(content.logs), *event_lines(content.events, hint, now)]
 
 
-def facts(rows: Sequence[Fact]) -> list[str]:
+def align_facts(rows: Sequence[Fact]) -> list[str]:
     """Align names and values. Names without a value are omitted.
 
-    >>> facts([("Name", "web"), ("Node", "")])
+    >>> align_facts([("Name", "web"), ("Node", "")])
     ['Name:           web']
     """
     return [f"{name + ':':<{WIDTH - 1}} {value}" for name, value in rows if value]
 
 
-def _set(view: View, now: datetime) -> list[str]:
+def _describe_set(view: View, now: datetime) -> list[str]:
     spec, template = meta.spec(view.object), meta.spec(view.object).get("leaderWorkerTemplate") or {}
-    head = facts(
+    head = align_facts(
         [
             ("Name", view.name),
             ("Namespace", view.namespace),
             ("Created", format_time(view.created, now)),
-            ("Labels", pairs(meta.labels(view.object))),
+            ("Labels", join_pairs(meta.labels(view.object))),
             ("Groups", f"{view.desired} desired, {view.ready} ready, {view.up_to_date} up to date"),
             ("Size", wording.format_count(int(template.get("size", 1)), "rank")),
             *specfields.facts(spec),
@@ -82,13 +85,15 @@ def _set(view: View, now: datetime) -> list[str]:
     )
     return [
         *head,
-        *containers_of("Leader", template.get("leaderTemplate")),
-        *containers_of("Worker" if template.get("leaderTemplate") else "Every rank", template.get("workerTemplate")),
+        *describe_template("Leader", template.get("leaderTemplate")),
+        *describe_template(
+            "Worker" if template.get("leaderTemplate") else "Every rank", template.get("workerTemplate")
+        ),
         *_settings(view.object),
         *conditions(view.object, now),
         "",
         "Ranks:" if any(group.ranks for group in view.groups) else "Ranks:          none",
-        *(f"  {line}" for line in tables.below(view, now, tables.TableOptions()) if view.groups),
+        *(f"  {line}" for line in tables.rank_lines(view, now, tables.TableOptions()) if view.groups),
     ]
 
 
@@ -99,15 +104,15 @@ def _settings(obj: JSONObject) -> list[str]:
     return ["", "Settings:", *output.table(("ANNOTATION", "VALUE", "MEANING"), rows, "  ")] if rows else []
 
 
-def containers_of(title: str, template: JSONObject | None) -> Iterator[str]:
+def describe_template(title: str, template: JSONObject | None) -> Iterator[str]:
     """Yield the containers in a template with their image, command and requests."""
     for container in ((template or {}).get("spec") or {}).get("containers") or []:
         command = " ".join([*(container.get("command") or []), *(container.get("args") or [])])
         resources = container.get("resources") or {}
-        yield from facts([(title, f"container {container.get('name')}, image {container.get('image') or '-'}")])
-        yield from facts([("  runs", command if len(command) <= 100 else f"{command[:99]}…")])
-        yield from facts(
-            [("  requests", pairs(resources.get("requests"))), ("  limits", pairs(resources.get("limits")))]
+        yield from align_facts([(title, f"container {container.get('name')}, image {container.get('image') or '-'}")])
+        yield from align_facts([("  runs", command if len(command) <= 100 else f"{command[:99]}…")])
+        yield from align_facts(
+            [("  requests", join_pairs(resources.get("requests"))), ("  limits", join_pairs(resources.get("limits")))]
         )
 
 
@@ -129,9 +134,9 @@ def conditions(obj: JSONObject, now: datetime) -> list[str]:
     return ["", "Conditions:", *output.table(("TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"), rows, "  ")]
 
 
-def _group(view: View, group: Group, now: datetime) -> list[str]:
+def _describe_group(view: View, group: Group, now: datetime) -> list[str]:
     leader = group.leader
-    head = facts(
+    head = align_facts(
         [
             ("Group", f"{view.name}/{group.name}"),
             ("Namespace", view.namespace),
@@ -146,9 +151,9 @@ def _group(view: View, group: Group, now: datetime) -> list[str]:
     return [*head, "", "Ranks:", *(f"  {line}" for line in output.groups([group], now, wide=True))]
 
 
-def _rank(view: View, rank: Rank, now: datetime) -> list[str]:
+def _describe_rank(view: View, rank: Rank, now: datetime) -> list[str]:
     pod = rank.object or {}
-    head = facts(
+    head = align_facts(
         [
             ("Rank", f"{view.name}/{rank.place}"),
             ("Namespace", view.namespace),
@@ -162,10 +167,10 @@ def _rank(view: View, rank: Rank, now: datetime) -> list[str]:
             ("Scheduler", str(meta.spec(pod).get("schedulerName") or "") if pod else ""),
         ]
     )
-    return [*head, *_containers(pod, now), *(conditions(pod, now) if pod else [])]
+    return [*head, *_describe_containers(pod, now), *(conditions(pod, now) if pod else [])]
 
 
-def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
+def _describe_containers(pod: JSONObject, now: datetime) -> Iterator[str]:
     status_lists = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
     listed = [status for key in status_lists for status in meta.status(pod).get(key) or []]
     statuses = {status.get("name"): status for status in listed}
@@ -173,15 +178,15 @@ def _containers(pod: JSONObject, now: datetime) -> Iterator[str]:
         status = statuses.get(container["name"]) or {}
         before = (status.get("lastState") or {}).get("terminated") or {}
         yield ""
-        yield from facts(
+        yield from align_facts(
             [
                 (kind, container["name"]),
                 ("  image", str(container.get("image") or "")),
                 ("  state", _container_state(status.get("state") or {}, now)),
                 ("  restarts", str(status.get("restartCount", 0))),
                 ("  previous run", outcome.describe_exit(before) if "exitCode" in before else ""),
-                ("  requests", pairs((container.get("resources") or {}).get("requests"))),
-                ("  limits", pairs((container.get("resources") or {}).get("limits"))),
+                ("  requests", join_pairs((container.get("resources") or {}).get("requests"))),
+                ("  limits", join_pairs((container.get("resources") or {}).get("limits"))),
             ]
         )
 
@@ -204,14 +209,14 @@ def _container_state(state: JSONObject, now: datetime) -> str:
     return f"waiting: {': '.join(filter(None, [waiting.get('reason'), mask_message(waiting.get('message') or '')])) or 'not started'}"
 
 
-def logs(texts: Sequence[str]) -> list[str]:
+def log_lines(texts: Sequence[str]) -> list[str]:
     """Return the last lines of failed containers."""
     if not texts:
         return []
     return ["", "Logs:", *(f"  {line}" for text in texts for line in text.splitlines())]
 
 
-def events(happened: Sequence[EventValue] | None, hint: str, now: datetime) -> list[str]:
+def event_lines(happened: Sequence[EventValue] | None, hint: str, now: datetime) -> list[str]:
     """Return the latest events and the number of earlier events. `hint` is the command that shows all events."""
     if happened is None:
         return ["", "Events:         unknown, because you are not permitted to list events"]
@@ -219,7 +224,7 @@ def events(happened: Sequence[EventValue] | None, hint: str, now: datetime) -> l
         return ["", "Events:         none"]
     earlier = len(happened) - RECENT
     more = [f"  … and {wording.format_count(earlier, 'earlier event')}: {hint}"] if earlier > 0 else []
-    return ["", "Events:", *more, *eventlines.table(happened[-RECENT:], now, "  ")]
+    return ["", "Events:", *more, *eventlines.event_table(happened[-RECENT:], now, "  ")]
 
 
 def format_time(created: str, now: datetime) -> str:
@@ -227,7 +232,7 @@ def format_time(created: str, now: datetime) -> str:
     return f"{wording.age(created, now)} ago ({created})" if created else ""
 
 
-def pairs(values: JSONObject | None) -> str:
+def join_pairs(values: JSONObject | None) -> str:
     """Return names and values in one line."""
     return ", ".join(f"{key}={value}" for key, value in (values or {}).items())
 
@@ -237,34 +242,34 @@ PARTS = ("LEADERWORKERSET", "SLICE", "ROLE", "REVISION", "READY", "DESIRED", "WH
 REVISIONS = ("REVISION", "LEADERWORKERSETS", "READY", "DESIRED")
 
 
-def _whole(view: SetView, now: datetime) -> list[str]:
+def _describe_disaggregatedset(view: SetView, now: datetime) -> list[str]:
     """Return the fields of a DisaggregatedSet."""
     policy = meta.spec(view.object).get("placementPolicy") or {}
-    head = facts(
+    head = align_facts(
         [
             ("Name", view.name),
             ("Namespace", view.namespace),
             ("Created", format_time(view.created, now)),
-            ("Labels", pairs(meta.labels(view.object))),
+            ("Labels", join_pairs(meta.labels(view.object))),
             ("Slices", str(meta.spec(view.object).get("slices", 1))),
             ("Groups", f"{view.desired} desired, {view.ready} ready, {view.updated} updated"),
             ("Rollout", view.rollout),
             ("Placement", " ".join(str(policy[name]) for name in ("type", "topology") if policy.get(name))),
         ]
     )
-    roles = [_role(view, role) for role in list(meta.spec(view.object).get("roles") or [])]
+    roles = [_role_row(view, role) for role in list(meta.spec(view.object).get("roles") or [])]
     return [
         *head,
         "",
         "Roles:",
         *output.table(ROLES, roles, "  "),
         *_revisions(view),
-        *_parts(view),
+        *_parts_table(view),
         *conditions(view.object, now),
     ]
 
 
-def _role(view: SetView, role: JSONObject) -> tuple[str, ...]:
+def _role_row(view: SetView, role: JSONObject) -> tuple[str, ...]:
     name, spec = str(role.get("name")), role.get("spec") or {}
     count = next(role_count for role_count in view.roles if role_count.name == name)
     template = spec.get("leaderWorkerTemplate") or {}
@@ -295,17 +300,18 @@ def _revisions(view: SetView) -> list[str]:
     if len(revisions) < 2:
         return []
     rows = [
-        _revision(revision, [part for part in view.parts if part.set_revision == revision]) for revision in revisions
+        _revision_row(revision, [part for part in view.parts if part.set_revision == revision])
+        for revision in revisions
     ]
     return ["", "Revisions:", *output.table(REVISIONS, rows, "  ")]
 
 
-def _revision(name: str, parts: Sequence[View]) -> tuple[str, ...]:
+def _revision_row(name: str, parts: Sequence[View]) -> tuple[str, ...]:
     ready, desired = sum(part.ready for part in parts), sum(part.desired for part in parts)
     return name, str(len(parts)), str(ready), str(desired)
 
 
-def _parts(view: SetView) -> list[str]:
+def _parts_table(view: SetView) -> list[str]:
     if not view.parts:
         return ["", "LeaderWorkerSets: none yet"]
     rows = [

@@ -11,13 +11,13 @@ from lwsctl.views import wording
 HEADER: Final = ("AGE", "TYPE", "REASON", "OBJECT", "COUNT", "MESSAGE")
 
 
-def table(happened: Sequence[EventValue], now: datetime, indent: str = "") -> list[str]:
+def event_table(happened: Sequence[EventValue], now: datetime, indent: str = "") -> list[str]:
     """Return the table of events, starting with the oldest."""
     rows = [(wording.duration(now - event.last), *_cells(event)) for event in happened]
     return output.table(HEADER, rows, indent)
 
 
-def line(event: EventValue) -> str:
+def event_line(event: EventValue) -> str:
     """Return an event as one line that starts with its time."""
     kind, reason, about, count, message = _cells(event)
     times = f" (x{count})" if event.count > 1 else ""

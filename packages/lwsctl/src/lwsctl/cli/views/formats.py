@@ -55,7 +55,7 @@ def render_objects(form: str, objects: Sequence[JSONObject], *, is_one: bool, ma
         if word == "custom-columns":
             fields = columns(template)
             rows = [
-                [(",".join(map(jsonpath.text, jsonpath.select(path, obj))) or "<none>") for _, path in fields]
+                [(",".join(map(jsonpath.format_result, jsonpath.select(path, obj))) or "<none>") for _, path in fields]
                 for obj in objects
             ]
             return "".join(f"{line}\n" for line in output.table([header for header, _ in fields], rows))
@@ -64,7 +64,7 @@ def render_objects(form: str, objects: Sequence[JSONObject], *, is_one: bool, ma
         whole: JSON = objects[0] if is_one else {"apiVersion": "v1", "kind": "List", "items": objects}
         if word != "jsonpath":
             return f"{output.as_json(whole) if word == 'json' else output.as_yaml(whole)}\n"
-        return jsonpath.fill(jsonpath.parse(template), whole)
+        return jsonpath.evaluate(jsonpath.parse(template), whole)
     except JSONPathError as error:
         raise CommandError(f"-o {form}: {error}") from error
 
@@ -90,4 +90,4 @@ def _column(words: str) -> tuple[str, list[Step]]:
     path = jsonpath.normalize(path)
     if not header or not path:
         raise JSONPathError(f"column {words!r}: use NAME:PATH, such as NAME:.metadata.name")
-    return header, jsonpath.path(path)
+    return header, jsonpath.parse_path(path)

@@ -96,14 +96,14 @@ class PlainDisplay:
         now = self._clock.now()
         for view in self._views:
             for group in view.groups:
-                place, facts = (view.namespace, view.name, group.name), _facts(group)
+                place, facts = (view.namespace, view.name, group.name), _compared_values(group)
                 is_due = place not in self._last or now - self._last[place] >= distance or group.is_ready
                 if is_due and self._shown.get(place, UNTOUCHED) != facts:
                     self._shown[place], self._last[place] = facts, now
                     print_text(summary(view, group, now), err=True)
 
 
-def _facts(group: Group) -> Facts:
+def _compared_values(group: Group) -> Facts:
     """Return the values whose changes are printed."""
     return group.ready_ranks, first_problem(group), group.recreations
 

@@ -54,14 +54,16 @@ class _Row(Struct, frozen=True):
 def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: bool = False) -> list[str]:
     """Return the live view of LeaderWorkerSets. Each LeaderWorkerSet has a share of the lines."""
     if len(views) > FEW_SETS:
-        return [_truncate(line, size.columns) for line in _sets(views, now, size, with_namespace)]
+        return [_truncate(line, size.columns) for line in _all_set_lines(views, now, size, with_namespace)]
     share = None if size.lines is None else max(size.lines // max(len(views), 1), 1)
     ordered = sorted(views, key=lambda view: all(group.is_fine for group in view.groups))
-    all_lines = [line for view in ordered for line in ["", *_set(view, now, Size(size.columns, share), with_namespace)]]
+    all_lines = [
+        line for view in ordered for line in ["", *_set_lines(view, now, Size(size.columns, share), with_namespace)]
+    ]
     return [_truncate(line, size.columns) for line in all_lines]
 
 
-def _sets(views: Sequence[View], now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on
+def _all_set_lines(views: Sequence[View], now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on
     header = ("NAMESPACE", *output.SET_HEADER) if with_namespace else output.SET_HEADER
     rows = [_of_set(view, now, with_namespace) for view in sorted(views, key=is_settled)]
     return ["", *_table(header, rows, Size(size.columns, None if size.lines is None else size.lines - 2))]
@@ -76,29 +78,29 @@ def _of_set(view: View, now: datetime, with_namespace: bool) -> _Row:  # noqa: F
     return _Row(cells, f"{wording.state(first)}{f', {why}' if why else ''}", is_settled(view), first.pod, is_rank=False)
 
 
-def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on
+def _set_lines(view: View, now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on
     head = output.sets([view], now, with_namespace=with_namespace)
     if view.is_updating:
         head.append(output.rollout(view))
     ordered = sorted(view.groups, key=lambda group: (group.is_fine, group.index))
     if len(ordered) > FEW_GROUPS:
         header: tuple[str, ...] = ("GROUP", "READY", "STATE", "RESTARTS", "AGE")
-        rows = [_of_group(group, now) for group in ordered]
+        rows = [_group_row(group, now) for group in ordered]
         foot = []
     else:
         header = output.GROUP_HEADER
-        rows = [_of_rank(rank, now) for group in ordered for rank in group.ranks]
+        rows = [_rank_row(rank, now) for group in ordered for rank in group.ranks]
         notes = [*(output.format_recreations(group, now) for group in ordered), *output.advancing_groups(ordered, now)]
         foot = [line for text in notes for line in wrap(text, size.columns)]
     available = None if size.lines is None else size.lines - len(head) - len(foot) - 1
     return [*head, *_table(header, rows, Size(size.columns, available)), *foot]
 
 
-def _of_rank(rank: Rank, now: datetime) -> _Row:
+def _rank_row(rank: Rank, now: datetime) -> _Row:
     return _Row(output.rank_row(rank, now), wording.reason(rank), rank.is_ready, rank.pod, is_rank=True)
 
 
-def _of_group(group: Group, now: datetime) -> _Row:
+def _group_row(group: Group, now: datetime) -> _Row:
     note = recreations.note(group, now)
     leader = group.leader
     cells = (
@@ -122,12 +124,12 @@ def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[st
     if reasons and limit >= LEAST_REASON and all(len(escape(why)) <= limit for why in reasons):
         whole = output.table(header, [row.cells for row in rows], whys=[row.beside for row in rows])
         return _limit_rows(whole, rows, size.lines, 0)
-    below = _below(_reasons(rows), size)
+    below = _reason_lines(_reasons(rows), size)
     narrow = _drop_columns(header, rows, size.columns) if limit < 0 else bare
     return [*_limit_rows(narrow, rows, size.lines, len(below)), *below]
 
 
-def _below(reasons: Sequence[str], size: Size) -> list[str]:
+def _reason_lines(reasons: Sequence[str], size: Size) -> list[str]:
     """Return complete reasons in order, up to half of the lines, but at least one reason."""
     limit = None if size.lines is None else size.lines // 2
     result: list[str] = []
@@ -177,12 +179,12 @@ def _limit_rows(table: list[str], rows: Sequence[_Row], available: int | None, b
         return table
     hidden = rows[limit - 1 :]
     ready = sum(row.is_ready for row in hidden)
-    noun = _noun(table[0].split())
+    noun = _row_noun(table[0].split())
     summary = "all ready" if ready == len(hidden) else f"{ready} ready"
     return [*table[:limit], f"… and {wording.format_count(len(hidden), f'more {noun}')}, {summary}"]
 
 
-def _noun(header: Sequence[str]) -> str:
+def _row_noun(header: Sequence[str]) -> str:
     if header[0] in {"NAME", "NAMESPACE"}:
         return "set"
     return "group" if header[1] == "READY" else "rank"

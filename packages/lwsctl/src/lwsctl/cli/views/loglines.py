@@ -10,7 +10,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE
-from leaderworkerset.api.groupname import place_of
+from leaderworkerset.api.groupname import group_and_rank
 from lwsctl.cli.views.terminal import Painter, print_text
 from lwsctl.observation.podlogs import Sink
 from lwsctl.views.podcontainers import waiting_for_logs
@@ -21,7 +21,7 @@ def need_names(sets: Iterable[str]) -> bool:
     return len(set(sets)) > 1
 
 
-def printer(*, bare: bool, with_name: bool) -> Sink:
+def line_printer(*, bare: bool, with_name: bool) -> Sink:
     """Return a function that prints log lines.
 
     Each line has the prefix `group/rank` unless `bare`, or `LWS/group/rank` if `with_name`.
@@ -65,7 +65,7 @@ class WaitingNotes:
 
 def add_prefix(painter: Painter, pod: JSONObject, line: bytes, *, with_name: bool = False) -> str:
     """Prefix a log line with `group/rank`, and with its LeaderWorkerSet or its DisaggregatedSet role."""
-    group, rank = place_of(pod) or ("?", "?")
+    group, rank = group_and_rank(pod) or ("?", "?")
     owner = meta.labels(pod).get(labels.NAME if with_name else ROLE)
     place = "/".join(filter(None, [owner, f"{group}/{rank}"]))
     return f"{painter.rank(place, group, rank)} {line.decode(errors='replace')}"

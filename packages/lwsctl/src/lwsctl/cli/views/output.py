@@ -81,11 +81,11 @@ def groups(
         header = (*header, "NODE", "ADDRESS", "REVISION")
         places = [(rank.node or "-", rank.address or "-", group.revision or "-") for group, rank in ranks]
         rows = [(*row, *place) for row, place in zip(rows, places, strict=True)]
-        own = [",".join(devices.of_pod(rank.object)) for _, rank in ranks]
+        own = [",".join(devices.pod_devices(rank.object)) for _, rank in ranks]
         if any(own):
             header, rows = (*header, "DEVICES"), [(*row, names or "-") for row, names in zip(rows, own, strict=True)]
         header = (*header, *(rankusage.TITLES[name].upper() for name in usage))
-        rows = [(*row, *rankusage.cells(rank, usage, now)) for row, (_, rank) in zip(rows, ranks, strict=True)]
+        rows = [(*row, *rankusage.usage_cells(rank, usage, now)) for row, (_, rank) in zip(rows, ranks, strict=True)]
     return table(header, rows, whys=[wording.reason(rank) for _, rank in ranks])
 
 
@@ -113,7 +113,11 @@ def notes(view: View, now: datetime) -> list[str]:
 
 def advancing_groups(listed_groups: Iterable[Group], now: datetime) -> list[str]:
     """Return a line for each group that has reported progress."""
-    return [f"group {group.name}: {text}" for group in listed_groups if (text := groupprogress.sentence(group, now))]
+    return [
+        f"group {group.name}: {text}"
+        for group in listed_groups
+        if (text := groupprogress.progress_sentence(group, now))
+    ]
 
 
 def hidden_groups_line(view: View) -> list[str]:

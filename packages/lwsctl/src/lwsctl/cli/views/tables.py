@@ -52,7 +52,7 @@ def tables(views: Sequence[View], now: datetime, form: TableOptions) -> list[str
         if any(group.ranks for group in view.groups):
             title = f"{view.namespace}/{view.name}:" if form.shows_all_namespaces else f"{view.name}:"
             lines += ["", title] if len(views) > 1 else [""]
-            lines += below(view, now, form)
+            lines += rank_lines(view, now, form)
     return lines
 
 
@@ -68,7 +68,7 @@ def _waiting_reason(view: View) -> str:
     return "" if is_settled(view) else "; ".join(filter(None, reasons))
 
 
-def below(view: View, now: datetime, form: TableOptions) -> list[str]:
+def rank_lines(view: View, now: datetime, form: TableOptions) -> list[str]:
     """Return the ranks of a LeaderWorkerSet, or its groups if there are many, and the notes."""
     if form.is_wide or form.shows_every_rank or len(view.groups) <= FEW_GROUPS:
         return [*output.groups(view.groups, now, wide=form.is_wide, usage=form.usage), *output.notes(view, now)]

@@ -28,7 +28,7 @@ def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments, or a message if the code is unknown."""
     cause = BY_CODE.get(address.episode)
     return {
-        "trouble": cells.trouble(snapshot),
+        "trouble": cells.outdated_notes(snapshot),
         "head": [Fragment("title", tag("div", _explanation(address.episode, cause), id="title"))],
         "rows": [_row(item) for item in _affected_sets(snapshot, address.episode)],
     }
@@ -65,8 +65,8 @@ def _affected_sets(snapshot: Snapshot, code: str) -> list[View]:
 
 
 def _row(view: View) -> Fragment:
-    title = cells.link(PageKind.SET, view.key, view.name)
-    return cells.row(
+    title = cells.page_link(PageKind.SET, view.key, view.name)
+    return cells.plain_row(
         f"r/{view.namespace}/{view.name}",
         title,
         view.namespace,

@@ -12,9 +12,9 @@ from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRE
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.fragments import Fragment, Rendering
 from lwsctl.dashboard.markup import Attribute, Content, Safe, join, tag
-from lwsctl.dashboard.snapshot import Snapshot, place_of
+from lwsctl.dashboard.snapshot import Snapshot, set_location
 from lwsctl.diagnosis.document import headline
-from lwsctl.diagnosis.document import state as state_of
+from lwsctl.diagnosis.document import verdict_text as state_of
 from lwsctl.diagnosis.logerrors import INDENT
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import Shown
@@ -102,10 +102,10 @@ def _stacked_bar(amounts: Iterable[tuple[Readiness, int]], total: int, **attribu
     return tag("svg", rects, class_="meter", viewBox="0 0 100 1", preserveAspectRatio="none", **attributes)
 
 
-def state(key: str, snapshot: Snapshot, item: Shown) -> Fragment:
+def state_fragment(key: str, snapshot: Snapshot, item: Shown) -> Fragment:
     """Return the verdict of a set, the time since which it is in this state, and its groups."""
     groups = tag("span", meter(item.leaderworkersets), f" {groups_in_words(item)}", class_="groups")
-    return update_part(key, "p", verdict(item.diagnosis), " ", since(snapshot, item), groups, class_="state")
+    return update_part(key, "p", verdict_html(item.diagnosis), " ", state_time(snapshot, item), groups, class_="state")
 
 
 def groups_in_words(item: Shown) -> str:
@@ -115,18 +115,18 @@ def groups_in_words(item: Shown) -> str:
     return f"{ready} of {format_count(item.desired, 'group')} {'complete' if ready > item.ready else 'ready'}{updated}"
 
 
-def since(snapshot: Snapshot, item: Shown) -> Safe | None:
+def state_time(snapshot: Snapshot, item: Shown) -> Safe | None:
     """Return the time since which a set is in its state, or None if unknown. The browser shows the age."""
-    seen = snapshot.order.since.get(place_of(item))
+    seen = snapshot.order.since.get(set_location(item))
     text = (
         timestamps.render(item.diagnosis.since)
         if item.diagnosis.since
         else _transition(item) or (timestamps.render(seen) if seen else "")
     )
-    return time(text, class_="since") if text else None
+    return timestamp_html(text, class_="since") if text else None
 
 
-def time(text: str, **attributes: Attribute) -> Safe:
+def timestamp_html(text: str, **attributes: Attribute) -> Safe:
     """Return a timestamp as a time of day. The browser shows the age."""
     return tag("time", text[11:19] or text, datetime=text, **attributes)
 
@@ -152,22 +152,22 @@ def sentence(text: str, *names: str) -> str:
     return text[:1].upper() + text[1:] if first.isalpha() and first not in names else text
 
 
-def verdict(diagnosis: Diagnosis) -> Safe:
+def verdict_html(diagnosis: Diagnosis) -> Safe:
     """Return the verdict as a symbol and a word."""
     glyph, words = tag("i", VERDICTS[diagnosis.verdict]), tag("span", state_of(diagnosis).capitalize())
     return tag("span", glyph, " ", words, class_=f"verdict {diagnosis.verdict.value}")
 
 
-def cause(diagnosis: Diagnosis) -> Safe:
+def cause_html(diagnosis: Diagnosis) -> Safe:
     """Return a complete diagnosis with its sentence, evidence, next steps, and the lists that were not read."""
     return tag(
         "section",
-        tag("h2", sentence(diagnosis.title or state_of(diagnosis)), " ", code(diagnosis)),
+        tag("h2", sentence(diagnosis.title or state_of(diagnosis)), " ", code_link(diagnosis)),
         tag("p", sentence(diagnosis.sentence, diagnosis.target)),
         tag(
             "div",
             _list_section("Evidence", _evidence(diagnosis.evidence)),
-            _list_section(diagnosis.next, map(command, diagnosis.steps)),
+            _list_section(diagnosis.next, map(format_step, diagnosis.steps)),
             class_="halves",
         ),
         tag("p", f"Unknown, because these objects could not be read: {', '.join(diagnosis.unread)}")
@@ -186,9 +186,9 @@ def _evidence(lines: Iterable[str]) -> Iterator[Safe]:
             yield from (join(sentence(line)) for line in group)
 
 
-def cause_piece(diagnosis: Diagnosis) -> Fragment:
+def cause_fragment(diagnosis: Diagnosis) -> Fragment:
     """Return the fragment of a diagnosis, which is empty for a healthy set. Screen readers announce its changes."""
-    section = None if diagnosis.verdict in AS_DESIRED else cause(diagnosis)
+    section = None if diagnosis.verdict in AS_DESIRED else cause_html(diagnosis)
     return Fragment("cause-text", tag("div", section, id="cause-text"), announcement=announcement(diagnosis))
 
 
@@ -197,7 +197,7 @@ def announcement(diagnosis: Diagnosis) -> str:
     return "" if diagnosis.verdict in CALM else headline(diagnosis)
 
 
-def trouble(snapshot: Snapshot) -> list[Fragment]:
+def outdated_notes(snapshot: Snapshot) -> list[Fragment]:
     """Return a note that the snapshot may be outdated, if this is the case."""
     if not snapshot.trouble:
         return []
@@ -211,7 +211,7 @@ def trouble(snapshot: Snapshot) -> list[Fragment]:
     ]
 
 
-def absent(snapshot: Snapshot, address: Address, *regions: str) -> Rendering:
+def missing_set_rendering(snapshot: Snapshot, address: Address, *regions: str) -> Rendering:
     """Return the page fragments for a set that does not exist."""
     kind = "DisaggregatedSet" if address.is_disaggregatedset else "LeaderWorkerSet"
     words = f"{kind} {address.key.name} does not exist in namespace {address.key.namespace}"
@@ -220,21 +220,21 @@ def absent(snapshot: Snapshot, address: Address, *regions: str) -> Rendering:
     near = get_close_matches(address.key.name, others, n=1)
     lws = f"{snapshot.commands.lws} -n {address.key.namespace}"
     steps = [f"{lws} get", f"{lws} history {address.key.name}"]
-    records = link(PageKind.HISTORY, address.key, "Recorded failures, if any")
+    records = page_link(PageKind.HISTORY, address.key, "Recorded failures, if any")
     head = tag(
         "div",
         tag("h1", words),
         tag("p", f"Did you mean {near[0]}? ") if near else None,
-        _list_section("Objects and recorded failures", map(command, steps)),
+        _list_section("Objects and recorded failures", map(format_step, steps)),
         tag("p", records) if not address.is_disaggregatedset else None,
         id="title",
         class_="empty",
     )
-    rendering = {"trouble": trouble(snapshot), "head": [Fragment("title", head)]}
+    rendering = {"trouble": outdated_notes(snapshot), "head": [Fragment("title", head)]}
     return rendering | {region: [] for region in regions}
 
 
-def link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str | None) -> Safe:
+def page_link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str | None) -> Safe:
     """Return a link to a page. Its address is relative to the base path of the server."""
     return tag("a", *content, href=Address(kind=kind, key=key).path() or ".", **attributes)
 
@@ -250,7 +250,7 @@ def scroll_box(html: Safe, label: str) -> Safe:
     return tag("div", html, class_="scroll", role="region", aria_label=label, tabindex=0)
 
 
-def columns(words: Iterable[str], key: str = "column-names") -> Fragment:
+def header_row(words: Iterable[str], key: str = "column-names") -> Fragment:
     """Return the header row of a table whose columns vary."""
     return Fragment(key, tag("tr", _names(words), id=key))
 
@@ -274,7 +274,7 @@ def tabs(key: ObjectKey, current: PageKind | None, home: PageKind = PageKind.SET
     return tag("nav", links, class_="tabs", aria_label=f"Pages of {key.name}")
 
 
-def command(line: str) -> Safe | str:
+def format_step(line: str) -> Safe | str:
     """Return a next step as HTML. Commands are formatted as code and have a copy button."""
     if not line.startswith(("lws ", "kubectl ")):
         return sentence(line)
@@ -282,7 +282,7 @@ def command(line: str) -> Safe | str:
     return join(tag("code", line), " ", button)
 
 
-def code(diagnosis: Diagnosis) -> Safe | None:
+def code_link(diagnosis: Diagnosis) -> Safe | None:
     """Return the cause code as a link to its page."""
     return (
         tag("a", tag("code", diagnosis.code), href=f"{PageKind.CAUSE.value}/{diagnosis.code}")
@@ -291,7 +291,7 @@ def code(diagnosis: Diagnosis) -> Safe | None:
     )
 
 
-def row(key: str, *cells: str | int | Safe, find: str = "") -> Fragment:
+def plain_row(key: str, *cells: str | int | Safe, find: str = "") -> Fragment:
     """Return a row of a plain table. Its first cell is a header."""
     first, *rest = cells
     html = tag(

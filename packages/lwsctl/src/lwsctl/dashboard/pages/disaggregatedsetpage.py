@@ -28,14 +28,16 @@ def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments, or a message if the set does not exist."""
     whole = snapshot.find_whole(address.key)
     if whole is None:
-        return cells.absent(snapshot, address, "cause", "rows", "scale-role")
+        return cells.missing_set_rendering(snapshot, address, "cause", "rows", "scale-role")
     has_slices = len({part.slice for part in whole.parts}) > 1
     return {
-        "trouble": cells.trouble(snapshot),
-        "head": [setheader.header_fragment(snapshot, whole, data_actions=availableactions.of_whole(whole))],
-        "cause": [cells.cause_piece(whole.diagnosis)],
+        "trouble": cells.outdated_notes(snapshot),
+        "head": [
+            setheader.header_fragment(snapshot, whole, data_actions=availableactions.disaggregatedset_actions(whole))
+        ],
+        "cause": [cells.cause_fragment(whole.diagnosis)],
         "rows": [_row(snapshot, part, has_slices=has_slices) for part in whole.parts],
-        "scale-role": [_role(name, groups) for name, groups in availableactions.roles(whole).items()],
+        "scale-role": [_role(name, groups) for name, groups in availableactions.role_replicas(whole).items()],
     }
 
 
@@ -58,7 +60,7 @@ def _role(name: str, groups: int) -> Fragment:
 def _row(snapshot: Snapshot, part: View, *, has_slices: bool) -> Fragment:
     """Return a LeaderWorkerSet of the set, with its state, its properties, and the tabs for its pages."""
     key = f"p/{part.name}"
-    state = cells.state(f"{key}/state", snapshot, part)
+    state = cells.state_fragment(f"{key}/state", snapshot, part)
     calm = part.diagnosis.verdict in AS_DESIRED
     why = cells.update_part(
         f"{key}/why",
@@ -66,7 +68,11 @@ def _row(snapshot: Snapshot, part: View, *, has_slices: bool) -> Fragment:
         None if calm else cells.sentence(part.diagnosis.sentence, part.diagnosis.target),
         class_="why",
     )
-    facts = {"Slice": part.slice if has_slices else "", "Revision": part.set_revision, "Image": totals.image(part)}
+    facts = {
+        "Slice": part.slice if has_slices else "",
+        "Revision": part.set_revision,
+        "Image": totals.worker_image(part),
+    }
     entries = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items() if value]
     html = tag(
         "li",

@@ -25,13 +25,13 @@ def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments, or a message if the set does not exist."""
     whole = snapshot.find_whole(address.key)
     if whole is None:
-        return cells.absent(snapshot, address, "cause", "rows")
-    newest = _newest(whole)
+        return cells.missing_set_rendering(snapshot, address, "cause", "rows")
+    newest = _latest_revision(whole)
     return {
-        "trouble": cells.trouble(snapshot),
+        "trouble": cells.outdated_notes(snapshot),
         "head": [setheader.header_fragment(snapshot, whole)],
-        "cause": [cells.cause_piece(whole.diagnosis)],
-        "rows": [_row(role, _parts(whole, role), newest) for role in whole.roles],
+        "cause": [cells.cause_fragment(whole.diagnosis)],
+        "rows": [_row(role, _role_parts(whole, role), newest) for role in whole.roles],
     }
 
 
@@ -43,19 +43,19 @@ def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
         return
     yield whole.rollout
     for role in whole.roles:
-        yield from (f"{role.name}: {_words(part)}" for part in _parts(whole, role))
+        yield from (f"{role.name}: {_describe_part(part)}" for part in _role_parts(whole, role))
 
 
-def _parts(whole: SetView, role: RoleCount) -> list[View]:
+def _role_parts(whole: SetView, role: RoleCount) -> list[View]:
     return [part for part in whole.parts if part.role == role.name]
 
 
-def _newest(whole: SetView) -> str:
+def _latest_revision(whole: SetView) -> str:
     """Return the revision of the most recently created LeaderWorkerSets."""
     return max(whole.parts, key=lambda part: part.created).set_revision if whole.parts else ""
 
 
-def _words(part: View) -> str:
+def _describe_part(part: View) -> str:
     view = part
     return (
         f"revision {part.set_revision}, slice {part.slice}: {view.ready} of {format_count(view.desired, 'group')} ready"
@@ -69,14 +69,14 @@ def _row(role: RoleCount, parts: Sequence[View], newest: str) -> Fragment:
     for part in parts:
         is_updated = part.set_revision == newest
         for group in part.groups:
-            steps[rank_path(str(group.name), [part.name])] = rolloutpage.step_of(group, is_updated=is_updated)
+            steps[rank_path(str(group.name), [part.name])] = rolloutpage.group_step(group, is_updated=is_updated)
         own += part.groups if is_updated else []
     done = sum(group.is_done for group in own)
     words = f"{done} of {format_count(role.desired, 'group')} ready at the latest revision"
     bar = cells.update_part(f"{key}/bar", "p", cells.bar(done, role.desired, words), " ", words)
-    course = revisionchart.course(own, max(role.desired, len(own)))
+    course = revisionchart.update_times(own, max(role.desired, len(own)))
     drawing = rolloutpage.rollout_chart(f"{key}/picture", steps, course)
-    links = [tag("li", cells.link(PageKind.ROLLOUT, part.key, _words(part))) for part in parts]
+    links = [tag("li", cells.page_link(PageKind.ROLLOUT, part.key, _describe_part(part))) for part in parts]
     listed = cells.update_part(f"{key}/parts", "ul", links)
     html = tag("li", tag("h2", role.name), bar.html, drawing.html, listed.html, id=key, data_find=role.name)
     return Fragment(key, html, parts=(bar, drawing, listed))

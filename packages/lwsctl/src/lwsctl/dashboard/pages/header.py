@@ -45,7 +45,7 @@ def header(about: ClusterIdentity, namespace: str, address: Address, *, allows_a
         "header",
         tag("a", "lws", href=".", class_="brand"),
         tag("span", about.title, tag("small", namespace or "all namespaces"), class_="cluster"),
-        tag("nav", _links(address), class_="pages", aria_label="Pages"),
+        tag("nav", _page_links(address), class_="pages", aria_label="Pages"),
         tag(
             "div",
             search,
@@ -65,7 +65,7 @@ def header(about: ClusterIdentity, namespace: str, address: Address, *, allows_a
     )
 
 
-def _links(address: Address) -> list[Safe]:
+def _page_links(address: Address) -> list[Safe]:
     return [
         tag("a", word, href=kind.value or ".", aria_current="page" if kind is address.kind else None)
         for kind, word in PAGES.items()
@@ -95,7 +95,7 @@ def _menu(about: ClusterIdentity, namespace: str, address: Address, user: str) -
         tag("summary", "☰", aria_label="Menu", title="Menu"),
         tag(
             "div",
-            tag("nav", _links(address), class_="narrow", aria_label="Menu pages"),
+            tag("nav", _page_links(address), class_="narrow", aria_label="Menu pages"),
             forms,
             tag("dl", entries, class_="where"),
         ),

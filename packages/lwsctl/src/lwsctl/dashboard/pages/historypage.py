@@ -60,21 +60,28 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     """Return the fragments, or a message if the episode no longer exists."""
-    rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(snapshot), "head": [_title(address)], "rows": []}
+    rendering: dict[str, list[Fragment]] = {
+        "trouble": cells.outdated_notes(snapshot),
+        "head": [_header_fragment(address)],
+        "rows": [],
+    }
     if not address.episode:
-        note = [] if facts.episodes else [_note(_none(facts))]
+        note = [] if facts.episodes else [_note_fragment(_no_episodes_text(facts))]
         names = {view.key: own for view, own in snapshot.members(address.key, of_whole=address.is_disaggregatedset)}
-        return rendering | {"circumstances": note, "rows": [_row(record, names) for record in _equal(_newest(facts))]}
+        return rendering | {
+            "circumstances": note,
+            "rows": [_failure_row(record, names) for record in _group_by_failure(_latest_episodes(facts))],
+        }
     if address.other:
-        return rendering | {"pair": list(_pair(snapshot, address, facts))}
+        return rendering | {"pair": list(_compared_episodes(snapshot, address, facts))}
     record = _find(address.episode, facts)
     if record is None:
-        missing = [_note(_absent(address, facts))]
+        missing = [_note_fragment(_missing_episode_text(address, facts))]
         return rendering | {"circumstances": missing, "episode-logs": [], "episode-events": []}
     words = [*_words(snapshot, record), _choices(record, facts)]
     logs = (
         _log(number, title, lines)
-        for number, (title, lines) in enumerate(episodewording.logs(_first_rank_first(record)))
+        for number, (title, lines) in enumerate(episodewording.log_blocks(_first_rank_first(record)))
     )
     return rendering | {
         "circumstances": [cells.update_part("circumstances-text", "div", words)],
@@ -87,23 +94,23 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
 def text(snapshot: Snapshot, address: Address, facts: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
     if not address.episode:
-        records = _newest(facts)
+        records = _latest_episodes(facts)
         yield from (f"{record.place}: {episodewording.sentence(record, snapshot.now)}" for record in records)
-        yield from [] if records else [_none(facts)]
+        yield from [] if records else [_no_episodes_text(facts)]
         return
     for episode in filter(None, (address.episode, address.other)):
         record = _find(episode, facts)
-        yield from [_absent(address, facts, episode)] if record is None else _lines(snapshot, record)
+        yield from [_missing_episode_text(address, facts, episode)] if record is None else _lines(snapshot, record)
 
 
 def _lines(snapshot: Snapshot, record: Episode) -> Iterator[str]:
     yield f"{record.place}: {episodewording.sentence(record, snapshot.now)}"
-    yield from episodewording.circumstances(record)
-    for title, lines in episodewording.logs(record):
+    yield from episodewording.circumstance_lines(record)
+    for title, lines in episodewording.log_blocks(record):
         yield from ("", title, *(f"  {line}" for line in lines))
 
 
-def _newest(facts: PageFacts) -> list[Episode]:
+def _latest_episodes(facts: PageFacts) -> list[Episode]:
     return sorted(facts.episodes or (), key=lambda record: (record.time, record.number), reverse=True)[:SHOWN]
 
 
@@ -114,7 +121,7 @@ def _find(episode: str, facts: PageFacts) -> Episode | None:
 def _words(snapshot: Snapshot, record: Episode) -> list[Safe]:
     return [
         tag("p", cells.sentence(episodewording.sentence(record, snapshot.now))),
-        tag("pre", "\n".join(episodewording.circumstances(record))),
+        tag("pre", "\n".join(episodewording.circumstance_lines(record))),
     ]
 
 
@@ -123,52 +130,56 @@ def _first_rank_first(record: Episode) -> Episode:
     return replace(record, ranks=tuple(sorted(record.ranks, key=lambda rank: rank.rank != record.first_rank)))
 
 
-def _equal(records: Iterable[Episode]) -> list[list[Episode]]:
+def _group_by_failure(records: Iterable[Episode]) -> list[list[Episode]]:
     """Return the records by failure. Failures are equal if they differ only in numbers."""
     joined_records: dict[str, list[Episode]] = {}
     for record in records:
-        joined_records.setdefault(_shape(record.failure) or record.outcome, []).append(record)
+        joined_records.setdefault(_without_numbers(record.failure) or record.outcome, []).append(record)
     return list(joined_records.values())
 
 
-def _shape(line: str) -> str:
+def _without_numbers(line: str) -> str:
     """Return a line without numbers.
 
-    >>> _shape("step 17: 81.2 GiB"), _shape("KeyError")
+    >>> _without_numbers("step 17: 81.2 GiB"), _without_numbers("KeyError")
     ('step #: #.# GiB', 'KeyError')
     """
     return NUMBER.sub("#", line)
 
 
-def _pair(snapshot: Snapshot, address: Address, facts: PageFacts) -> Iterator[Fragment]:
+def _compared_episodes(snapshot: Snapshot, address: Address, facts: PageFacts) -> Iterator[Fragment]:
     """Yield the differences between two episodes, in two columns."""
     left, right = _find(address.episode, facts), _find(address.other, facts)
     for side, episode, record, other in (("left", address.episode, left, right), ("right", address.other, right, left)):
         title, key = tag("h2", _episode_number(episode)), f"pair/{side}"
         content = (
-            [tag("p", _absent(address, facts, episode))] if record is None else _differences(snapshot, record, other)
+            [tag("p", _missing_episode_text(address, facts, episode))]
+            if record is None
+            else _differences(snapshot, record, other)
         )
         yield Fragment(key, tag("section", title, content, id=key))
 
 
 def _differences(snapshot: Snapshot, record: Episode, other: Episode | None) -> list[Safe]:
-    known = set(episodewording.circumstances(other)) | set(_ends(other)) if other else set()
-    lines = [line for line in (*episodewording.circumstances(record), *_ends(record)) if line not in known]
+    known = set(episodewording.circumstance_lines(other)) | set(_terminations(other)) if other else set()
+    lines = [line for line in (*episodewording.circumstance_lines(record), *_terminations(record)) if line not in known]
     content = [
         tag("p", cells.sentence(episodewording.sentence(record, snapshot.now))),
         tag("ul", [tag("li", line) for line in lines]),
     ]
-    others = {} if other is None else {key: set(map(_shape, run)) for key, _, run in _logs(other)}
+    others = {} if other is None else {key: set(map(_without_numbers, run)) for key, _, run in _logs(other)}
     for key, title, run in _logs(record):
-        own = [line for line in run if _shape(line) not in others.get(key, ())]
+        own = [line for line in run if _without_numbers(line) not in others.get(key, ())]
         if own:
             content.append(join(tag("h3", title), tag("pre", "\n".join(own), tabindex=0)))
     return content
 
 
-def _ends(record: Episode) -> Iterator[str]:
+def _terminations(record: Episode) -> Iterator[str]:
     for rank in record.ranks:
-        yield from (f"rank {rank.rank} {own.name}: {episodewording.ends(own.ends)}" for own in rank.containers)
+        yield from (
+            f"rank {rank.rank} {own.name}: {episodewording.describe_terminations(own.ends)}" for own in rank.containers
+        )
 
 
 def _logs(record: Episode) -> Iterator[tuple[object, str, Sequence[str]]]:
@@ -176,13 +187,13 @@ def _logs(record: Episode) -> Iterator[tuple[object, str, Sequence[str]]]:
     keys = (
         (rank.rank, own.name, run) for rank in record.ranks for own in rank.containers for run in range(len(own.logs))
     )
-    for key, (title, lines) in zip(keys, episodewording.logs(record), strict=True):
+    for key, (title, lines) in zip(keys, episodewording.log_blocks(record), strict=True):
         yield key, title, lines
 
 
 def _choices(record: Episode, facts: PageFacts) -> Safe | None:
     """Return links that compare this episode with each of the other episodes."""
-    others = [other for other in _newest(facts) if other is not record][:CHOICES]
+    others = [other for other in _latest_episodes(facts) if other is not record][:CHOICES]
     links = [join(_compare(record, other, other.place.partition("/")[2]), " ") for other in others]
     return tag("p", "Compare with: ", links) if links else None
 
@@ -201,43 +212,43 @@ def _episode_number(episode: str) -> str:
     return episode.replace("/", "#")
 
 
-def _none(facts: PageFacts) -> str:
+def _no_episodes_text(facts: PageFacts) -> str:
     return NOBODY_RECORDS if facts.episodes is None else "No failures are recorded."
 
 
-def _absent(address: Address, facts: PageFacts, episode: str = "") -> str:
+def _missing_episode_text(address: Address, facts: PageFacts, episode: str = "") -> str:
     if facts.episodes is None:
         return NOBODY_RECORDS
     return f"{address.key.name}/{_episode_number(episode or address.episode)} does not exist. It might have been replaced by newer failures."
 
 
-def _note(text: str) -> Fragment:
+def _note_fragment(text: str) -> Fragment:
     return cells.update_part("circumstances-text", "p", text)
 
 
-def _title(address: Address) -> Fragment:
+def _header_fragment(address: Address) -> Fragment:
     """Return the page header without the state of the set. Records may exist longer than the set."""
     episodes = " next to ".join(map(_episode_number, filter(None, (address.episode, address.other))))
     words = f"{address.key.namespace}{f' · failure {episodes}' if episodes else ''}"
     return Fragment("title", tag("div", tag("h1", address.key.name, " ", tag("small", words)), id="title"))
 
 
-def _row(records: Sequence[Episode], owners: Owners) -> Fragment:
+def _failure_row(records: Sequence[Episode], owners: Owners) -> Fragment:
     """Return the row for equal failures, starting with the latest."""
     record = records[0]
     times = f"{len(records)} × " if len(records) > 1 else ""  # noqa: RUF001
     ranks = sorted({own.first_rank for own in records if own.first_rank is not None})
     before = next((own for own in records[1:] if own.lws == record.lws), None)
-    words = [_place(own, owners) for own in (record, before) if own is not None]
+    words = [_group_path(own, owners) for own in (record, before) if own is not None]
     compare = "" if before is None else _compare(record, before, " with ".join(words))
     more = f" and {format_count(len(records) - LINKED, 'more')}" if len(records) > LINKED else None
     links = join(
-        *(join(tag("a", _place(own, owners), href=_address(own).path()), " ") for own in records[:LINKED]), more
+        *(join(tag("a", _group_path(own, owners), href=_address(own).path()), " ") for own in records[:LINKED]), more
     )
-    return cells.row(
-        f"e/{_place(record, owners).replace('#', '/')}",
+    return cells.plain_row(
+        f"e/{_group_path(record, owners).replace('#', '/')}",
         tag("strong", times, record.failure or record.outcome.description),
-        cells.time(record.time, class_="since"),
+        cells.timestamp_html(record.time, class_="since"),
         record.outcome.description.capitalize(),
         ", ".join(map(str, ranks)),
         links,
@@ -246,7 +257,7 @@ def _row(records: Sequence[Episode], owners: Owners) -> Fragment:
     )
 
 
-def _place(record: Episode, owners: Owners) -> str:
+def _group_path(record: Episode, owners: Owners) -> str:
     return rank_path(f"{record.group}#{record.number}", owners.get(ObjectKey(record.namespace, record.lws), ()))
 
 
@@ -254,14 +265,14 @@ def _ranks(record: Episode) -> Iterator[Fragment]:
     for rank in record.ranks:
         for container in rank.containers:
             is_first = rank.rank == record.first_rank
-            yield cells.row(
+            yield cells.plain_row(
                 f"k/{rank.rank}/{container.name}",
                 f"{rank.rank}, failed first" if is_first else str(rank.rank),
                 rank.pod,
                 rank.node,
                 container.name,
                 container.restarts,
-                episodewording.ends(container.ends),
+                episodewording.describe_terminations(container.ends),
             )
 
 
@@ -275,9 +286,9 @@ def _log(number: int, title: str, lines: Sequence[str]) -> Fragment:
 def _events(record: Episode) -> Iterator[Fragment]:
     for number, event in enumerate(record.events):
         kind = "⚠ Warning" if event.is_warning else "Normal"
-        yield cells.row(
+        yield cells.plain_row(
             f"v/{number}",
-            cells.time(event.time, class_="since"),
+            cells.timestamp_html(event.time, class_="since"),
             kind,
             event.reason,
             event.object,

@@ -13,7 +13,7 @@ from lwsctl.dashboard.markup import Content, Safe, join, tag
 from lwsctl.dashboard.pages.header import ClusterIdentity, header
 from lwsctl.dashboard.pages.page import Page
 
-FILES: Final = staticfiles.folder()
+FILES: Final = staticfiles.directory()
 KEYS: Final = (
     ("/", "search sets, groups, ranks, nodes and causes; select with arrow keys"),
     ("?", "this help"),
@@ -42,13 +42,13 @@ def document(page: Page, address: Address, rendering: Rendering, ident: str, ser
         region("div", "trouble", rendering, role="alert", class_="trouble"),
         tag(
             "main",
-            _actions(address, rendering) if serving.action else None,
+            _action_buttons(address, rendering) if serving.action else None,
             page.frame(address, rendering),
             id="main",
             tabindex=-1,
         ),
         tag("div", id="live", role="status", aria_live="polite", class_="heard"),
-        _help(),
+        _help_dialog(),
         data_ident=ident,
         data_action=serving.action or None,
     )
@@ -59,7 +59,7 @@ def document(page: Page, address: Address, rendering: Rendering, ident: str, ser
         tag("link", rel="stylesheet", href=f"{FILES}/style.css"),
         tag("script", src=f"{FILES}/main.js", type="module"),
     ]
-    return markup.document(f"{page.title(address)} · lws", head, body)
+    return markup.html_document(f"{page.title(address)} · lws", head, body)
 
 
 def standalone(
@@ -80,7 +80,7 @@ def standalone(
     )
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     head = [tag("meta", http_equiv="Content-Security-Policy", content=policy), tag("style", Safe(style))]
-    return markup.document(f"{page.title(address)} · lws", head, _without_links(body))
+    return markup.html_document(f"{page.title(address)} · lws", head, _without_links(body))
 
 
 def _without_links(html: Safe) -> Safe:
@@ -90,7 +90,7 @@ def _without_links(html: Safe) -> Safe:
     )
 
 
-def _actions(address: Address, rendering: Rendering) -> Safe | None:
+def _action_buttons(address: Address, rendering: Rendering) -> Safe | None:
     """Return the buttons for all actions on a set. A script shows the buttons that apply."""
 
     def button(verb: Verb, words: str) -> Safe:
@@ -121,7 +121,7 @@ def _actions(address: Address, rendering: Rendering) -> Safe | None:
     return tag("section", offered, id="actions", class_="tools actions", aria_label="Actions", hidden=True)
 
 
-def _help() -> Safe:
+def _help_dialog() -> Safe:
     rows = [join(tag("dt", tag("kbd", key)), tag("dd", what)) for key, what in KEYS]
     close = tag("button", "Close", id="help-close", type="button")
     return tag("dialog", tag("h2", "Keys"), tag("dl", rows), close, id="help", aria_label="Help")

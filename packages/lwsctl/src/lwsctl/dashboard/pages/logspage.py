@@ -59,12 +59,12 @@ def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments."""
     item = snapshot.at(address.key, of_whole=address.is_disaggregatedset)
     if item is None:
-        return cells.absent(snapshot, address)
+        return cells.missing_set_rendering(snapshot, address)
     owners = snapshot.members(address.key, of_whole=address.is_disaggregatedset)
     failed = next((rank_path(rank, names) for own, names in owners if (rank := cells.failed_rank(own))), None)
     roles = " ".join(dict.fromkeys(names[-1] for _, names in owners if names))
     head = setheader.header_fragment(snapshot, item, data_failed=failed, data_roles=roles or None)
-    return {"trouble": cells.trouble(snapshot), "head": [head]}
+    return {"trouble": cells.outdated_notes(snapshot), "head": [head]}
 
 
 def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:

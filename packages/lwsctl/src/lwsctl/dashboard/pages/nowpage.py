@@ -17,7 +17,7 @@ from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages import cells, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.setorder import Tier
-from lwsctl.dashboard.snapshot import Snapshot, place_of
+from lwsctl.dashboard.snapshot import Snapshot, set_location
 from lwsctl.diagnosis.document import headline
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import SetView, Shown
@@ -58,10 +58,10 @@ def frame(address: Address, rendering: Rendering) -> Safe:
     head = join(tag("h1", "Now", class_="heard"), tiles, region("div", "empty", rendering))
     if address.form is PageForm.TABLE:
         return join(head, cells.table("plain", HEADER, region("tbody", "sets", rendering), "All sets"))
-    return join(head, [_part(tier, address, rendering) for tier in Tier if _shows(address, tier)])
+    return join(head, [_tier_section(tier, address, rendering) for tier in Tier if _is_tier_shown(address, tier)])
 
 
-def _part(tier: Tier, address: Address, rendering: Rendering) -> Safe:
+def _tier_section(tier: Tier, address: Address, rendering: Rendering) -> Safe:
     number = len(rendering.get(tier.name.lower(), ()))
     is_brief = tier >= Tier.HEALTHY and address.state is StateFilter.ALL and number > FEW
     kind = "causes" if tier is Tier.PROBLEMS else "lines brief" if is_brief else "lines"
@@ -77,23 +77,23 @@ def reads(_: Address) -> Sequence[Query]:
 def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     """Return the fragments."""
     items = snapshot.ordered
-    tiers = {tier: [item for item in items if _tier(snapshot, item) is tier] for tier in Tier}
+    tiers = {tier: [item for item in items if _tier_of_set(snapshot, item) is tier] for tier in Tier}
     rendering: dict[str, list[Fragment]] = {
-        "trouble": cells.trouble(snapshot),
-        "filters": list(_filters(address, tiers)),
-        "totals": [_totals(snapshot, facts)] if items else [],
-        "empty": [] if items else [_empty(snapshot)],
+        "trouble": cells.outdated_notes(snapshot),
+        "filters": list(_filter_tiles(address, tiers)),
+        "totals": [_totals_fragment(snapshot, facts)] if items else [],
+        "empty": [] if items else [_empty_fragment(snapshot)],
     }
     if address.form is PageForm.TABLE:
-        return rendering | {"sets": [row for item in items for row in _rows(item)]}
+        return rendering | {"sets": [row for item in items for row in _table_rows(item)]}
     names_namespace = not snapshot.namespace and len({view.namespace for view in snapshot.views}) > 1
     parts = {
-        tier.name.lower(): [_line(snapshot, item, names_namespace=names_namespace) for item in own]
+        tier.name.lower(): [_set_row(snapshot, item, names_namespace=names_namespace) for item in own]
         for tier, own in tiers.items()
-        if _shows(address, tier) and tier is not Tier.PROBLEMS
+        if _is_tier_shown(address, tier) and tier is not Tier.PROBLEMS
     }
-    if _shows(address, Tier.PROBLEMS):
-        problems = _causes(snapshot, tiers[Tier.PROBLEMS], names_namespace=names_namespace)
+    if _is_tier_shown(address, Tier.PROBLEMS):
+        problems = _cause_fragments(snapshot, tiers[Tier.PROBLEMS], names_namespace=names_namespace)
         parts[Tier.PROBLEMS.name.lower()] = list(problems)
     return rendering | parts
 
@@ -108,15 +108,15 @@ def text(snapshot: Snapshot, _address: Address, _: PageFacts) -> Iterator[str]:
             yield from (f"  {headline(part.diagnosis)}" for part in item.parts)
 
 
-def _tier(snapshot: Snapshot, item: Shown) -> Tier:
-    return snapshot.order.tier(place_of(item), item.diagnosis)
+def _tier_of_set(snapshot: Snapshot, item: Shown) -> Tier:
+    return snapshot.order.tier(set_location(item), item.diagnosis)
 
 
-def _shows(address: Address, tier: Tier) -> bool:
+def _is_tier_shown(address: Address, tier: Tier) -> bool:
     return address.state in (StateFilter.ALL, tier.name.lower())
 
 
-def _filters(address: Address, tiers: dict[Tier, list[Shown]]) -> Iterator[Fragment]:
+def _filter_tiles(address: Address, tiers: dict[Tier, list[Shown]]) -> Iterator[Fragment]:
     """Yield a tile for all sets and for each existing state, with the number of sets."""
     counts = {StateFilter.ALL: sum(map(len, tiers.values()))}
     counts |= {StateFilter(tier.name.lower()): len(own) for tier, own in tiers.items() if own}
@@ -137,8 +137,8 @@ def _filters(address: Address, tiers: dict[Tier, list[Shown]]) -> Iterator[Fragm
         yield Fragment(f"filter/{state}", link, parts=(amount,))
 
 
-def _totals(snapshot: Snapshot, facts: PageFacts) -> Fragment:
-    sums = totals.of_all(snapshot.views, facts)
+def _totals_fragment(snapshot: Snapshot, facts: PageFacts) -> Fragment:
+    sums = totals.all_totals(snapshot.views, facts)
     parts = {name: cells.update_part(f"totals/{name}", "dd", words) for name, words in sums.items()}
     entries = [tag("div", tag("dt", name), part.html) for name, part in parts.items()]
     return Fragment("totals-list", tag("dl", entries, id="totals-list", class_="facts"), parts=tuple(parts.values()))
@@ -150,11 +150,11 @@ def _summary(snapshot: Snapshot, items: Sequence[Shown]) -> str:
         return f"{where}: no LeaderWorkerSets"
     wholes = [item for item in items if isinstance(item, SetView)]
     sets = [item for item in items if isinstance(item, View)] + [part for whole in wholes for part in whole.parts]
-    kinds = (_verdicts("LeaderWorkerSet", sets), _verdicts("DisaggregatedSet", wholes))
+    kinds = (_verdict_counts("LeaderWorkerSet", sets), _verdict_counts("DisaggregatedSet", wholes))
     return f"{where}: {'; '.join(filter(None, kinds))}"
 
 
-def _verdicts(kind: str, items: Sequence[Shown]) -> str:
+def _verdict_counts(kind: str, items: Sequence[Shown]) -> str:
     """Return the number of sets of a kind by verdict, or an empty string if there are no sets."""
     counts = Counter(WORDS[item.diagnosis.verdict] for item in items)
     order = dict.fromkeys(WORDS[verdict] for verdict in reversed(URGENCY))
@@ -162,10 +162,10 @@ def _verdicts(kind: str, items: Sequence[Shown]) -> str:
     return f"{format_count(len(items), kind)}: {', '.join(words)}" if items else ""
 
 
-def _empty(snapshot: Snapshot) -> Fragment:
+def _empty_fragment(snapshot: Snapshot) -> Fragment:
     """Return the next steps if there are no sets."""
     where = f"namespace {snapshot.namespace}" if snapshot.namespace else "any namespace"
-    step = cells.command(f"{snapshot.commands.lws} apply -f FILE.yaml")
+    step = cells.format_step(f"{snapshot.commands.lws} apply -f FILE.yaml")
     html = tag(
         "div",
         tag("h2", f"No LeaderWorkerSets in {where}"),
@@ -176,20 +176,20 @@ def _empty(snapshot: Snapshot) -> Fragment:
     return Fragment("nothing", html)
 
 
-def _causes(snapshot: Snapshot, items: Sequence[Shown], *, names_namespace: bool) -> Iterator[Fragment]:
+def _cause_fragments(snapshot: Snapshot, items: Sequence[Shown], *, names_namespace: bool) -> Iterator[Fragment]:
     """Yield the problems by cause, in the order of their first set."""
     first = {item.diagnosis.code: at for at, item in reversed(list(enumerate(items)))}
     ranked = sorted(enumerate(items), key=lambda pair: (first[pair[1].diagnosis.code], pair[0]))
     for code, own in groupby(ranked, lambda pair: pair[1].diagnosis.code):
-        yield _cause(snapshot, code, [item for _, item in own], names_namespace=names_namespace)
+        yield _cause_fragment(snapshot, code, [item for _, item in own], names_namespace=names_namespace)
 
 
-def _cause(snapshot: Snapshot, code: str, items: Sequence[Shown], *, names_namespace: bool) -> Fragment:
+def _cause_fragment(snapshot: Snapshot, code: str, items: Sequence[Shown], *, names_namespace: bool) -> Fragment:
     key, diagnosis = f"cause/{code}", items[0].diagnosis
     shapes = {_without_name(item.diagnosis) for item in items}
     common = cells.sentence(shapes.pop()) if len(items) > 1 and len(shapes) == 1 else ""
     lines = [
-        _line(snapshot, item, _subject(item.diagnosis) if common else None, names_namespace=names_namespace)
+        _set_row(snapshot, item, _subject_name(item.diagnosis) if common else None, names_namespace=names_namespace)
         for item in items
     ]
     name = cells.sentence(diagnosis.title or diagnosis.sentence, diagnosis.target)
@@ -198,7 +198,7 @@ def _cause(snapshot: Snapshot, code: str, items: Sequence[Shown], *, names_names
     )
     amount = cells.update_part(f"{key}/number", "small", format_count(len(items), "set"))
     steps = dict.fromkeys(step for item in items[:1] for step in item.diagnosis.steps[:STEPS])
-    hints = [tag("p", cells.command(step), class_="next") for step in steps]
+    hints = [tag("p", cells.format_step(step), class_="next") for step in steps]
     explained = (
         tag("a", code, href=f"{PageKind.CAUSE.value}/{code}", aria_label=f"{code}: meaning and remedy")
         if code
@@ -225,18 +225,18 @@ def _without_name(diagnosis: Diagnosis) -> str:
     return re.sub(rf"{re.escape(diagnosis.target)}[-0-9a-z/]*( \(and \d+ more ranks?\))?", "…", diagnosis.sentence)
 
 
-def _subject(diagnosis: Diagnosis) -> str:
+def _subject_name(diagnosis: Diagnosis) -> str:
     """Return the object of a diagnosis, or an empty string if the object is the set."""
     return "" if diagnosis.subject is None or diagnosis.subject.name == diagnosis.target else str(diagnosis.subject)
 
 
-def _line(snapshot: Snapshot, item: Shown, words: str | None = None, *, names_namespace: bool) -> Fragment:
+def _set_row(snapshot: Snapshot, item: Shown, words: str | None = None, *, names_namespace: bool) -> Fragment:
     """Return the row of a set with its state, name, age of the state, groups, accelerators, image, and cause."""
     view, diagnosis, kind = item, item.diagnosis, PageKind.SET if isinstance(item, View) else PageKind.WHOLE
     key = f"{'s' if kind is PageKind.SET else 'w'}/{view.namespace}/{view.name}"
     views = item.leaderworkersets
     state = cells.update_part(
-        f"{key}/state", "span", cells.verdict(diagnosis), " ", cells.since(snapshot, item), class_="state"
+        f"{key}/state", "span", cells.verdict_html(diagnosis), " ", cells.state_time(snapshot, item), class_="state"
     )
     ready = ready_or_complete(diagnosis.verdict, view.ready, view.desired)
     numbers = f" {ready:,}/{view.desired:,}"
@@ -244,9 +244,9 @@ def _line(snapshot: Snapshot, item: Shown, words: str | None = None, *, names_na
         f"{key}/groups", "span", cells.meter(views), numbers, class_="groups", title=cells.groups_in_words(item)
     )
     gpus = totals.accelerators(views).requested
-    images = sorted(set(filter(None, map(totals.image, views))))
+    images = sorted(set(filter(None, map(totals.worker_image, views))))
     why = cells.update_part(f"{key}/why", "span", _cause_or_roles(item) if words is None else words, class_="why")
-    name = cells.link(kind, view.key, view.name)
+    name = cells.page_link(kind, view.key, view.name)
     small = tag("small", view.namespace) if names_namespace else None
     html = tag(
         "li",
@@ -263,7 +263,7 @@ def _line(snapshot: Snapshot, item: Shown, words: str | None = None, *, names_na
     return Fragment(
         key,
         html,
-        announcement="" if _tier(snapshot, item) is Tier.PROBLEMS else cells.announcement(diagnosis),
+        announcement="" if _tier_of_set(snapshot, item) is Tier.PROBLEMS else cells.announcement(diagnosis),
         parts=(state, groups, why),
     )
 
@@ -275,23 +275,23 @@ def _cause_or_roles(item: Shown) -> str:
     return "" if isinstance(item, View) else " · ".join(map(str, item.roles))
 
 
-def _rows(item: Shown) -> Iterator[Fragment]:
+def _table_rows(item: Shown) -> Iterator[Fragment]:
     if isinstance(item, View):
-        yield _row(item, PageKind.SET, item.up_to_date)
+        yield _table_row(item, PageKind.SET, item.up_to_date)
         return
-    yield _row(item, PageKind.WHOLE, item.updated)
+    yield _table_row(item, PageKind.WHOLE, item.updated)
     for part in item.parts:
-        yield _row(part, PageKind.SET, part.up_to_date)
+        yield _table_row(part, PageKind.SET, part.up_to_date)
 
 
-def _row(item: Shown, kind: PageKind, updated: int) -> Fragment:
+def _table_row(item: Shown, kind: PageKind, updated: int) -> Fragment:
     view = item
-    return cells.row(
+    return cells.plain_row(
         f"r/{kind.value}/{view.namespace}/{view.name}",
-        cells.link(kind, item.key, view.name),
+        cells.page_link(kind, item.key, view.name),
         view.namespace,
         "LeaderWorkerSet" if kind is PageKind.SET else "DisaggregatedSet",
-        cells.verdict(item.diagnosis),
+        cells.verdict_html(item.diagnosis),
         view.ready,
         view.desired,
         updated,

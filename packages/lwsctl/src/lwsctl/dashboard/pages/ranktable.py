@@ -31,18 +31,18 @@ def render(view: View, facts: PageFacts, now: datetime) -> dict[str, list[Fragme
     (view,) = with_usage([view], facts.get(POD_METRICS))
     usage = rankusage.resources(view.ranks)
     ranks = [(group, rank) for group in view.groups for rank in group.ranks]
-    own = [" ".join(devices.of_pod(rank.object)) for _, rank in ranks]
+    own = [" ".join(devices.pod_devices(rank.object)) for _, rank in ranks]
     has_devices = any(own)
     header = [*HEADER, *(rankusage.TITLES[name] for name in usage), *(["Devices"] if has_devices else [])]
     rows = [
-        _row(group, rank, *rankusage.cells(rank, usage, now), *([uuids or "-"] if has_devices else []))
+        _rank_row(group, rank, *rankusage.usage_cells(rank, usage, now), *([uuids or "-"] if has_devices else []))
         for (group, rank), uuids in zip(ranks, own, strict=True)
     ]
-    return {COLUMNS: [cells.columns(header, "rank-column-names")], ROWS: rows}
+    return {COLUMNS: [cells.header_row(header, "rank-column-names")], ROWS: rows}
 
 
-def _row(group: Group, rank: Rank, *uses: str) -> Fragment:
-    return cells.row(
+def _rank_row(group: Group, rank: Rank, *uses: str) -> Fragment:
+    return cells.plain_row(
         f"t/{rank.place}",
         rank.place,
         rank.pod,

@@ -26,7 +26,7 @@ LEGEND: Final = {"done": "ready", "begun": "starting", "older": "older"}
 """The labels of the areas by class."""
 
 
-class Course(Struct, frozen=True):
+class UpdateTimes(Struct, frozen=True):
     """The times at which groups were updated and became ready, and the number of groups."""
 
     started: Sequence[datetime]
@@ -44,14 +44,14 @@ class Course(Struct, frozen=True):
         return max((*self.started, *self.ready))
 
 
-def course(own: Sequence[Group], groups: int) -> Course | None:
+def update_times(own: Sequence[Group], groups: int) -> UpdateTimes | None:
     """Return the updates of `desired` groups to the latest revision, or None if there are none."""
     started = [moment for group in own if (moment := _creation_time(group)) is not None]
     ready = [moment for group in own if (moment := group.ready_since) is not None]
-    return Course(sorted(started), sorted(ready), groups) if started else None
+    return UpdateTimes(sorted(started), sorted(ready), groups) if started else None
 
 
-def picture(rollout: Course) -> Safe:
+def chart(rollout: UpdateTimes) -> Safe:
     """Return the chart, with a description for screen readers."""
     length = rollout.end - rollout.begin
     words = (
@@ -62,8 +62,8 @@ def picture(rollout: Course) -> Safe:
         "svg",
         tag("title", words),
         tag("rect", class_="older", width=WIDTH, height=HEIGHT),
-        tag("path", class_="begun", d=_area(rollout, rollout.started)),
-        tag("path", class_="done", d=_area(rollout, rollout.ready)),
+        tag("path", class_="begun", d=_area_outline(rollout, rollout.started)),
+        tag("path", class_="done", d=_area_outline(rollout, rollout.ready)),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         preserveAspectRatio="none",
         role="img",
@@ -80,11 +80,11 @@ def picture(rollout: Course) -> Safe:
     return tag("figure", drawing, scale)
 
 
-def _area(rollout: Course, moments: Sequence[datetime]) -> str:
+def _area_outline(rollout: UpdateTimes, moments: Sequence[datetime]) -> str:
     """Return the outline of the area for the number of groups in a state at each time step.
 
     >>> start = datetime(2026, 1, 1)
-    >>> _area(Course([start, start + timedelta(seconds=60)], [], 2), [start, start + timedelta(seconds=60)])
+    >>> _area_outline(UpdateTimes([start, start + timedelta(seconds=60)], [], 2), [start, start + timedelta(seconds=60)])
     'M0 100V50H57V0H60V100Z'
     """
     length = max(rollout.end - rollout.begin, timedelta(seconds=1))

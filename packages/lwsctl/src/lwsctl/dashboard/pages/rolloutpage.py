@@ -9,14 +9,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kuberuntime.client.requests import Selection as Query
-from kuberuntime.client.requests import only
+from kuberuntime.client.requests import select_one
 from kuberuntime.objects.ordinals import ranges
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
 from kuberuntime.texts.fieldchanges import FIELDS_SHOWN, FieldChange, field_changes
 from kuberuntime.texts.masking import Mask
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.decisions.revisioncontent import (
-    Entry,
+    RevisionEntry,
     UnreadableRevisionError,
     current_entry,
     previous_entry,
@@ -28,7 +28,7 @@ from lwsctl.dashboard.fragments import Fragment, Rendering, region
 from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages import cells, revisionchart, setheader, totals
 from lwsctl.dashboard.pages.page import Page, PageFacts
-from lwsctl.dashboard.pages.revisionchart import Course
+from lwsctl.dashboard.pages.revisionchart import UpdateTimes
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.groups import Group
 from lwsctl.model.leaderworkerset import View
@@ -57,8 +57,8 @@ STEPS: Final = ("Next step", "Groups", "Available groups", "Extra groups")
 class LastChange(Struct, frozen=True):
     """The latest revision, the previous revision, and the fields that differ."""
 
-    before: Entry
-    current: Entry
+    before: RevisionEntry
+    current: RevisionEntry
     fields: Sequence[FieldChange]
 
     @property
@@ -80,8 +80,8 @@ def reads(address: Address) -> Sequence[Query]:
     name, namespace = address.key.name, address.key.namespace
     own = f"{labels.NAME}={name},{labels.TEMPLATE_REVISION_HASH}"
     return [
-        only(STATEFULSETS, address.key),
-        only(DEPLOYMENTS, address.key),
+        select_one(STATEFULSETS, address.key),
+        select_one(DEPLOYMENTS, address.key),
         Query(CONTROLLER_REVISIONS, namespace, own),
         Query(CONTROLLER_REVISIONS, namespace, f"{labels.HISTORY_OF}={name}"),
     ]
@@ -93,9 +93,9 @@ def frame(address: Address, rendering: Rendering) -> Safe:
         setheader.frame(address, rendering),
         region("div", "progress", rendering),
         region("div", "cause", rendering),
-        _collapsed("The last change (reverted by undo)", region("div", "change", rendering)),
-        _collapsed("The plan", cells.table("steps-to-come", STEPS, region("tbody", "steps", rendering), PLAN)),
-        _collapsed(
+        _collapsed_section("The last change (reverted by undo)", region("div", "change", rendering)),
+        _collapsed_section("The plan", cells.table("steps-to-come", STEPS, region("tbody", "steps", rendering), PLAN)),
+        _collapsed_section(
             "All groups",
             cells.table("plain", GROUPS, region("tbody", "rows", rendering), f"The groups of {address.key.name}"),
         ),
@@ -106,23 +106,23 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     """Return the fragments, or a message if the set does not exist."""
     view = _find(snapshot, address, facts)
     if view is None:
-        return cells.absent(snapshot, address, "progress", "cause", "change", "steps", "rows")
-    progress, plan = rolloutprogress.progress(view, snapshot.now), _foresee(view)
-    course, steps = revisionchart.course(view.newest_groups, len(view.groups)), _steps_of_groups(view, progress)
+        return cells.missing_set_rendering(snapshot, address, "progress", "cause", "change", "steps", "rows")
+    progress, plan = rolloutprogress.measure_progress(view, snapshot.now), _forecast(view)
+    course, steps = revisionchart.update_times(view.newest_groups, len(view.groups)), _steps_of_groups(view, progress)
     change = _last_change(view, facts)
-    actions = availableactions.of_set(view, has_past=previous_entry(_entries(view, facts)) is not None)
+    actions = availableactions.set_actions(view, has_past=previous_entry(_entries(view, facts)) is not None)
     return {
-        "trouble": cells.trouble(snapshot),
+        "trouble": cells.outdated_notes(snapshot),
         "head": [setheader.header_fragment(snapshot, view, data_actions=actions)],
         "progress": [
-            _title(course, progress, change),
+            _title_fragment(course, progress, change),
             rollout_chart("rollout-picture", steps, course),
-            _basis(progress, plan),
+            _basis_fragment(progress, plan),
         ],
-        "cause": [] if progress.is_complete else [cells.cause_piece(view.diagnosis)],
-        "change": [_change(change)],
-        "steps": _steps(plan),
-        "rows": [_row(group, steps[str(group.name)]) for group in view.groups],
+        "cause": [] if progress.is_complete else [cells.cause_fragment(view.diagnosis)],
+        "change": [_change_fragment(change)],
+        "steps": _step_fragments(plan),
+        "rows": [_group_row(group, steps[str(group.name)]) for group in view.groups],
     }
 
 
@@ -132,8 +132,8 @@ def text(snapshot: Snapshot, address: Address, facts: PageFacts) -> Iterator[str
     if view is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
-    progress = rolloutprogress.progress(view, snapshot.now)
-    yield f"{rolloutprogress.bar(progress)} {rolloutprogress.progress_line(progress)}"
+    progress = rolloutprogress.measure_progress(view, snapshot.now)
+    yield f"{rolloutprogress.progress_bar(progress)} {rolloutprogress.progress_line(progress)}"
     yield from [progress.reason] if progress.reason else []
 
 
@@ -142,11 +142,11 @@ def _find(snapshot: Snapshot, address: Address, facts: PageFacts) -> View | None
     view = snapshot.find(address.key)
     if view is None:
         return None
-    workloads = facts.get(DEPLOYMENTS if groupname.is_hash_set(view.object) else STATEFULSETS)
+    workloads = facts.get(DEPLOYMENTS if groupname.uses_random_keys(view.object) else STATEFULSETS)
     return replace(view, leaders=next(iter(workloads), None))
 
 
-def _foresee(view: View) -> ApplyForecast | None:
+def _forecast(view: View) -> ApplyForecast | None:
     """Return the remaining controller steps, or None if they cannot be predicted."""
     try:
         return applyforecast.forecast_apply(view, view.object)
@@ -154,7 +154,7 @@ def _foresee(view: View) -> ApplyForecast | None:
         return None
 
 
-def _title(course: Course | None, progress: RolloutProgress, change: LastChange | str) -> Fragment:
+def _title_fragment(course: UpdateTimes | None, progress: RolloutProgress, change: LastChange | str) -> Fragment:
     """Return the change and its progress, or the duration of a completed rollout."""
     words = rolloutprogress.progress_line(progress).partition(": ")[2]
     if progress.is_complete:
@@ -165,7 +165,7 @@ def _title(course: Course | None, progress: RolloutProgress, change: LastChange 
     return Fragment("rollout-title", tag("div", tag("h2", name), tag("p", bar, " ", words), id="rollout-title"))
 
 
-def _basis(progress: RolloutProgress, plan: ApplyForecast | None) -> Fragment:
+def _basis_fragment(progress: RolloutProgress, plan: ApplyForecast | None) -> Fragment:
     """Return the limits of the rollout, and the basis of its estimate."""
     words = []
     if plan is not None:
@@ -180,10 +180,10 @@ def _basis(progress: RolloutProgress, plan: ApplyForecast | None) -> Fragment:
     return cells.update_part("rollout-basis", "p", " ".join(words), class_="hint")
 
 
-def _steps(plan: ApplyForecast | None) -> list[Fragment]:
+def _step_fragments(plan: ApplyForecast | None) -> list[Fragment]:
     waves = plan.forecast.waves if plan else ()
     return [
-        cells.row(
+        cells.plain_row(
             f"step/{number}",
             number,
             ranges(wave.groups) or "surplus groups are deleted",
@@ -197,19 +197,19 @@ def _steps(plan: ApplyForecast | None) -> list[Fragment]:
 def _steps_of_groups(view: View, progress: RolloutProgress) -> dict[str, str]:
     newest = {group.index for group in view.newest_groups}
     return {
-        str(group.name): step_of(group, is_updated=group.index in newest, is_held=group.index < progress.held)
+        str(group.name): group_step(group, is_updated=group.index in newest, is_held=group.index < progress.held)
         for group in view.groups
     }
 
 
-def step_of(group: Group, *, is_updated: bool, is_held: bool = False) -> str:
+def group_step(group: Group, *, is_updated: bool, is_held: bool = False) -> str:
     """Return the step of a group in a rollout, which is a key of `GLYPHS`."""
     if is_updated:
         return "done" if group.is_done else "starting"
     return "held" if is_held else "pending"
 
 
-def rollout_chart(key: str, steps: Mapping[str, str], course: Course | None) -> Fragment:
+def rollout_chart(key: str, steps: Mapping[str, str], course: UpdateTimes | None) -> Fragment:
     """Return the chart of a rollout, with a symbol for each named group, a legend, and the progress over time."""
     counts = Counter(steps.values())
     marks = [
@@ -228,7 +228,7 @@ def rollout_chart(key: str, steps: Mapping[str, str], course: Course | None) -> 
     label = cells.update_part(f"{key}/words", "span", f"Groups by index: {words or 'none'}", class_="heard")
     more = f" and {len(steps) - len(marks)} more" if len(steps) > len(marks) else ""
     strip = tag("div", label.html, tag("span", [mark.html for mark in marks], more, aria_hidden="true"), class_="marks")
-    curve = cells.update_part(f"{key}/course", "div", None if course is None else revisionchart.picture(course))
+    curve = cells.update_part(f"{key}/course", "div", None if course is None else revisionchart.chart(course))
     html = tag("div", legend.html, strip, curve.html, id=key)
     return Fragment(key, html, parts=(legend, label, *marks, curve))
 
@@ -246,11 +246,11 @@ def _last_change(view: View, facts: PageFacts) -> LastChange | str:
     return LastChange(before, current, list(islice(field_changes(old, new), FIELDS_SHOWN + 1)))
 
 
-def _change(change: LastChange | str) -> Fragment:
+def _change_fragment(change: LastChange | str) -> Fragment:
     """Return the fields of a change without the values of environment variables."""
     if isinstance(change, str):
         return Fragment("change-text", tag("p", change, id="change-text"))
-    lines = list(map(_field, change.fields))
+    lines = list(map(_format_field, change.fields))
     more = ["…"] if len(lines) > FIELDS_SHOWN else []
     current = change.current
     cause = f", {current.cause}" if current.cause else ""
@@ -259,24 +259,24 @@ def _change(change: LastChange | str) -> Fragment:
     return Fragment("change-text", tag("div", title, content, id="change-text"))
 
 
-def _entries(view: View, facts: PageFacts) -> list[Entry]:
+def _entries(view: View, facts: PageFacts) -> list[RevisionEntry]:
     return revisionhistory.entries(view, facts.get(CONTROLLER_REVISIONS))
 
 
-def _field(change: FieldChange) -> str:
+def _format_field(change: FieldChange) -> str:
     if ".env[" in change.path:
         return f"{change.path}: changed"
     return Mask().text(str(change))
 
 
-def _collapsed(title: str, content: Safe) -> Safe:
+def _collapsed_section(title: str, content: Safe) -> Safe:
     return tag("details", tag("summary", title), content, class_="foldable")
 
 
-def _row(group: Group, step: str) -> Fragment:
+def _group_row(group: Group, step: str) -> Fragment:
     words = f"{GLYPHS[step][0]} {'blocked by the partition' if step == 'held' else step}"
     ready = f"{group.ready_ranks} of {len(group.ranks)}"
-    return cells.row(f"g/{group.name}", group.name, words, group.revision, ready, first_problem(group))
+    return cells.plain_row(f"g/{group.name}", group.name, words, group.revision, ready, first_problem(group))
 
 
 PAGE: Final = Page(

@@ -21,33 +21,33 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def header_fragment(snapshot: Snapshot, item: Shown, **attributes: Attribute) -> Fragment:
     """Return the name, and the state as a part that is updated separately. `attributes` are data for scripts."""
-    state = cells.state("state", snapshot, item)
-    html = tag("div", _name(snapshot, item), state.html, id="title", **attributes)
+    state = cells.state_fragment("state", snapshot, item)
+    html = tag("div", _name_html(snapshot, item), state.html, id="title", **attributes)
     return Fragment("title", html, parts=(state,))
 
 
-def facts(view: View) -> Fragment:
+def properties_fragment(view: View) -> Fragment:
     """Return the properties of a set, which are the image, revision, size, accelerators and nodes."""
     revisions = list(dict.fromkeys(group.revision for group in view.groups if group.revision))
     own = totals.accelerators([view])
     idle = f", {own.idle:,} idle" if own.idle and not view.is_ready else ""
     entries = {
-        "Image": totals.image(view),
+        "Image": totals.worker_image(view),
         "Revision": join_names(revisions, MOST_REVISIONS),
         "Size": format_count(view.size, "rank"),
         "GPUs": f"{own.requested:,}{idle}" if own.requested else "",
-        "Nodes": str(totals.nodes(view) or ""),
+        "Nodes": str(totals.node_count(view) or ""),
     }
     items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in entries.items() if value]
     return Fragment("facts-list", tag("dl", items, id="facts-list", class_="facts"))
 
 
-def _name(snapshot: Snapshot, item: Shown) -> Safe:
+def _name_html(snapshot: Snapshot, item: Shown) -> Safe:
     owner = snapshot.owners.get(item.key)
     if isinstance(item, SetView):
         kind = join(" ", tag("small", "DisaggregatedSet"))
     elif owner is None:
         kind = Safe("")
     else:
-        kind = join(" ", tag("small", "part of ", cells.link(PageKind.WHOLE, owner.key, owner.name)))
+        kind = join(" ", tag("small", "part of ", cells.page_link(PageKind.WHOLE, owner.key, owner.name)))
     return tag("h1", item.name, " ", tag("small", item.namespace), kind)

@@ -94,7 +94,7 @@ def reads(address: Address) -> Sequence[Query]:
     These are events for the timeline, nodes for rows by rack, or metrics for the plain table.
     """
     if address.form is PageForm.TABLE:
-        return [rankusage.metrics_of(address.key.namespace, address.key.name)]
+        return [rankusage.metrics_selector(address.key.namespace, address.key.name)]
     nodes = [Query(NODES)] if address.arrangement is Arrangement.RACK else []
     return [*timeline.reads(address.key), *nodes]
 
@@ -103,26 +103,26 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     """Return the fragments, or a message if the set does not exist."""
     view = snapshot.find(address.key)
     if view is None:
-        return cells.absent(snapshot, address, "facts", "cause", "ills", "columns", "rows", "timeline")
+        return cells.missing_set_rendering(snapshot, address, "facts", "cause", "ills", "columns", "rows", "timeline")
     rendering: dict[str, list[Fragment]] = {
-        "trouble": cells.trouble(snapshot),
-        "head": [_head(snapshot, view)],
-        "facts": [setheader.facts(view), *_advances(view, snapshot.now)],
-        "cause": [cells.cause_piece(view.diagnosis)],
+        "trouble": cells.outdated_notes(snapshot),
+        "head": [_header_fragment(snapshot, view)],
+        "facts": [setheader.properties_fragment(view), *_progress_fragments(view, snapshot.now)],
+        "cause": [cells.cause_fragment(view.diagnosis)],
     }
     if address.form is PageForm.TABLE:
         return rendering | ranktable.render(view, facts, snapshot.now)
     columns, rows = _grid(snapshot, view, address.arrangement, facts)
-    past = _past(snapshot, view, facts)
+    past = _timeline_fragment(snapshot, view, facts)
     return rendering | {
-        "ills": list(_ills(view)),
-        "columns": [cells.columns(columns)],
+        "ills": list(_problem_fragments(view)),
+        "columns": [cells.header_row(columns)],
         "rows": rows,
         "timeline": [past],
     }
 
 
-def _past(snapshot: Snapshot, view: View, facts: PageFacts) -> Fragment:
+def _timeline_fragment(snapshot: Snapshot, view: View, facts: PageFacts) -> Fragment:
     """Return the timeline. It is rebuilt only after events are reread."""
     source = (facts.objects, facts.episodes, facts.is_read)
     before = facts.before.get("timeline")
@@ -142,26 +142,29 @@ def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     yield from (summary(view, group, snapshot.now) for group in view.groups)
 
 
-def _advances(view: View, now: datetime) -> Iterator[Fragment]:
+def _progress_fragments(view: View, now: datetime) -> Iterator[Fragment]:
     """Yield the progress that the first groups report, with a progress bar if the total is known."""
     for group in view.groups[:FEW_GROUPS]:
         if group.progress or group.hang:
-            progress, words = group.progress, f"Group {group.name}: {groupprogress.sentence(group, now) or 'complete'}"
+            progress, words = (
+                group.progress,
+                f"Group {group.name}: {groupprogress.progress_sentence(group, now) or 'complete'}",
+            )
             share = None if progress is None else progress.share
             drawn = None if share is None else cells.bar(int(share * 100), 100, words)
             yield cells.update_part(f"advance/{group.name}", "p", words, " ", drawn, class_="advance")
 
 
-def _head(snapshot: Snapshot, view: View) -> Fragment:
+def _header_fragment(snapshot: Snapshot, view: View) -> Fragment:
     own = {
         "data_failed": cells.failed_rank(view),
         "data_groups": view.desired,
-        "data_actions": availableactions.of_set(view),
+        "data_actions": availableactions.set_actions(view),
     }
     return setheader.header_fragment(snapshot, view, **own)
 
 
-def _ills(view: View) -> Iterator[Fragment]:
+def _problem_fragments(view: View) -> Iterator[Fragment]:
     """Yield the groups with a problem in matrix order, each with a link to the rank that explains it."""
     problems = [(group, rank) for group in view.groups if (rank := root_cause_rank(group.ranks)) is not None]
     for group, rank in problems[:LISTED]:
@@ -178,7 +181,7 @@ def _grid(snapshot: Snapshot, view: View, way: Arrangement, facts: PageFacts) ->
             width = max((len(group.ranks) for group in view.groups), default=0)
             pieces = {piece.key: piece for piece in facts.before.get("rows", ())}
             rows = [_group_row(snapshot, group, pieces, edge=edge) for group, edge in _with_revision_edges(view.groups)]
-            rows += [cells.row("more", f"and {view.more} more", "without pods")] if view.more else []
+            rows += [cells.plain_row("more", f"and {view.more} more", "without pods")] if view.more else []
             return ["group", *map(str, range(width)), "why"], rows
         case Arrangement.NODE:
             return ["node", "ranks"], _collect_fragments(view, lambda _, rank: rank.node or "without a node")
@@ -208,13 +211,13 @@ def _group_row(snapshot: Snapshot, group: Group, pieces: Mapping[str, Fragment],
     if key in pieces and pieces[key].source == source:
         return pieces[key]
     is_ill = bool(recreation) or root_cause_rank(group.ranks) is not None
-    row = _row(
+    row = _matrix_row(
         key, f"group {group.name}", group.ranks, recreation, revision=group.revision if edge else "", is_ill=is_ill
     )
     return replace(row, source=source)
 
 
-def _width(ranks: Sequence[Rank]) -> str:
+def _row_class(ranks: Sequence[Rank]) -> str:
     """Return the class of a row. Depending on its cells, the row uses one or two columns or a full line."""
     return "" if len(ranks) <= NARROW else "wide" if len(ranks) <= WIDE else "line"
 
@@ -224,10 +227,12 @@ def _collect_fragments(view: View, place: Place) -> list[Fragment]:
     for group in view.groups:
         for rank in group.ranks:
             ranks.setdefault(place(group, rank), []).append(rank)
-    return [_row(f"g/{name}", name, ranks[name], format_count(len(ranks[name]), "rank")) for name in sorted(ranks)]
+    return [
+        _matrix_row(f"g/{name}", name, ranks[name], format_count(len(ranks[name]), "rank")) for name in sorted(ranks)
+    ]
 
 
-def _row(
+def _matrix_row(
     key: str, title: str, ranks: Sequence[Rank], why: str, *, revision: str = "", is_ill: bool = False
 ) -> Fragment:
     parts = tuple(map(cells.cell, ranks))
@@ -240,7 +245,7 @@ def _row(
         tag("td", why, class_="why") if why else None,
         id=key,
         role="row",
-        class_=" ".join(filter(None, ["ill" if is_ill else "", "edge" if revision else "", _width(ranks)])) or None,
+        class_=" ".join(filter(None, ["ill" if is_ill else "", "edge" if revision else "", _row_class(ranks)])) or None,
         data_find=True,
     )
     return Fragment(key, row, parts=parts)

@@ -66,7 +66,7 @@ Warnings are failures if failures are not recorded. Other events are omitted.
 """
 
 
-class Moment(Struct, frozen=True):
+class TimelineItem(Struct, frozen=True):
     """An event or a recorded failure, and the address of its page, if any."""
 
     time: datetime
@@ -78,26 +78,26 @@ class Moment(Struct, frozen=True):
 def timeline_fragment(snapshot: Snapshot, view: View, facts: PageFacts) -> Fragment:
     """Return the collapsed chart and list."""
     end = snapshot.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    last_hour = [moment for moment in moments(snapshot, view, facts) if end - HOUR <= moment.time < end]
+    last_hour = [moment for moment in timeline_items(snapshot, view, facts) if end - HOUR <= moment.time < end]
     unread = None if facts.knows(CORE_EVENTS) else tag("p", UNREAD if facts.is_read else READING)
     title = tag("summary", format_count(len(last_hour), "event"))
     listed = tag(
-        "details", title, tag("ol", map(_item, reversed(last_hour[-LISTED:])), class_="events"), class_="foldable"
+        "details", title, tag("ol", map(_item_html, reversed(last_hour[-LISTED:])), class_="events"), class_="foldable"
     )
     html = tag("div", _chart(last_hour, end), unread, listed if last_hour else None, id="timeline-text")
     return Fragment("timeline-text", html)
 
 
-def moments(snapshot: Snapshot, view: View, facts: PageFacts) -> list[Moment]:
+def timeline_items(snapshot: Snapshot, view: View, facts: PageFacts) -> list[TimelineItem]:
     """Return the known items of a set, starting with the oldest."""
     history = History(view.object, view.pods, snapshot.names(view.namespace))
     are_recorded = facts.episodes is not None
     happened = [
-        _of_event(happening, lane)
+        _event_item(happening, lane)
         for happening in history.read(filter(_is_of_set, facts.get(CORE_EVENTS)))
         if (lane := _lane(happening, are_recorded=are_recorded))
     ]
-    return sorted([*happened, *_of_episodes(view, facts.episodes or ())], key=lambda moment: moment.time)
+    return sorted([*happened, *_episode_items(view, facts.episodes or ())], key=lambda moment: moment.time)
 
 
 def reads(key: ObjectKey) -> Sequence[Query]:
@@ -116,18 +116,18 @@ def _lane(happening: EventValue, *, are_recorded: bool) -> Lane | None:
     return LANES.get(happening.reason)
 
 
-def _of_event(happening: EventValue, lane: Lane) -> Moment:
+def _event_item(happening: EventValue, lane: Lane) -> TimelineItem:
     times = f" ({happening.count} times)" if happening.count > 1 else ""
-    return Moment(happening.last, lane, f"{happening.reason}{times}: {happening.object}: {happening.message}")
+    return TimelineItem(happening.last, lane, f"{happening.reason}{times}: {happening.object}: {happening.message}")
 
 
-def _of_episodes(view: View, episodes: Sequence[Episode]) -> Iterator[Moment]:
+def _episode_items(view: View, episodes: Sequence[Episode]) -> Iterator[TimelineItem]:
     for episode in episodes:
         place = f"{episode.group}/{episode.number}"
         moment = timestamps.read(episode.time)
         if moment is not None:
             words = f"group {episode.group} {episode.outcome.description}: {episode.failure or episode.failed_pod}"
-            yield Moment(
+            yield TimelineItem(
                 moment,
                 Lane.FAILURES,
                 words,
@@ -135,14 +135,14 @@ def _of_episodes(view: View, episodes: Sequence[Episode]) -> Iterator[Moment]:
             )
 
 
-def _chart(last_hour: Sequence[Moment], end: datetime) -> Safe:
+def _chart(last_hour: Sequence[TimelineItem], end: datetime) -> Safe:
     """Return a row for each kind with a column for each minute. The height of a mark shows the number of items."""
-    rows = [_row(lane, [moment for moment in last_hour if moment.lane is lane], end) for lane in Lane]
+    rows = [_lane_row(lane, [moment for moment in last_hour if moment.lane is lane], end) for lane in Lane]
     scale = tag("p", tag("span", f"{end - HOUR:%H:%M}"), tag("span", "The last hour"), tag("span", f"{end:%H:%M} UTC"))
     return tag("div", rows, tag("div", scale, class_="scale"), class_="lanes")
 
 
-def _row(lane: Lane, last_hour: Sequence[Moment], end: datetime) -> Safe:
+def _lane_row(lane: Lane, last_hour: Sequence[TimelineItem], end: datetime) -> Safe:
     minutes = Counter(int((moment.time - (end - HOUR)).total_seconds() // 60) for moment in last_hour)
     marks = (
         tag("rect", x=minute, y=max(10 - 4 * count, 0), width=1, height=min(4 * count, 10))
@@ -160,7 +160,7 @@ def _row(lane: Lane, last_hour: Sequence[Moment], end: datetime) -> Safe:
     return join(tag("span", f"{lane.value.capitalize()} {len(last_hour) or ''}".strip()), drawing)
 
 
-def _item(moment: Moment) -> Safe:
+def _item_html(moment: TimelineItem) -> Safe:
     clock = tag("time", f"{moment.time:%H:%M:%S}", datetime=moment.time.isoformat())
     words = tag("a", moment.words, href=moment.href) if moment.href else moment.words
     return tag("li", clock, " ", tag("strong", moment.lane.value), " ", words)

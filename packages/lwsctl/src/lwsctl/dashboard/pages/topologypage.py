@@ -46,7 +46,7 @@ MOST_GROUPS: Final = 10
 UNKNOWN: Final = "Free amounts are unknown, because there are too many pods, or they cannot be listed."
 
 
-class Squares(Struct, frozen=True):
+class NodeDevices(Struct, frozen=True):
     """The accelerators of a node, or its CPUs without accelerators, with the total and the usage by owner.
 
     The owner is the key of a set, or None for other pods.
@@ -65,7 +65,7 @@ class Squares(Struct, frozen=True):
     def description(self) -> str:
         """Return the number of free devices.
 
-        >>> Squares(8, {None: 6}).description
+        >>> NodeDevices(8, {None: 6}).description
         '2 of 8 GPUs free'
         """
         return f"{self.free:,} of {self.number:,} {'CPUs' if self.are_cpus else 'GPUs'} free"
@@ -81,18 +81,18 @@ class Nodes(Struct, frozen=True):
     has_pods: bool
     key: str
     domains: Mapping[str, Sequence[Node]]
-    squares: Mapping[str, Squares]
+    squares: Mapping[str, NodeDevices]
 
     def free(self, nodes: Iterable[Node]) -> dict[str, str]:
         """Return the free accelerators of nodes, or the free CPUs if no node has accelerators."""
         every = [self.squares[node.name] for node in nodes]
         own = [squares for squares in every if not squares.are_cpus] or every
         name = "GPUs" if own and not own[0].are_cpus else "CPUs"
-        share = totals.share(sum(squares.free for squares in own), sum(squares.number for squares in own))
+        share = totals.format_share(sum(squares.free for squares in own), sum(squares.number for squares in own))
         return {f"{name} free": share}
 
 
-class Fit(Struct, frozen=True):
+class FitCounts(Struct, frozen=True):
     """The number of additional groups of a set that fit in each domain and in total, and the blocking nodes."""
 
     domains: Mapping[str, int]
@@ -126,46 +126,49 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     """Return the fragments."""
-    nodes = _nodes(snapshot, facts)
-    rendering: dict[str, list[Fragment]] = {"trouble": cells.trouble(snapshot), "summary": [_summary_piece(nodes)]}
+    nodes = _read_nodes(snapshot, facts)
+    rendering: dict[str, list[Fragment]] = {
+        "trouble": cells.outdated_notes(snapshot),
+        "summary": [_totals_fragment(nodes)],
+    }
     if address.form is PageForm.TABLE:
-        names = nodeamounts.names(nodes.listed)
-        rows = [_row(nodes, node, names) for node in nodes.listed]
-        return rendering | {"columns": [cells.columns(["Node", "Domain", "Status", *names])], "nodes": rows}
+        names = nodeamounts.resource_names(nodes.listed)
+        rows = [_node_row(nodes, node, names) for node in nodes.listed]
+        return rendering | {"columns": [cells.header_row(["Node", "Domain", "Status", *names])], "nodes": rows}
     colors = {view.key: at % COLORS + 1 for at, view in enumerate(sorted(snapshot.views, key=lambda view: view.key))}
     view = next((view for view in snapshot.views if str(view.key) == address.other), None)
-    fitting = None if view is None or not nodes.has_pods else _fit(snapshot, view, nodes)
+    fitting = None if view is None or not nodes.has_pods else _count_fitting_groups(snapshot, view, nodes)
     if view is not None:
         colors = {view.key: 0}
     return rendering | {
-        "sets": list(_options(snapshot, address)),
-        "fit": [_fit_words(fitting)] if fitting is not None else [],
-        "legend": list(_legend(colors, nodes, is_chosen=view is not None)),
-        "racks": [_rack(nodes, name, colors, fitting) for name in nodes.domains],
+        "sets": list(_set_options(snapshot, address)),
+        "fit": [_fit_fragment(fitting)] if fitting is not None else [],
+        "legend": list(_color_legend(colors, nodes, is_chosen=view is not None)),
+        "racks": [_domain_fragment(nodes, name, colors, fitting) for name in nodes.domains],
     }
 
 
 def text(snapshot: Snapshot, _: Address, facts: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
-    nodes = _nodes(snapshot, facts)
-    yield "; ".join(f"{name}: {words}" for name, words in _summary(nodes).items())
+    nodes = _read_nodes(snapshot, facts)
+    yield "; ".join(f"{name}: {words}" for name, words in _text_totals(nodes).items())
     for node in nodes.listed:
-        free = ", ".join(f"{name} {_share(node, name)}" for name in nodeamounts.names([node]))
-        yield f"{node.name} ({_domain(node, nodes.key)}): {node.status}; {free}"
+        free = ", ".join(f"{name} {_free_share(node, name)}" for name in nodeamounts.resource_names([node]))
+        yield f"{node.name} ({_domain_name(node, nodes.key)}): {node.status}; {free}"
 
 
-def _nodes(snapshot: Snapshot, facts: PageFacts) -> Nodes:
+def _read_nodes(snapshot: Snapshot, facts: PageFacts) -> Nodes:
     objects, has_pods = sorted(facts.get(NODES), key=meta.name), facts.knows(PODS)
     nodes = nodes_of(objects, facts.get(PODS) if has_pods else None)
     key = domain_key(snapshot.views, objects)
     domains: dict[str, list[Node]] = {}
     for node in nodes:
-        domains.setdefault(_domain(node, key), []).append(node)
+        domains.setdefault(_domain_name(node, key), []).append(node)
     in_order = dict(sorted(domains.items(), key=lambda item: (item[0] == ELSEWHERE, item[0])))
-    return Nodes(nodes, has_pods, key, in_order, {node.name: _squares(node) for node in nodes})
+    return Nodes(nodes, has_pods, key, in_order, {node.name: _node_devices(node) for node in nodes})
 
 
-def _domain(node: Node, key: str) -> str:
+def _domain_name(node: Node, key: str) -> str:
     """Return the domain of a node. If the node has a zone, the zone is the prefix."""
     labels_of_node = meta.labels(node.object)
     name = labels_of_node.get(key, "") or (ELSEWHERE if key else EVERYWHERE)
@@ -180,7 +183,7 @@ def domain_key(views: Sequence[View], nodes: Sequence[JSONObject]) -> str:
     return next((key for key in keys if any(key in meta.labels(node) for node in nodes)), "")
 
 
-def _summary(nodes: Nodes) -> Mapping[str, str]:
+def _text_totals(nodes: Nodes) -> Mapping[str, str]:
     """Return the totals in text format."""
     ready = sum(node.is_ready for node in nodes.listed)
     facts = {"Nodes": f"{len(nodes.listed):,}, {ready:,} ready"}
@@ -188,30 +191,30 @@ def _summary(nodes: Nodes) -> Mapping[str, str]:
     return facts | nodes.free(nodes.listed) if nodes.has_pods else facts
 
 
-def _summary_piece(nodes: Nodes) -> Fragment:
+def _totals_fragment(nodes: Nodes) -> Fragment:
     """Return the totals, and a note about unknown amounts."""
     note = "" if nodes.has_pods else UNKNOWN if nodes.listed else "There are no nodes, or they cannot be listed."
-    entries = [tag("div", tag("dt", name), tag("dd", words)) for name, words in _summary(nodes).items()]
+    entries = [tag("div", tag("dt", name), tag("dd", words)) for name, words in _text_totals(nodes).items()]
     facts, hint = tag("dl", entries, class_="facts"), tag("p", note, class_="hint") if note else None
     return Fragment("summary-text", tag("div", facts if nodes.listed else None, hint, id="summary-text"))
 
 
-def _squares(node: Node) -> Squares:
+def _node_devices(node: Node) -> NodeDevices:
     """Return the accelerators of a node and their users. If the node has no accelerators, return its CPUs."""
-    number = totals.count(node.allocatable)
+    number = totals.accelerator_count(node.allocatable)
     are_cpus = not number
     amounts: dict[ObjectKey | None, int] = {}
     for pod in node.pods or ():
         requests = demand_of_pod(meta.spec(pod))
-        amount = requests.get(CPU, ZERO).ceil() if are_cpus else totals.count(requests)
+        amount = requests.get(CPU, ZERO).ceil() if are_cpus else totals.accelerator_count(requests)
         name = meta.labels(pod).get(labels.NAME)
         owner = ObjectKey(meta.namespace(pod), name) if name else None
         if amount:
             amounts[owner] = amounts.get(owner, 0) + amount
-    return Squares(number or node.allocatable.get(CPU, ZERO).ceil(), amounts, are_cpus)
+    return NodeDevices(number or node.allocatable.get(CPU, ZERO).ceil(), amounts, are_cpus)
 
 
-def _options(snapshot: Snapshot, address: Address) -> Iterator[Fragment]:
+def _set_options(snapshot: Snapshot, address: Address) -> Iterator[Fragment]:
     """Yield the sets that can be selected."""
     yield cells.update_part("option/", "option", "Choose a set", value="")
     for view in sorted(snapshot.views, key=lambda view: view.key):
@@ -219,7 +222,7 @@ def _options(snapshot: Snapshot, address: Address) -> Iterator[Fragment]:
         yield cells.update_part(f"option/{key}", "option", key, value=key, selected=key == address.other)
 
 
-def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -> Iterator[Fragment]:
+def _color_legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -> Iterator[Fragment]:
     """Yield the color of each set if there are enough colors."""
     if not nodes.has_pods:
         return
@@ -233,10 +236,10 @@ def _legend(colors: Mapping[ObjectKey, int], nodes: Nodes, *, is_chosen: bool) -
         yield cells.update_part(f"legend/{words}", "span", tag("i", class_=color), f" {words}")
 
 
-def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit | None) -> Fragment:
+def _domain_fragment(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: FitCounts | None) -> Fragment:
     """Return a domain with its nodes, and the number of additional groups of the selected set that fit in it."""
     own, key = nodes.domains[name], f"rack/{name}"
-    parts = tuple(_node(nodes, node, colors) for node in own)
+    parts = tuple(_node_fragment(nodes, node, colors) for node in own)
     amounts = nodes.free(own).items() if nodes.has_pods else ()
     free = next((f"{words} {kind}" for kind, words in amounts), format_count(len(own), "node"))
     badge = (
@@ -245,7 +248,7 @@ def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit
         else tag(
             "b",
             f"Fits {fitting.domains[name]}",
-            title=_fits(fitting.domains[name]),
+            title=_fit_text(fitting.domains[name]),
             class_="ready" if fitting.domains[name] else "missing",
         )
     )
@@ -255,7 +258,7 @@ def _rack(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], fitting: Fit
     )
 
 
-def _node(nodes: Nodes, node: Node, colors: Mapping[ObjectKey, int]) -> Fragment:
+def _node_fragment(nodes: Nodes, node: Node, colors: Mapping[ObjectKey, int]) -> Fragment:
     name, squares, status = node.name, nodes.squares[node.name], node.status
     owners = sorted(squares.held.items(), key=lambda item: (item[0] is None, item[0] or ("", "")))
     words = [f"{owner or 'other pods'} {amount}" for owner, amount in owners]
@@ -266,7 +269,7 @@ def _node(nodes: Nodes, node: Node, colors: Mapping[ObjectKey, int]) -> Fragment
 
 
 def _node_squares(
-    squares: Squares, owners: Sequence[tuple[ObjectKey | None, int]], colors: Mapping[ObjectKey, int]
+    squares: NodeDevices, owners: Sequence[tuple[ObjectKey | None, int]], colors: Mapping[ObjectKey, int]
 ) -> Safe | None:
     """Return a square for each accelerator in the color of its set. CPUs are shown as a single bar."""
     if not squares.number:
@@ -292,18 +295,20 @@ def _node_squares(
     )
 
 
-def _row(nodes: Nodes, node: Node, names: Sequence[str]) -> Fragment:
-    shares = [_share(node, resource) for resource in names]
-    return cells.row(f"n/{node.name}", node.name, _domain(node, nodes.key), node.status, *shares, find=node.name)
+def _node_row(nodes: Nodes, node: Node, names: Sequence[str]) -> Fragment:
+    shares = [_free_share(node, resource) for resource in names]
+    return cells.plain_row(
+        f"n/{node.name}", node.name, _domain_name(node, nodes.key), node.status, *shares, find=node.name
+    )
 
 
-def _share(node: Node, name: str) -> str:
-    return nodeamounts.share(node, name) + ("" if node.pods is None else " free")
+def _free_share(node: Node, name: str) -> str:
+    return nodeamounts.format_share(node, name) + ("" if node.pods is None else " free")
 
 
-def _fit(snapshot: Snapshot, view: View, nodes: Nodes) -> Fit:
+def _count_fitting_groups(snapshot: Snapshot, view: View, nodes: Nodes) -> FitCounts:
     """Return where additional groups of a set fit, based on requests, taints and exclusive topology."""
-    used = relocation.usage(pod for node in nodes.listed for pod in node.pods or ())
+    used = relocation.node_usage(pod for node in nodes.listed for pod in node.pods or ())
     group, key = group_pods(view), meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
     own = (other for other in snapshot.views if other.namespace == view.namespace)
     occupied = {rank.node for other in own for part in other.groups for rank in part.ranks}
@@ -311,29 +316,29 @@ def _fit(snapshot: Snapshot, view: View, nodes: Nodes) -> Fit:
     def number(listed: Sequence[Node]) -> int:
         objects = [node.object for node in listed]
         if key:
-            return _fitting_alone(group, relocation.untaken(key, objects, occupied), used)
+            return _fitting_exclusive_groups(group, relocation.free_domains(key, objects, occupied), used)
         return _fitting_groups(group, objects, used)
 
     domains = {name: number(listed) for name, listed in nodes.domains.items()}
     total = number(nodes.listed)
     needs = frozenset(count_needs(group))
-    return Fit(
+    return FitCounts(
         domains,
         total,
         "" if total else relocation.insufficient_resources([node.object for node in nodes.listed], used, needs),
     )
 
 
-def _fit_words(fitting: Fit) -> Fragment:
+def _fit_fragment(fitting: FitCounts) -> Fragment:
     none = f"No other group fits: {fitting.blocking}"
-    words = f"{_fits(fitting.number)} in all" if fitting.number else none
+    words = f"{_fit_text(fitting.number)} in all" if fitting.number else none
     return cells.update_part("fit-words", "span", words, class_="ready" if fitting.number else "problem")
 
 
-def _fits(number: int) -> str:
+def _fit_text(number: int) -> str:
     """Return the number of groups that fit.
 
-    >>> _fits(1), _fits(MOST_GROUPS), _fits(0)
+    >>> _fit_text(1), _fit_text(MOST_GROUPS), _fit_text(0)
     ('1 group fits', '10 or more groups fit', 'No group fits')
     """
     if number >= MOST_GROUPS:
@@ -346,7 +351,7 @@ def _fitting_groups(group: Sequence[JSONObject], nodes: Sequence[JSONObject], us
     return next((number for number in range(MOST_GROUPS) if not space.place(needs)), MOST_GROUPS)
 
 
-def _fitting_alone(
+def _fitting_exclusive_groups(
     group: Sequence[JSONObject], parts: Sequence[Sequence[JSONObject]], used: Mapping[str, Amounts]
 ) -> int:
     """Return the number of groups that fit if each group requires a separate domain."""

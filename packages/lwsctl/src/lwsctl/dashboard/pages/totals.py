@@ -26,18 +26,18 @@ class Accelerators(Struct, frozen=True):
     idle: int = 0
 
 
-def of_all(views: Sequence[View], facts: PageFacts) -> Mapping[str, str]:
+def all_totals(views: Sequence[View], facts: PageFacts) -> Mapping[str, str]:
     """Return the totals of all sets in text format. Complete sets are excluded."""
     running = [view for view in views if not view.is_complete]
     ranks = [rank for view in running for rank in view.ranks]
     lacking = sum(view.more * view.size for view in running)
     sums = {
-        "Groups": share(sum(view.ready for view in running), sum(view.desired for view in running)),
-        "Ranks": share(sum(rank.is_ready for rank in ranks), len(ranks) + lacking),
+        "Groups": format_share(sum(view.ready for view in running), sum(view.desired for view in running)),
+        "Ranks": format_share(sum(rank.is_ready for rank in ranks), len(ranks) + lacking),
     }
     counts, free = accelerators(running), free_accelerators(facts)
     if counts.requested or free:
-        sums["GPUs"] = share(counts.ready, counts.requested)
+        sums["GPUs"] = format_share(counts.ready, counts.requested)
         sums |= {} if free is None else {"GPUs free": f"{free:,}"}
     return sums
 
@@ -46,7 +46,7 @@ def accelerators(views: Iterable[View]) -> Accelerators:
     """Return the accelerators of all desired groups, based on the templates of their sets."""
     total = ready = idle = 0
     for view in views:
-        leader, worker = (count(demand_of_pod(meta.spec(pod))) for pod in leader_and_worker(view.object))
+        leader, worker = (accelerator_count(demand_of_pod(meta.spec(pod))) for pod in leader_and_worker(view.object))
         total += view.desired * (leader + worker * (view.size - 1))
         if not (leader or worker):
             continue
@@ -64,25 +64,29 @@ def free_accelerators(facts: PageFacts) -> int | None:
     if not (facts.knows(NODES) and facts.knows(PODS)):
         return None
     nodes = nodes_of(facts.get(NODES), facts.get(PODS))
-    return sum(count({name: node.free(name) for name in node.allocatable}) for node in nodes if node.status == "Ready")
+    return sum(
+        accelerator_count({name: node.free(name) for name in node.allocatable})
+        for node in nodes
+        if node.status == "Ready"
+    )
 
 
-def count(amounts: Demand) -> int:
+def accelerator_count(amounts: Demand) -> int:
     """Return the number of accelerators in pod requirements.
 
     >>> from kuberuntime.objects import quantity
-    >>> count({"nvidia.com/gpu": quantity.parse("8"), "cpu": quantity.parse("2"), "rdma/hca": quantity.parse("1")})
+    >>> accelerator_count({"nvidia.com/gpu": quantity.parse("8"), "cpu": quantity.parse("2"), "rdma/hca": quantity.parse("1")})
     8
     """
     return sum(amount.ceil() for name, amount in amounts.items() if ACCELERATOR.fullmatch(name))
 
 
-def nodes(view: View) -> int:
+def node_count(view: View) -> int:
     """Return the number of nodes that run pods of a set."""
     return len({rank.node for rank in view.ranks if rank.node})
 
 
-def image(view: View) -> str:
+def worker_image(view: View) -> str:
     """Return the image of the first worker container, without its registry.
 
     >>> short_image("registry.example.com:5000/ml/vllm-openai:v0.11.0"), short_image("vllm@sha256:0123456789abcdef")
@@ -100,10 +104,10 @@ def short_image(reference: str) -> str:
     return f"{name}@{digest.removeprefix('sha256:')[:7]}" if digest else name
 
 
-def share(number: int, whole: int) -> str:
+def format_share(number: int, whole: int) -> str:
     """Return part of a total in short form.
 
-    >>> share(4, 1200)
+    >>> format_share(4, 1200)
     '4 / 1,200'
     """
     return f"{number:,} / {whole:,}"

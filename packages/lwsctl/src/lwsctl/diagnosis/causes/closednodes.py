@@ -32,7 +32,7 @@ NO_LABELS: Final = StageMessage(
 )
 
 
-def selector_of(rank: Rank) -> dict[str, str]:
+def node_selector(rank: Rank) -> dict[str, str]:
     """Return the node labels that a pod's nodeSelector requires."""
     return meta.spec(rank.object or {}).get("nodeSelector") or {}
 
@@ -49,20 +49,20 @@ def has_labels(node: JSONObject, selector: dict[str, str]) -> bool:
     remedy="Label nodes, add nodes with these labels, or correct the selector.",
 )
 @with_autoscaler_note
-def no_labels(observed: Observed) -> Finding | None:
+def find_missing_labels(observed: Observed) -> Finding | None:
     """Find pods that require labels that no schedulable node has.
 
     For a tainted or cordoned node, the taint or cordon is the cause.
     """
     for rank in observed.at(is_unscheduled):
-        selector = selector_of(rank)
+        selector = node_selector(rank)
         suits = any(has_labels(node, selector) for node in observed.nodes.values())
         if selector and suits and re.search(r"untolerated taint|were unschedulable", rank.why[:READ]):
             return None
     finding = NO_LABELS(observed)
     if finding is None:
         return None
-    missing_labels = selector_of(ranks.of_subject(observed, finding.subject))
+    missing_labels = node_selector(ranks.find_rank(observed, finding.subject))
     if not missing_labels:
         return finding
     label_text = ",".join(f"{key}={value}" for key, value in sorted(missing_labels.items()))
@@ -89,7 +89,7 @@ def find_cordoned_nodes(observed: Observed) -> Finding | None:
     """Find pods that all nodes reject, and cordoned nodes with the labels that the first pod requires."""
     finding = NO_NODES_OPEN(observed)
     rank = next((rank for rank in observed.at(is_unscheduled) if finding and rank.pod == finding.subject.name), None)
-    selector = selector_of(rank) if rank else {}
+    selector = node_selector(rank) if rank else {}
     names = [
         name
         for name, node in sorted(observed.nodes.items())
@@ -110,7 +110,7 @@ def find_cordoned_nodes(observed: Observed) -> Finding | None:
     remedy="Do not remove or tolerate the taint. Repair the node, or wait until the component has finished.",
 )
 @with_autoscaler_note
-def closed_by_component(observed: Observed) -> Finding | None:
+def find_component_taints(observed: Observed) -> Finding | None:
     """Find pods that only component taints prevent from using a node, and describe these taints."""
     rank = next(iter(_repelled_ranks(observed)), None)
     if rank is None:
@@ -123,12 +123,12 @@ def closed_by_component(observed: Observed) -> Finding | None:
     if not closed:
         return None
     texts = [nodetaints.describe_taint(entries[0], observed.nodes[name]) for name, entries in closed.items()]
-    others = ranks.others(len(_repelled_ranks(observed)))
+    others = ranks.others_suffix(len(_repelled_ranks(observed)))
     steps = [entries[0].step.format(node=name, kubectl=observed.plain_kubectl) for name, entries in closed.items()]
     return Finding(
-        subject=ranks.subject(rank),
+        subject=ranks.pod_subject(rank),
         sentence=f"pod {rank.pod} waits{others}: {join_names(texts, NODES_NAMED)}",
-        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        evidence=(f"{rank.pod}: {ranks.quote_message(rank.why)}",),
         steps=(*dict.fromkeys(steps[:NODES_NAMED]), f"{observed.commands.lws} nodes"),
     )
 
@@ -139,7 +139,7 @@ def _repelled_ranks(observed: Observed) -> list[Rank]:
 
 def _taints(observed: Observed, rank: Rank) -> dict[str, list[JSONObject]]:
     """Return the taints that repel a pod for each node that has the required labels."""
-    selector = selector_of(rank)
+    selector = node_selector(rank)
     return {name: untolerated_taints(rank, node) for name, node in observed.nodes.items() if has_labels(node, selector)}
 
 
@@ -163,9 +163,9 @@ def find_tainted_nodes(observed: Observed) -> Finding | None:
     taint_texts = dict.fromkeys(taint_text(taint) for taint in taints if nodetaints.find_component_taint(taint) is None)
     taint_list = f": {', '.join(list(taint_texts)[:TAINTS_NAMED])}" if taint_texts else ""
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"nodes have taints that pod {rank.pod} does not tolerate{ranks.others(len(repelled_ranks))}{taint_list}",
-        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        subject=ranks.pod_subject(rank),
+        sentence=f"nodes have taints that pod {rank.pod} does not tolerate{ranks.others_suffix(len(repelled_ranks))}{taint_list}",
+        evidence=(f"{rank.pod}: {ranks.quote_message(rank.why)}",),
         steps=(
             f"add a toleration to {observed.template}, or remove the taint from the nodes intended for it",
             f"{observed.plain_kubectl} taint nodes NODE KEY-",
@@ -177,7 +177,7 @@ def untolerated_taints(rank: Rank, node: JSONObject) -> list[JSONObject]:
     """Return the node taints that repel a pod."""
     tolerations = placement.read_tolerations(meta.spec(rank.object or {}))
     taints = [taint for taint in meta.spec(node).get("taints") or [] if taint.get("effect") in placement.REPELLING]
-    return [taint for taint in taints if not placement.tolerate(tolerations, [taint])]
+    return [taint for taint in taints if not placement.tolerate_all(tolerations, [taint])]
 
 
 def taint_text(taint: JSONObject) -> str:

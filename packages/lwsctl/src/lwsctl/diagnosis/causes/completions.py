@@ -5,7 +5,7 @@ Pure.
 
 from leaderworkerset.api import labels
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.causes.containers import RETRIED, ended_runs, place_of_run
+from lwsctl.diagnosis.causes.containers import RETRIED, group_and_rank, terminated_runs
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed
@@ -22,19 +22,19 @@ from lwsctl.views.wording import format_count
     remedy=f'Change the program to run until it is stopped. For batch workloads, set the annotation `{labels.RUN_TO_COMPLETION}: "true"`, or use a Job.',
     verdict=Verdict.CRASHING,
 )
-def has_ended(observed: Observed) -> Finding | None:
+def find_unexpected_completion(observed: Observed) -> Finding | None:
     """Find a rank whose containers exited with code 0 but should continue to run."""
     if observed.runs_to_completion:
         return None
-    done_ranks = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
+    done_ranks = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _has_completed(rank)]
     ended = [
         (group, rank)
         for group, rank in done_ranks
         if not _waits_for_another(group, {member.pod for _, member in done_ranks})
     ]
     ended = ended or [
-        place_of_run(observed, death)
-        for death in ended_runs(observed)
+        group_and_rank(observed, death)
+        for death in terminated_runs(observed)
         if death.is_recorded and not death.end["exitCode"]
     ]
     if not ended:
@@ -44,8 +44,8 @@ def has_ended(observed: Observed) -> Finding | None:
     if group.recreations is not None:
         evidence.append(f"group {group.name} {recreations.sentence(group.recreations, observed.now)}")
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"the container of pod {rank.pod} exited with code 0{ranks.others(len(ended))} and is restarted",
+        subject=ranks.pod_subject(rank),
+        sentence=f"the container of pod {rank.pod} exited with code 0{ranks.others_suffix(len(ended))} and is restarted",
         evidence=tuple(evidence),
         steps=(
             observed.lws(f"logs {observed.view.name}/{rank.place}"),
@@ -60,9 +60,9 @@ def _waits_for_another(group: Group, done_pods: set[str]) -> bool:
     return recreation is not None and recreation.is_waiting and recreation.failed_pod not in done_pods
 
 
-def _is_done(rank: Rank) -> bool:
+def _has_completed(rank: Rank) -> bool:
     """Return whether a container exited with code 0 and has not been restarted."""
-    for status in ranks.statuses(rank):
+    for status in ranks.container_statuses(rank):
         state, last = status.get("state") or {}, (status.get("lastState") or {}).get("terminated") or {}
         end = state.get("terminated") or (last if (state.get("waiting") or {}).get("reason") == RETRIED else {})
         if end.get("exitCode") == 0 and rank.state in {"Completed", RETRIED, "NotReady"}:
@@ -77,7 +77,7 @@ def _is_done(rank: Rank) -> bool:
     remedy="Wait. If it takes too long, read the log of a rank that is still running.",
     verdict=Verdict.PROGRESSING,
 )
-def others_run(observed: Observed) -> Finding | None:
+def find_remaining_ranks(observed: Observed) -> Finding | None:
     """Find ranks that are still running although other ranks have exited with code 0."""
     unfinished = outcome.incomplete_ranks(observed.view)
     waiting = [rank for _, rank in unfinished if observed.rank in (None, rank.index)]
@@ -85,7 +85,7 @@ def others_run(observed: Observed) -> Finding | None:
     if not observed.runs_to_completion or not waiting or not is_begun:
         return None
     return Finding(
-        subject=ranks.subject(waiting[0]),
+        subject=ranks.pod_subject(waiting[0]),
         sentence=outcome.count_of_ended(observed.view),
         evidence=tuple(f"{rank.pod}: {rank.state}, {format_count(rank.restarts, 'restart')}" for rank in waiting[:5]),
         steps=(observed.lws(f"logs {observed.view.name}/{waiting[0].place} --follow"),),

@@ -28,19 +28,19 @@ OTHERS_NAMED: Final = 5
 RETRIED: Final = "CrashLoopBackOff"
 
 
-def ended_runs(observed: Observed) -> list[ContainerFailure]:
+def terminated_runs(observed: Observed) -> list[ContainerFailure]:
     """Return the relevant terminated runs. The first run explains the other runs."""
     return terminations.in_order(run for _, rank in ranks.members(observed) for run in rank.deaths)
 
 
-def place_of_run(observed: Observed, run: ContainerFailure) -> tuple[Group, Rank]:
+def group_and_rank(observed: Observed, run: ContainerFailure) -> tuple[Group, Rank]:
     """Return the group and rank of a terminated run."""
     return next((group, rank) for group, rank in ranks.members(observed) if run in rank.deaths)
 
 
 def failed_runs(observed: Observed) -> list[ContainerFailure]:
     """Return the runs that terminated with an error."""
-    return [ended_run for ended_run in ended_runs(observed) if ended_run.end.get("exitCode")]
+    return [ended_run for ended_run in terminated_runs(observed) if ended_run.end.get("exitCode")]
 
 
 def _crash_finding(
@@ -52,7 +52,7 @@ def _crash_finding(
     has_error: bool = False,
 ) -> Finding:
     """Return a finding about a failed run. Its sentence contains the statement and, if requested, the error."""
-    group, rank = place_of_run(observed, death)
+    group, rank = group_and_rank(observed, death)
     last_lines = podstate.last_lines(death.end)
     line = f"{rank.pod}, container {death.container}: {exits.describe_exit(death.end)}"
     ended = observed.since(death.end.get("finishedAt"))
@@ -64,21 +64,21 @@ def _crash_finding(
     is_quoted = bool(last_lines) and not (death.is_recorded and keeps)
     is_earlier = death.is_over or (death.is_recorded and keeps)
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=statement + (ranks.quote(podstate.quotation(death.end)) if has_error else ""),
+        subject=ranks.pod_subject(rank),
+        sentence=statement + (ranks.quote_message(podstate.quotation(death.end)) if has_error else ""),
         statement=statement if has_error else "",
         evidence=(
             line,
-            *(logerrors.quotes(last_lines) if is_quoted else ()),
-            *_beside(runs),
+            *(logerrors.quoted_errors(last_lines) if is_quoted else ()),
+            *_other_crashes(runs),
             *notes,
         ),
         steps=(
-            *exits.advice(observed, rank, death),
+            *exits.exit_advice(observed, rank, death),
             *exits.log_steps(observed, rank, death),
         ),
         log=None
-        if (is_quoted and not logerrors.wants_log(death.end))
+        if (is_quoted and not logerrors.needs_log(death.end))
         or (death.is_recorded and not keeps)
         or rank.object is None
         else FailedContainer(rank.object, death.container, is_earlier),
@@ -86,7 +86,7 @@ def _crash_finding(
     )
 
 
-def _beside(runs: list[ContainerFailure]) -> list[str]:
+def _other_crashes(runs: list[ContainerFailure]) -> list[str]:
     """Return the other ranks that crashed, and whether they crashed later."""
     others = list(dict.fromkeys(run.pod for run in runs[1:] if run.pod != runs[0].pod))[:OTHERS_NAMED]
     if not others:
@@ -103,20 +103,20 @@ def _beside(runs: list[ContainerFailure]) -> list[str]:
     remedy="Increase the memory limit, or reduce the memory usage of the program (batch size, context length, shared memory).",
     verdict=Verdict.CRASHING,
 )
-def out_of_memory(observed: Observed) -> Finding | None:
+def find_out_of_memory(observed: Observed) -> Finding | None:
     """Find a container that was killed because it exceeded its memory limit."""
     runs = failed_runs(observed)
     killed = next((run for run in runs if run.end.get("reason") == exits.NO_MEMORY), None)
     if killed is None:
         return None
-    limit = _memory_limit(observed, place_of_run(observed, killed)[1], killed.container)
+    limit = _memory_limit(observed, group_and_rank(observed, killed)[1], killed.container)
     bound = f"its memory limit of {limit}" if limit else "the memory of its node"
     text = f"container {killed.container} of pod {killed.pod} exceeded {bound} and was killed (OOMKilled)"
     return _crash_finding(observed, killed, [killed, *(run for run in runs if run is not killed)], text)
 
 
 def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
-    resources = exits.container_of(observed, rank, container).get("resources") or {}
+    resources = exits.find_container(observed, rank, container).get("resources") or {}
     return str((resources.get("limits") or {}).get("memory") or "")
 
 
@@ -127,7 +127,7 @@ def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
     remedy="Read the log of the init container, and fix the error.",
     verdict=Verdict.CRASHING,
 )
-def init_fails(observed: Observed) -> Finding | None:
+def find_failed_init_container(observed: Observed) -> Finding | None:
     """Find a failing init container, which prevents other containers from starting."""
     runs = [failed_run for failed_run in failed_runs(observed) if failed_run.is_init]
     if not runs:
@@ -143,14 +143,14 @@ def init_fails(observed: Observed) -> Finding | None:
     remedy="Read the last log lines, and correct the program, its arguments or its environment.",
     verdict=Verdict.CRASHING,
 )
-def crashes(observed: Observed) -> Finding | None:
+def find_crash(observed: Observed) -> Finding | None:
     """Find the first rank that crashed."""
     runs = failed_runs(observed)
     if not runs:
         return None
     first = runs[0]
     pods = len({run.pod for run in runs})
-    text = f"container {first.container} of pod {first.pod} crashed{ranks.others(pods)} with {exits.describe_exit(first.end)}"
+    text = f"container {first.container} of pod {first.pod} crashed{ranks.others_suffix(pods)} with {exits.describe_exit(first.end)}"
     return _crash_finding(observed, first, runs, text, has_error=True)
 
 
@@ -160,7 +160,7 @@ def crashes(observed: Observed) -> Finding | None:
     meaning="The containers are ready, but the condition of a readiness gate is not True.",
     remedy="Check the component that sets the condition, for example a load balancer controller.",
 )
-def gate_is_closed(observed: Observed) -> Finding | None:
+def find_false_readiness_gate(observed: Observed) -> Finding | None:
     """Find a readiness gate whose condition is not True."""
     for rank in observed.at(is_placed):
         pod = rank.object or {}
@@ -168,7 +168,7 @@ def gate_is_closed(observed: Observed) -> Finding | None:
         closed = [gate for gate in gates if not meta.is_condition_true(pod, gate)]
         if closed and meta.is_condition_true(pod, "ContainersReady"):
             return Finding(
-                subject=ranks.subject(rank),
+                subject=ranks.pod_subject(rank),
                 sentence=f"readiness gate {', '.join(closed)} of pod {rank.pod} is not satisfied, although all its containers are ready",
                 evidence=(f"{rank.pod}: {rank.why or 'ContainersReady is True, Ready is False'}",),
                 steps=(f"find out which component sets condition {closed[0]}, and why it is not True",),
@@ -190,15 +190,15 @@ PROBE: Final = StageMessage(
     meaning="The container is running, but its readiness probe fails.",
     remedy="Read the log of the rank. Check the path, port and timing of the probe.",
 )
-def unready(observed: Observed) -> Finding | None:
+def find_unready_rank(observed: Observed) -> Finding | None:
     """Find a rank whose readiness probe fails. This is normal while the rank may be starting."""
     finding = PROBE(observed)
     if finding is None:
         return None
-    rank = ranks.of_subject(observed, finding.subject)
+    rank = ranks.find_rank(observed, finding.subject)
     return replace(
         finding,
-        sentence=finding.sentence + probekills.refused_port(rank, rank.why),
+        sentence=finding.sentence + probekills.compare_port(rank, rank.why),
         verdict=startup_verdict(observed, rank),
     )
 

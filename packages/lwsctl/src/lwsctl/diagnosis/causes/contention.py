@@ -11,7 +11,7 @@ from leaderworkerset.decisions.failureevents import CONTENTION
 from lwsctl.diagnosis.causes.unreconciled import set_subject
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.diagnosis.ranks import quote
+from lwsctl.diagnosis.ranks import quote_message
 from lwsctl.model.diagnosis import Person
 
 LASTING: Final = timedelta(minutes=2)
@@ -36,7 +36,7 @@ CODE: Final = "LWS-E120"
         "objects that it owns."
     ),
 )
-def field_is_contested(observed: Observed) -> Finding | None:
+def find_contested_field(observed: Observed) -> Finding | None:
     """Find a field that another client repeatedly reverts in an object that the manager owns."""
     obj, kind = observed.view.object, set_subject(observed).kind
     warnings = [
@@ -49,7 +49,7 @@ def field_is_contested(observed: Observed) -> Finding | None:
         return None
     return Finding(
         subject=set_subject(observed),
-        sentence=f"another writer changes {meta.name(obj)}: {quote(newest.message)}",
+        sentence=f"another writer changes {meta.name(obj)}: {quote_message(newest.message)}",
         evidence=(f"event {newest.reason} of {kind} {meta.name(obj)}",),
         steps=(
             observed.lws(f"events {meta.name(obj)} --warnings"),
@@ -58,7 +58,7 @@ def field_is_contested(observed: Observed) -> Finding | None:
     )
 
 
-def note(observed: Observed) -> str:
+def contention_note(observed: Observed) -> str:
     """Return a description of the field conflict of a healthy set, or an empty string without a conflict."""
-    finding = field_is_contested.find(observed)
+    finding = find_contested_field.find(observed)
     return f"{finding.sentence} ({CODE})" if finding is not None else ""

@@ -27,9 +27,11 @@ KINDS: Final = {
     meaning="An object that a pod references in resourceClaims does not exist, or no node has free devices.",
     remedy="Create the missing object, or free devices of this class.",
 )
-def device_claim_is_not_met(observed: Observed) -> Finding | None:
+def find_unmet_device_claim(observed: Observed) -> Finding | None:
     """Find a pod that waits for its ResourceClaims. The finding contains the missing object."""
-    waiting = [rank for rank in observed.at(is_unscheduled) if claims(rank) and WAITS.search(_message(observed, rank))]
+    waiting = [
+        rank for rank in observed.at(is_unscheduled) if claim_names(rank) and WAITS.search(_message(observed, rank))
+    ]
     if not waiting:
         return None
     rank = waiting[0]
@@ -41,26 +43,26 @@ def device_claim_is_not_met(observed: Observed) -> Finding | None:
         where = f"create {kind} {missing['name']}" + ("" if kind == "DeviceClass" else f" in namespace {place}")
         steps: tuple[str, ...] = (f"{where}, or correct resourceClaims in {observed.template}",)
     else:
-        lacks = f"no node has free devices for {', '.join(claims(rank))}"
+        lacks = f"no node has free devices for {', '.join(claim_names(rank))}"
         steps = (
             f"free devices, or request fewer in the claims of {observed.view.name}",
             observed.kubectl("get resourceclaims"),
             f"{observed.plain_kubectl} get resourceslices,deviceclasses",
         )
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"pod {rank.pod} waits for its resourceClaims{ranks.others(len(waiting))}: {lacks}",
-        evidence=(f"{rank.pod}: {ranks.quote(message)}",),
+        subject=ranks.pod_subject(rank),
+        sentence=f"pod {rank.pod} waits for its resourceClaims{ranks.others_suffix(len(waiting))}: {lacks}",
+        evidence=(f"{rank.pod}: {ranks.quote_message(message)}",),
         steps=steps,
     )
 
 
-def claims(rank: Rank) -> list[str]:
+def claim_names(rank: Rank) -> list[str]:
     """Return the names of the ResourceClaims that a rank's pod uses."""
     return [str(claim.get("name")) for claim in meta.spec(rank.object or {}).get("resourceClaims") or []]
 
 
 def _message(observed: Observed, rank: Rank) -> str:
     """Return the claim controller's message about a pod. If there is none, return the scheduler's message."""
-    messages = ranks.messages(observed, rank, "FailedResourceClaimCreation")
+    messages = ranks.warning_messages(observed, rank, "FailedResourceClaimCreation")
     return messages[-1] if messages else rank.why

@@ -70,7 +70,9 @@ def disabled_gates(
         if meta.is_deleting(group):
             if name not in members and _is_past(meta.metadata(group)["deletionTimestamp"], now):
                 yield CONTROLLER_MANAGER, name
-        elif not meta.status(group).get("conditions") and any(_was_tried(pod, now) for pod in members[name]):
+        elif not meta.status(group).get("conditions") and any(
+            _was_processed_by_scheduler(pod, now) for pod in members[name]
+        ):
             yield SCHEDULER, name
 
 
@@ -84,12 +86,12 @@ def _follows_native(pod: JSONObject) -> bool:
     return is_native and labels.WORKLOAD_AWARE_SCHEDULING in marks
 
 
-def shown_by(component: str, group: str) -> str:
+def describe_evidence(component: str, group: str) -> str:
     """Describe how a PodGroup indicates that a component's feature gate is disabled."""
     return f"{component} {SHOWN[component].format(group=group)}"
 
 
-def _was_tried(pod: JSONObject, now: datetime) -> bool:
+def _was_processed_by_scheduler(pod: JSONObject, now: datetime) -> bool:
     """Return whether the scheduler has scheduled the pod or found no suitable node."""
     condition = meta.find_condition(pod, "PodScheduled") or {}
     return condition.get("reason") != "SchedulingGated" and _is_past(condition.get("lastTransitionTime"), now)
@@ -109,25 +111,27 @@ def _is_past(moment: str | None, now: datetime) -> bool:
     person=Person.ADMINISTRATOR,
     remedy="Enable the feature gate on that component, or use another gang scheduler.",
 )
-def lacks_gate(observed: Observed) -> Finding | None:
+def find_disabled_gate(observed: Observed) -> Finding | None:
     """Find a group that does not start completely because a component does not support native gang scheduling."""
     groups = [group for kind in NATIVE_GANG.group_objects for group in observed.get(kind)]
     components = {group: component for component, group in disabled_gates(groups, observed.view.pods, observed.now)}
     for group, rank in observed.unready if components else ():
         for member in group.ranks:
-            name = next((candidate for candidate in _names(member.object or {}) if candidate in components), None)
+            name = next(
+                (candidate for candidate in _pod_group_names(member.object or {}) if candidate in components), None
+            )
             if name is not None:
                 component = components[name]
                 return Finding(
-                    subject=ranks.subject(rank),
+                    subject=ranks.pod_subject(rank),
                     sentence=f"group {rank.group} is not gang-scheduled, because the native gang scheduling feature gate is disabled on {component}",
-                    evidence=(shown_by(component, name),),
+                    evidence=(describe_evidence(component, name),),
                     steps=(REMEDIES[component],),
                 )
     return None
 
 
-def _names(pod: JSONObject) -> Iterator[str]:
+def _pod_group_names(pod: JSONObject) -> Iterator[str]:
     """Yield the PodGroups that can indicate disabled feature gates. Pods reference them or should reference them."""
     yield linked_pod_group(pod)
     yield from (meta.annotations(pod).get(key, "") for key in (labels.GANG_GROUP, labels.WORKLOAD_NAME))
@@ -153,12 +157,12 @@ OTHER_STEP: Final = "correct or delete the object in the message; the manager re
     person=Person.ADMINISTRATOR,
     remedy="Check the condition WorkloadSchedulingCreated. Often an API is not served, or an object was changed or has a different owner.",
 )
-def lacks_prerequisite(observed: Observed) -> Finding | None:
+def find_missing_prerequisite(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet whose leaders are not changed because its scheduling objects cannot be created."""
     condition = meta.find_condition(observed.view.object, WORKLOAD_SCHEDULING_CREATED.type) or {}
     if condition.get("status") != "False":
         return None
-    reason, message = str(condition.get("reason")), ranks.quote(str(condition.get("message")))
+    reason, message = str(condition.get("reason")), ranks.quote_message(str(condition.get("message")))
     return Finding(
         subject=set_subject(observed),
         sentence=f"the scheduling objects that spec.scheduling requires cannot be created: {message}",

@@ -22,13 +22,13 @@ from lwsctl.views.wording import duration
     remedy=f"Wait. The group is recreated after the duration in the annotation `{labels.IN_PLACE_RESTARTS}`, or immediately without this annotation.",
     verdict=Verdict.PROGRESSING,
 )
-def restarts_in_place(observed: Observed) -> Finding | None:
+def find_in_place_restart(observed: Observed) -> Finding | None:
     """Find a pod that is not ready after an in-place restart, or a group that is recreated because of this."""
     for group, rank in observed.unready:
         note = restartannotation.read(rank.object or {})
         if note.since is not None:
             return Finding(
-                subject=ranks.subject(rank),
+                subject=ranks.pod_subject(rank),
                 sentence=f"group {group.name} is not recreated: {recreations.in_place(group, observed.now)}",
                 evidence=(f"{rank.pod}: {rank.state}, annotation {labels.RESTARTED_IN_PLACE}: {note}",),
                 steps=(observed.lws(f"logs {observed.view.name}/{rank.place} --previous"),),
@@ -66,7 +66,7 @@ def hung_groups(view: View) -> list[Group]:
         f"`{labels.ON_HANG}: recreate`."
     ),
 )
-def hangs(observed: Observed) -> Finding | None:
+def find_hang(observed: Observed) -> Finding | None:
     """Find a group whose ranks run without progress, and the rank whose progress report is the oldest."""
     for group in hung_groups(observed.view):
         hang, progress = group.hang, group.progress
@@ -81,7 +81,7 @@ def hangs(observed: Observed) -> Finding | None:
         )
         return Finding(
             subject=Subject(kind="Pod", name=blamed.pod, group=group.name, rank=blamed.rank),
-            sentence=f"group {group.name} has made {groupprogress.silence(hang, observed.now)}",
+            sentence=f"group {group.name} has made {groupprogress.silence_text(hang, observed.now)}",
             evidence=(
                 f"{last}, at {timestamps.render(hang.since)}",
                 *(_silence_evidence(observed, rank) for rank in hang.ranks),
@@ -97,7 +97,7 @@ def hangs(observed: Observed) -> Finding | None:
 
 def _silence_evidence(observed: Observed, rank: SilentRank) -> str:
     waits = f", waits for {rank.waits}" if rank.waits else ""
-    idle = devices.idle(ranks.pod(observed.view, rank.pod), observed.now)
+    idle = devices.idle_text(ranks.find_pod(observed.view, rank.pod), observed.now)
     silence = f"rank {rank.rank} ({rank.pod}): no output for {duration(observed.now - rank.since)}{waits}"
     return f"{silence}, {idle}" if idle else silence
 
@@ -110,7 +110,7 @@ def _silence_evidence(observed: Observed, rank: SilentRank) -> str:
     ),
     remedy="Read the log of the leader, unless the node has deleted it. A new template starts a new run with a new deadline.",
 )
-def is_late(observed: Observed) -> Finding | None:
+def find_missed_deadline(observed: Observed) -> Finding | None:
     """Find a group that was terminated at the deadline of its LeaderWorkerSet."""
     for group in observed.view.groups:
         if group.end is not GroupEnd.LATE:

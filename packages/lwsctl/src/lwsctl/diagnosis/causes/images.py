@@ -9,7 +9,7 @@ from msgspec import Struct
 from lwsctl.diagnosis import exits, ranks
 from lwsctl.diagnosis.finding import Cause, Finding
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.diagnosis.patterns import READ, words_of
+from lwsctl.diagnosis.patterns import READ, message_values
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
 
@@ -29,7 +29,7 @@ COMMAND: Final = (
 class WaitingContainers(Struct, frozen=True):
     """Finds the first container that waits or terminated with one of the reasons and a matching message.
 
-    The sentence can use named groups of the pattern, `container`, `image` and the values of `words_of`.
+    The sentence can use named groups of the pattern, `container`, `image` and the values of `message_values`.
     """
 
     reasons: frozenset[str]
@@ -44,30 +44,34 @@ class WaitingContainers(Struct, frozen=True):
         if not matches:
             return None
         rank, words, text = matches[0]
-        words |= {"others": ranks.others(len({member.pod for member, _, _ in matches}))}
+        words |= {"others": ranks.others_suffix(len({member.pod for member, _, _ in matches}))}
         return Finding(
-            subject=ranks.subject(rank),
+            subject=ranks.pod_subject(rank),
             sentence=self.sentence.format(**words),
-            evidence=(f"{rank.pod}, container {words['container']}: {words['reason']}: {ranks.quote(text)}",),
+            evidence=(f"{rank.pod}, container {words['container']}: {words['reason']}: {ranks.quote_message(text)}",),
             steps=tuple(step.format(**words) for step in self.steps),
         )
 
     def _matches(self, observed: Observed) -> Iterator[tuple[Rank, dict[str, str], str]]:
         pattern = re.compile(self.pattern)
-        for rank in observed.at(ranks.is_placed_or_recorded):
+        for rank in observed.at(ranks.is_scheduled_or_recorded):
             for container, reason, message in (*ranks.waiting_containers(rank), *ranks.rejected_starts(rank)):
                 if reason not in self.reasons:
                     continue
-                for text in (message, *ranks.messages(observed, rank, *self.events)):
+                for text in (message, *ranks.warning_messages(observed, rank, *self.events)):
                     if match := pattern.search(text[:READ]):
-                        own = {"container": container, "reason": reason, "image": image_of(observed, rank, container)}
-                        yield rank, words_of(observed, rank, match) | own, text
+                        own = {
+                            "container": container,
+                            "reason": reason,
+                            "image": container_image(observed, rank, container),
+                        }
+                        yield rank, message_values(observed, rank, match) | own, text
                         break
 
 
-def image_of(observed: Observed, rank: Rank, container: str) -> str:
+def container_image(observed: Observed, rank: Rank, container: str) -> str:
     """Return the image of a rank's container from the pod, or from the template if the pod does not exist."""
-    return str(exits.container_of(observed, rank, container).get("image") or "")
+    return str(exits.find_container(observed, rank, container).get("image") or "")
 
 
 INVALID: Final = Cause(

@@ -41,8 +41,8 @@ def find_missing_node(observed: Observed) -> Finding | None:
         return None
     rank = lost[0]
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"node {rank.node} of pod {rank.pod} no longer exists{ranks.others(len(lost))}",
+        subject=ranks.pod_subject(rank),
+        sentence=f"node {rank.node} of pod {rank.pod} no longer exists{ranks.others_suffix(len(lost))}",
         evidence=(f"{rank.pod}: spec.nodeName {rank.node}; the Node does not exist",),
         steps=(
             "wait until the cluster deletes the pods of this node",
@@ -59,15 +59,15 @@ def find_missing_node(observed: Observed) -> Finding | None:
     remedy="Repair or restart the node, or delete its Node object if it is switched off permanently. With the annotation release-lost-pods-after, groups "
     "recover on other nodes automatically.",
 )
-def node_is_not_ready(observed: Observed) -> Finding | None:
+def find_unready_node(observed: Observed) -> Finding | None:
     """Find pods on a node whose kubelet does not send heartbeats, or reports that the node is not ready."""
-    sick = [(rank, why) for _, rank in observed.unready if (why := _sickness(observed.nodes.get(rank.node)))]
+    sick = [(rank, why) for _, rank in observed.unready if (why := _unready_reason(observed.nodes.get(rank.node)))]
     if not sick:
         return None
     rank, why = sick[0]
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"node {rank.node} of pod {rank.pod} is not ready{ranks.others(len(sick))}: {why}",
+        subject=ranks.pod_subject(rank),
+        sentence=f"node {rank.node} of pod {rank.pod} is not ready{ranks.others_suffix(len(sick))}: {why}",
         evidence=(f"Node {rank.node}: {why}", f"{rank.pod}: {rank.state}"),
         steps=(
             f"{observed.commands.lws} nodes {rank.node}",
@@ -76,13 +76,13 @@ def node_is_not_ready(observed: Observed) -> Finding | None:
     )
 
 
-def _sickness(node: JSONObject | None) -> str:
+def _unready_reason(node: JSONObject | None) -> str:
     if node is None:
         return ""
     ready = meta.find_condition(node, "Ready")
     if ready is None or ready.get("status") == "True":
         return ""
-    message = ranks.quote(str(ready.get("message") or ready.get("reason") or "no reason reported"))
+    message = ranks.quote_message(str(ready.get("message") or ready.get("reason") or "no reason reported"))
     return f"Ready is {ready.get('status')}: {message}"
 
 
@@ -92,15 +92,15 @@ def _sickness(node: JSONObject | None) -> str:
     meaning="A pod is terminating, and a finalizer blocks its deletion. The replacement pod cannot be created.",
     remedy="Find out which component removes the finalizer, and why it has not done so.",
 )
-def held_by_finalizer(observed: Observed) -> Finding | None:
+def find_blocking_finalizer(observed: Observed) -> Finding | None:
     """Find a pod whose deletion a finalizer blocks."""
     for rank in observed.at(ranks.is_terminating):
         names = [name for name in meta.metadata(rank.object or {}).get("finalizers") or [] if name not in EXPLAINED]
-        late = _overdue(observed, rank)
+        late = _overdue_time(observed, rank)
         if names and late is not None:
             finalizers = ", ".join(names)
             return Finding(
-                subject=ranks.subject(rank),
+                subject=ranks.pod_subject(rank),
                 sentence=f"pod {rank.pod} is terminating, and finalizer {finalizers} has blocked its deletion for {duration(late)}",
                 evidence=(f"{rank.pod}: metadata.finalizers: {finalizers}",),
                 steps=(f"find out which component removes {finalizers}, and why it has not done so",),
@@ -115,14 +115,14 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     person=Person.ADMINISTRATOR,
     remedy="Repair the node. Force the deletion only if you are sure that the processes have stopped.",
 )
-def does_not_end(observed: Observed) -> Finding | None:
+def find_overdue_termination(observed: Observed) -> Finding | None:
     """Find a pod that still exists long after the end of its grace period."""
     for rank in observed.at(ranks.is_terminating):
-        late = _overdue(observed, rank)
+        late = _overdue_time(observed, rank)
         foreground = meta.metadata(rank.object or {}).get("finalizers")
         if late is not None and late >= OVERDUE and not foreground:
             return Finding(
-                subject=ranks.subject(rank),
+                subject=ranks.pod_subject(rank),
                 sentence=f"the grace period of pod {rank.pod} expired {duration(late)} ago, but node {rank.node or '(none)'} has not terminated it",
                 evidence=(
                     f"{rank.pod}: deletionTimestamp {meta.metadata(rank.object or {}).get('deletionTimestamp')}",
@@ -143,7 +143,7 @@ def does_not_end(observed: Observed) -> Finding | None:
     remedy="Wait. Handle SIGTERM in the program, or reduce terminationGracePeriodSeconds in the pod template.",
     verdict=Verdict.PROGRESSING,
 )
-def ends_slowly(observed: Observed) -> Finding | None:
+def find_slow_termination(observed: Observed) -> Finding | None:
     """Find a pod that terminates slowly but is still within its grace period."""
     for rank in observed.at(ranks.is_terminating):
         metadata = meta.metadata(rank.object or {})
@@ -152,7 +152,7 @@ def ends_slowly(observed: Observed) -> Finding | None:
         if late is None or late >= timedelta() or grace + late < SLOW or not rank.node:
             continue
         return Finding(
-            subject=ranks.subject(rank),
+            subject=ranks.pod_subject(rank),
             sentence=f"pod {rank.pod} has been terminating for {duration(grace + late)} (grace period {duration(grace)}); node {rank.node} kills its containers "
             f"in {duration(-late)}",
             evidence=(f"{rank.pod}: terminating, until {metadata.get('deletionTimestamp')} at the latest",),
@@ -165,6 +165,6 @@ def ends_slowly(observed: Observed) -> Finding | None:
     return None
 
 
-def _overdue(observed: Observed, rank: Rank) -> timedelta | None:
+def _overdue_time(observed: Observed, rank: Rank) -> timedelta | None:
     late = observed.since(meta.metadata(rank.object or {}).get("deletionTimestamp"))
     return late if late is not None and late > timedelta() else None

@@ -15,7 +15,7 @@ from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from lwsctl.diagnosis import installationhealth
-from lwsctl.diagnosis.causes.unreconciled import BUSY, is_dated, last_change, set_subject
+from lwsctl.diagnosis.causes.unreconciled import BUSY, has_timestamps, last_change_time, set_subject
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ
@@ -29,7 +29,7 @@ SILENCE: Final = timedelta(seconds=10)
 """The time after which a controller is considered inactive. It usually needs a fraction of a second."""
 
 
-def unobserved_for(observed: Observed) -> timedelta | None:
+def unobserved_time(observed: Observed) -> timedelta | None:
     """Return the time since the latest spec should have been reconciled, or None if it is not overdue.
 
     The duration starts at the last change with a timestamp. kube-apiserver does not set timestamps for changes
@@ -38,7 +38,7 @@ def unobserved_for(observed: Observed) -> timedelta | None:
     obj = observed.view.object
     if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(resources.CORE_EVENTS):
         return None
-    changed = last_change(obj)
+    changed = last_change_time(obj)
     warnings = observed.warnings.about(observed.view.namespace, set_subject(observed).kind, observed.view.name)
     if any(timestamps.render(warning.last) >= changed for warning in warnings if warning.reason != "BackOff"):
         return None
@@ -53,21 +53,21 @@ class MissedAction(Struct, frozen=True):
     evidence: str
 
 
-def unreconciled_spec(observed: Observed) -> MissedAction | None:
+def find_unreconciled_spec(observed: Observed) -> MissedAction | None:
     """Return the latest spec if no controller has reconciled it."""
-    silence = unobserved_for(observed)
+    silence = unobserved_time(observed)
     if silence is None:
         return None
     obj = observed.view.object
     observed_generation = meta.status(obj).get("observedGeneration", 0)
-    length = f" for {duration(silence)}" if is_dated(obj) else ", and the time of the last scaling is unknown"
+    length = f" for {duration(silence)}" if has_timestamps(obj) else ", and the time of the last scaling is unknown"
     return MissedAction(
         f"the latest spec of {observed.view.name} has not been observed{length}",
         f"metadata.generation {meta.generation(obj)}, status.observedGeneration {observed_generation}",
     )
 
 
-def missing_workers(observed: Observed) -> MissedAction | None:
+def find_missing_workers(observed: Observed) -> MissedAction | None:
     """Return the missing workers of a group whose leader is running."""
     if not observed.knows(resources.STATEFULSETS) or meta.is_deleting(observed.view.object):
         return None
@@ -90,7 +90,7 @@ OWN_WEBHOOK: Final = re.compile(
 """The API server's message that it cannot connect to the webhook of the manager or of another product."""
 
 
-def rejected_pod(observed: Observed) -> MissedAction | None:
+def find_rejected_pod(observed: Observed) -> MissedAction | None:
     """Return a pod that is rejected because the API server cannot connect to the manager's webhook."""
     for rank in observed.at(is_missing):
         if match := OWN_WEBHOOK.search(rank.why[:READ]):
@@ -99,9 +99,9 @@ def rejected_pod(observed: Observed) -> MissedAction | None:
     return None
 
 
-def first_undone(observed: Observed) -> MissedAction | None:
+def first_missed_action(observed: Observed) -> MissedAction | None:
     """Return the first action that a running manager would have completed."""
-    return unreconciled_spec(observed) or missing_workers(observed) or rejected_pod(observed)
+    return find_unreconciled_spec(observed) or find_missing_workers(observed) or find_rejected_pod(observed)
 
 
 def _unresponsive_manager(
@@ -126,23 +126,23 @@ def _unresponsive_manager(
     person=Person.ADMINISTRATOR,
     remedy="If the Deployment has 0 replicas, scale it up. Otherwise, find out why the pods of the manager do not start or are not ready.",
 )
-def manager_is_down(observed: Observed) -> Finding | None:
+def find_unavailable_manager(observed: Observed) -> Finding | None:
     """Find a manager whose Deployment has no ready replica."""
-    undone = first_undone(observed)
+    undone = first_missed_action(observed)
     deployments = observed.get(resources.DEPLOYMENTS)
-    if undone is None or any(installationhealth.replicas_of(deployment)[0] for deployment in deployments):
+    if undone is None or any(installationhealth.replica_counts(deployment)[0] for deployment in deployments):
         return None
-    return next((_down(observed, undone, deployment) for deployment in deployments), None)
+    return next((_unavailable_finding(observed, undone, deployment) for deployment in deployments), None)
 
 
-def _down(observed: Observed, undone: MissedAction, deployment: JSONObject) -> Finding:
+def _unavailable_finding(observed: Observed, undone: MissedAction, deployment: JSONObject) -> Finding:
     replicas = meta.spec(deployment).get("replicas", 1)
     evidence = (f"Deployment {meta.key(deployment)}: 0 of {replicas} replicas ready",)
     if replicas:
         return _unresponsive_manager(observed, undone, "the manager does not run", evidence)
     why = f"the manager does not run, because Deployment {meta.key(deployment)} is scaled to 0"
     return _unresponsive_manager(
-        observed, undone, why, evidence, (installationhealth.scale_up(deployment, observed.plain_kubectl),)
+        observed, undone, why, evidence, (installationhealth.scale_up_step(deployment, observed.plain_kubectl),)
     )
 
 
@@ -153,9 +153,9 @@ def _down(observed: Observed, undone: MissedAction, deployment: JSONObject) -> F
     person=Person.ADMINISTRATOR,
     remedy="Check the logs of the manager. It must be able to reach the API server and have permission to write the Lease.",
 )
-def nobody_leads(observed: Observed) -> Finding | None:
+def find_missing_leader(observed: Observed) -> Finding | None:
     """Find a Lease without a holder, which means that no replica of the manager is active."""
-    undone = first_undone(observed)
+    undone = first_missed_action(observed)
     leases = observed.get(resources.LEASES)
     states = [installationhealth.lease_state(lease, observed.now) for lease in leases]
     if undone is None or not leases or not all(states):
@@ -170,15 +170,15 @@ def nobody_leads(observed: Observed) -> Finding | None:
     person=Person.ADMINISTRATOR,
     remedy="Check that a manager is the leader, and read its logs. If no manager is installed, run `lws install`.",
 )
-def manager_is_silent(observed: Observed) -> Finding | None:
+def find_inactive_manager(observed: Observed) -> Finding | None:
     """Find a change that no controller reconciles, regardless of the reason."""
-    undone = unreconciled_spec(observed)
+    undone = find_unreconciled_spec(observed)
     if undone is None:
         return None
     are_known = observed.knows(resources.DEPLOYMENTS) and observed.knows(resources.LEASES)
     is_absent = are_known and not observed.get(resources.DEPLOYMENTS) and not observed.get(resources.LEASES)
     evidence = ("the manager has neither a Deployment nor a Lease",) if is_absent else ()
     finding = _unresponsive_manager(observed, undone, "no manager is active", evidence)
-    if is_absent or is_dated(observed.view.object):
+    if is_absent or has_timestamps(observed.view.object):
         return finding
     return replace(finding, sentence=f"the manager has not reacted yet: {undone.sentence}", verdict=Verdict.PROGRESSING)

@@ -54,7 +54,7 @@ class Shortage(Struct, frozen=True):
     ),
     remedy="Change an annotation of the StatefulSet to trigger a reconciliation. Read the log of kube-controller-manager.",
 )
-def has_not_made_pods(observed: Observed) -> Finding | None:
+def find_missing_pods(observed: Observed) -> Finding | None:
     """Find a StatefulSet with missing pods that has been inactive for too long although no pods are rejected."""
     shortages = [shortage for shortage in _shortages(observed) if shortage.age >= PATIENCE]
     if not shortages:
@@ -86,7 +86,7 @@ def _shortages(observed: Observed) -> Iterator[Shortage]:
         yield from _shortage(observed, leaders, first)
     for group in view.groups:
         members = [rank for rank in group.ranks if rank.index]
-        if not any(map(_is_not_made, members)):  # check this before searching all StatefulSets
+        if not any(map(_is_missing, members)):  # check this before searching all StatefulSets
             continue
         leader = group.leader.object if group.leader else None
         workers = groupname.find_workers(leader, observed.get(STATEFULSETS)) if leader else None
@@ -94,12 +94,12 @@ def _shortages(observed: Observed) -> Iterator[Shortage]:
             yield from _shortage(observed, workers, members)
 
 
-def _is_not_made(rank: Rank) -> bool:
+def _is_missing(rank: Rank) -> bool:
     return rank.object is None and rank.why == NOT_CREATED
 
 
 def _shortage(observed: Observed, statefulset: JSONObject, members: Sequence[Rank]) -> Iterator[Shortage]:
-    missing = list(filter(_is_not_made, members))
+    missing = list(filter(_is_missing, members))
     selected = {rank.group for _, rank in observed.unready}
     group = next((each for each in observed.view.groups if missing and each.name == missing[0].group), None)
     if group is None or group.name not in selected or meta.is_deleting(statefulset):
@@ -127,7 +127,7 @@ def first_overdue_pod(observed: Observed) -> str:
     remedy="Wait until the grace period of the pods expires. If your programs exit earlier, reduce terminationGracePeriodSeconds.",
     verdict=Verdict.PROGRESSING,
 )
-def awaits_old_workers(observed: Observed) -> Finding | None:
+def find_terminating_workers(observed: Observed) -> Finding | None:
     """Find a group whose workers cannot be created because old workers are terminating (docs/adr/0045)."""
     if not observed.knows(STATEFULSETS):
         return None
@@ -147,7 +147,7 @@ def _waiting_finding(observed: Observed, group: Group, ending: Sequence[Rank]) -
     more = f" (and {format_count(len(ending) - 1, 'more pod')})" if len(ending) > 1 else ""
     metadata = meta.metadata(rank.object or {})
     return Finding(
-        subject=ranks.subject(rank),
+        subject=ranks.pod_subject(rank),
         sentence=f"group {group.name}: its new workers wait until previous pod {rank.pod} has terminated{more}",
         evidence=(
             f"{rank.pod}: terminating on node {rank.node or '(none)'}, until {metadata.get('deletionTimestamp')} at the latest",

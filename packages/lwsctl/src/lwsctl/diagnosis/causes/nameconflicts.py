@@ -20,7 +20,7 @@ from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.unreconciled import set_subject
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import RESOURCE_QUOTAS, Observed
-from lwsctl.diagnosis.ranks import quote
+from lwsctl.diagnosis.ranks import quote_message
 from lwsctl.model.diagnosis import Subject
 from lwsctl.views.events.eventrecord import WarningEvent
 from lwsctl.views.events.warningevents import LONGEST_SILENCE
@@ -56,10 +56,10 @@ def _warnings(observed: Observed, pattern: re.Pattern[str]) -> Iterator[tuple[Wa
             yield warning, match
 
 
-def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
+def _exists(observed: Observed, warning: WarningEvent, what: str) -> bool:
     """Return whether the object in a warning now exists, if objects of its kind were read."""
     view = observed.view
-    owner = ranks.pod(view, warning.related)
+    owner = ranks.find_pod(view, warning.related)
     if what == "headless service":
         service = observed.by_name(SERVICES, groupname.hostname(owner) if owner else view.name)
         return service is not None and meta.is_controlled(service, owner or view.object)
@@ -78,25 +78,25 @@ def _is_there(observed: Observed, warning: WarningEvent, what: str) -> bool:
     ),
     remedy="Delete or rename one of the two objects. Make a conflicting Service headless (`clusterIP: None`), or correct its selector.",
 )
-def name_is_taken(observed: Observed) -> Finding | None:
+def find_name_conflict(observed: Observed) -> Finding | None:
     """Find a StatefulSet or Service with a required name that belongs to a different owner."""
     for warning, match in _warnings(observed, TAKEN):
-        if _is_there(observed, warning, match["what"]):
+        if _exists(observed, warning, match["what"]):
             continue
         place = f" of leader {warning.related}" if warning.related else ""
         return Finding(
             subject=set_subject(observed),
-            sentence=f"the {match['what']}{place} of {observed.view.name} cannot be created: {quote(match['why'])}",
+            sentence=f"the {match['what']}{place} of {observed.view.name} cannot be created: {quote_message(match['why'])}",
             evidence=(f"event {warning.reason} of LeaderWorkerSet {observed.view.name}",),
             steps=(
                 observed.lws("get"),
                 f"delete the other object, or recreate {observed.view.name} with a name that does not conflict",
             ),
         )
-    return _pod_name_is_taken(observed)
+    return _find_pod_name_conflict(observed)
 
 
-def _pod_name_is_taken(observed: Observed) -> Finding | None:
+def _find_pod_name_conflict(observed: Observed) -> Finding | None:
     """Find an unrelated pod that has the name of a rank. The StatefulSet controller creates no event about it."""
     pod = observed.namesake
     controller = meta.controller_of(pod) if pod else None
@@ -105,7 +105,7 @@ def _pod_name_is_taken(observed: Observed) -> Finding | None:
     name = meta.name(pod)
     return Finding(
         subject=Subject(kind="Pod", name=name),
-        sentence=f'pod {name} of {observed.view.name} cannot be created: pods "{name}" already exists and {meta.ownership(pod)}',
+        sentence=f'pod {name} of {observed.view.name} cannot be created: pods "{name}" already exists and {meta.describe_controller(pod)}',
         evidence=(f"pod {name} does not belong to {observed.view.name}",),
         steps=(
             observed.kubectl(f"get pod {name} --show-labels"),
@@ -123,37 +123,37 @@ def _pod_name_is_taken(observed: Observed) -> Finding | None:
     ),
     remedy="Remove the cause, such as a ResourceQuota, an admission policy or a webhook. If no event reports a cause, read the log of the manager.",
 )
-def object_is_rejected(observed: Observed) -> Finding | None:
+def find_rejected_object(observed: Observed) -> Finding | None:
     """Find a Service or revision that the API server rejects, or a different reconciliation failure."""
     for warning, match in _warnings(observed, OTHER):
         name = match["name"]
-        is_there = observed.by_name(CONTROLLER_REVISIONS, name) if name else _is_there(observed, warning, match["what"])
+        is_there = observed.by_name(CONTROLLER_REVISIONS, name) if name else _exists(observed, warning, match["what"])
         if is_there:
             continue
         kind = (CONTROLLER_REVISIONS if name else SERVICES).kind
         return Finding(
             subject=Subject(kind=kind, name=name or warning.related or observed.view.name),
-            sentence=f"a {kind} of {observed.view.name} cannot be created: {quote(match['why'])}",
+            sentence=f"a {kind} of {observed.view.name} cannot be created: {quote_message(match['why'])}",
             evidence=(f"event {warning.reason} of LeaderWorkerSet {observed.view.name}",),
             steps=(observed.lws(f"events {observed.view.name} --warnings"), observed.kubectl("describe resourcequota")),
         )
-    return _rejected_revision(observed) or _failed_reconcile(observed)
+    return _find_rejected_revision(observed) or _find_failed_reconciliation(observed)
 
 
-def _failed_reconcile(observed: Observed) -> Finding | None:
+def _find_failed_reconciliation(observed: Observed) -> Finding | None:
     """Find a reconciliation that failed for a different reason, according to the LeaderWorkerSet status."""
     obj = observed.view.object
     if observed.of_set is not None or not is_reconcile_failing(obj):
         return None
     return Finding(
         subject=set_subject(observed),
-        sentence=f"the last reconciliation of {observed.view.name} failed: {quote(reconcile_failure_message(obj))}",
+        sentence=f"the last reconciliation of {observed.view.name} failed: {quote_message(reconcile_failure_message(obj))}",
         evidence=(f"condition Progressing: {RECONCILE_FAILED}",),
         steps=(observed.lws(f"events {observed.view.name} --warnings"), "read the log of the manager"),
     )
 
 
-def without_revision(observed: Observed) -> list[str]:
+def statefulsets_without_revision(observed: Observed) -> list[str]:
     """Return StatefulSets for which no revision has been stored for some time.
 
     The controller does not report this error.
@@ -167,9 +167,9 @@ def without_revision(observed: Observed) -> list[str]:
     ]
 
 
-def _rejected_revision(observed: Observed) -> Finding | None:
+def _find_rejected_revision(observed: Observed) -> Finding | None:
     """Find an exhausted quota because of which the StatefulSet controller cannot create ControllerRevisions."""
-    names = without_revision(observed)
+    names = statefulsets_without_revision(observed)
     for quota in observed.get(RESOURCE_QUOTAS) if names else ():
         status = meta.status(quota)
         hard, used = ((status.get(part) or {}).get(REVISIONS_COUNTED) for part in ("hard", "used"))

@@ -25,9 +25,9 @@ NAMED: Final = 5
     meaning="Groups must be moved from their nodes, but maxUnavailable is 0, and random keys or a partition prevent extra groups.",
     remedy="Allow one group to be unavailable, or restart the groups one by one.",
 )
-def is_never_moved(observed: Observed) -> Finding | None:
+def find_blocked_move(observed: Observed) -> Finding | None:
     """Find groups that must be moved but must not become unavailable."""
-    view, why = observed.view, groupmoves.obstacle(observed.view.object)
+    view, why = observed.view, groupmoves.move_obstacle(observed.view.object)
     if not groupmoves.is_moving(view) or not why or not (waiting := _waiting_groups(observed)):
         return None
     field = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
@@ -49,7 +49,7 @@ def is_never_moved(observed: Observed) -> Finding | None:
     remedy="Wait, or find out why other groups are unavailable. `kubectl uncordon` cancels moves that have not started.",
     verdict=Verdict.PROGRESSING,
 )
-def waits_for_move(observed: Observed) -> Finding | None:
+def find_pending_move(observed: Observed) -> Finding | None:
     """Find groups that wait to be moved, and report the reason."""
     view = observed.view
     if not groupmoves.is_moving(view) or not (waiting := _waiting_groups(observed)):
@@ -80,14 +80,16 @@ def _waiting_groups(observed: Observed) -> list[Group]:
     If nodes are unknown, return all groups, because the manager reports a pending move.
     """
     nodes, groups = groupmoves.closed_nodes(observed.nodes), observed.view.groups
-    leaving_groups = [group for group in groups if groupmoves.is_marked(group) or groupmoves.nodes_of(group, nodes)]
+    leaving_groups = [
+        group for group in groups if groupmoves.is_marked(group) or groupmoves.nodes_to_leave(group, nodes)
+    ]
     return leaving_groups if leaving_groups or observed.knows(NODES) else list(groups)
 
 
 def _describe_groups(observed: Observed, waiting: list[Group], singular: str, plural: str) -> str:
     """Return the groups, their nodes, and a verb in the singular or plural."""
     view, nodes = observed.view, groupmoves.closed_nodes(observed.nodes)
-    node_names = sorted({node for group in waiting for node in groupmoves.nodes_of(group, nodes)})
+    node_names = sorted({node for group in waiting for node in groupmoves.nodes_to_leave(group, nodes)})
     if not node_names and not any(map(groupmoves.is_marked, waiting)):
         return f"at least one group of {view.name} {singular}"
     where = f" on closed node{'s' if len(node_names) > 1 else ''} {join_names(node_names, NAMED)}" if node_names else ""

@@ -34,7 +34,7 @@ class FirstProbe(Struct, frozen=True):
     remedy="Wait, or reduce initialDelaySeconds. With a startupProbe and a short period, the container becomes ready without delay.",
     verdict=Verdict.STARTING,
 )
-def not_due(observed: Observed) -> Finding | None:
+def find_pending_probe(observed: Observed) -> Finding | None:
     """Find a rank whose first probe is not due, if all other unready ranks wait for probes or leaders."""
     waiting = [
         (rank, next(_pending_probes(observed, rank), None)) for _, rank in observed.unready if rank.why != AWAITS_LEADER
@@ -43,10 +43,10 @@ def not_due(observed: Observed) -> Finding | None:
     if not pending_probes or len(pending_probes) < len(waiting):
         return None
     rank, probe = max(pending_probes, key=lambda pair: pair[1].due)
-    left = exactly(probe.due - observed.now)
-    others = ranks.others(len(pending_probes))
+    left = format_exact_duration(probe.due - observed.now)
+    others = ranks.others_suffix(len(pending_probes))
     return Finding(
-        subject=ranks.subject(rank),
+        subject=ranks.pod_subject(rank),
         sentence=f"pod {rank.pod} is running{others}; the first {probe.kind} probe is due in {left}",
         evidence=(f"{rank.pod}, container {probe.container}: {probe.kind}Probe.initialDelaySeconds is {probe.delay}",),
         steps=(
@@ -59,7 +59,7 @@ def not_due(observed: Observed) -> Finding | None:
 def _pending_probes(observed: Observed, rank: Rank) -> Iterator[FirstProbe]:
     """Yield the pending probes of containers that are running but not ready."""
     declared = {str(container.get("name")): container for container in exits.declared_containers(observed, rank)}
-    for status in ranks.statuses(rank):
+    for status in ranks.container_statuses(rank):
         started = timestamps.read(str(((status.get("state") or {}).get("running") or {}).get("startedAt") or ""))
         container = declared.get(str(status.get("name")), {})
         kind = "startup" if container.get("startupProbe") and not status.get("started") else "readiness"
@@ -72,10 +72,10 @@ def _pending_probes(observed: Observed, rank: Rank) -> Iterator[FirstProbe]:
             yield FirstProbe(str(status.get("name")), kind, due, delay)
 
 
-def exactly(length: timedelta) -> str:
+def format_exact_duration(length: timedelta) -> str:
     """Format a duration as minutes and seconds.
 
-    >>> exactly(timedelta(seconds=890)), exactly(timedelta(seconds=40))
+    >>> format_exact_duration(timedelta(seconds=890)), format_exact_duration(timedelta(seconds=40))
     ('14m50s', '40s')
     """
     minutes, seconds = divmod(int(length.total_seconds()), MINUTE)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
-from lwsctl.diagnosis.causes.managers import rejected_pod
+from lwsctl.diagnosis.causes.managers import find_rejected_pod
 from lwsctl.diagnosis.finding import Cause, Finding, cause
 from lwsctl.diagnosis.installationhealth import NOT_TRUSTED
 from lwsctl.diagnosis.observed import Observed
@@ -19,7 +19,7 @@ from lwsctl.diagnosis.patterns import StageMessage
 from lwsctl.diagnosis.ranks import is_missing
 from lwsctl.model.diagnosis import Person
 
-Refused: Final = partial(StageMessage, is_missing)
+MissingRankMessage: Final = partial(StageMessage, is_missing)
 """Finds the first rank without a pod that has a matching message."""
 
 NAMESPACE_ENDS: Final = Cause(
@@ -28,7 +28,7 @@ NAMESPACE_ENDS: Final = Cause(
     meaning="Objects cannot be created in a namespace that is being deleted.",
     person=Person.ADMINISTRATOR,
     remedy="Wait until the namespace is deleted and recreate it, or use a different namespace.",
-    find=Refused(
+    find=MissingRankMessage(
         r"because it is being terminated|namespace .* is being terminated",
         "namespace {namespace} is being deleted, so pod {pod} cannot be created{others}",
         (
@@ -38,7 +38,7 @@ NAMESPACE_ENDS: Final = Cause(
     ),
 )
 
-UNTRUSTED: Final = Refused(
+UNTRUSTED: Final = MissingRankMessage(
     rf"failed calling webhook \"(?P<webhook>[^\"]+)\".*(?:{NOT_TRUSTED})",
     "the API server does not trust the certificate of webhook {webhook}, so pod {pod} cannot be created{others}",
     (
@@ -46,7 +46,7 @@ UNTRUSTED: Final = Refused(
         "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
     ),
 )
-UNREACHABLE: Final = Refused(
+UNREACHABLE: Final = MissingRankMessage(
     r"failed calling webhook \"(?P<webhook>[^\"]+)\"",
     "webhook {webhook} cannot be reached, so pod {pod} cannot be created{others}",
     (
@@ -57,9 +57,9 @@ UNREACHABLE: Final = Refused(
 )
 
 
-def _of_manager(observed: Observed, finding: Finding | None) -> Finding | None:
+def _with_manager_steps(observed: Observed, finding: Finding | None) -> Finding | None:
     """Return the finding. If the webhook belongs to the manager, the next steps are for the manager."""
-    if finding is None or rejected_pod(observed) is None:
+    if finding is None or find_rejected_pod(observed) is None:
         return finding
     steps = (
         f"{observed.commands.lws} doctor",
@@ -75,9 +75,9 @@ def _of_manager(observed: Observed, finding: Finding | None) -> Finding | None:
     person=Person.ADMINISTRATOR,
     remedy="Renew the certificate, or correct caBundle in the webhook configuration. A running manager renews its own certificate.",
 )
-def webhook_is_untrusted(observed: Observed) -> Finding | None:
+def find_untrusted_webhook(observed: Observed) -> Finding | None:
     """Find a webhook whose certificate the API server does not trust."""
-    return _of_manager(observed, UNTRUSTED(observed))
+    return _with_manager_steps(observed, UNTRUSTED(observed))
 
 
 @cause(
@@ -87,9 +87,9 @@ def webhook_is_untrusted(observed: Observed) -> Finding | None:
     person=Person.ADMINISTRATOR,
     remedy="Start the webhook server. For the webhook of the manager, see [when the manager is unavailable](../how-to/when-the-manager-is-away.md).",
 )
-def webhook_is_unreachable(observed: Observed) -> Finding | None:
+def find_unreachable_webhook(observed: Observed) -> Finding | None:
     """Find a webhook to which the API server cannot connect."""
-    return _of_manager(observed, UNREACHABLE(observed))
+    return _with_manager_steps(observed, UNREACHABLE(observed))
 
 
 DENIED_BY_WEBHOOK: Final = Cause(
@@ -98,7 +98,7 @@ DENIED_BY_WEBHOOK: Final = Cause(
     meaning="An admission webhook denies a pod. The message quotes the webhook.",
     person=Person.AUTHOR,
     remedy="Change the pod template as the message requires, or change the policy of the webhook.",
-    find=Refused(
+    find=MissingRankMessage(
         r"admission webhook \"(?P<webhook>[^\"]+)\" denied the request(?:: (?P<reason>.*))?",
         "webhook {webhook} denies pod {pod}{others}: {reason}",
         ("change {template} as the message requires, or change the policy of webhook {webhook}",),
@@ -111,14 +111,14 @@ DENIED_BY_POLICY: Final = Cause(
     meaning="A ValidatingAdmissionPolicy of the cluster denies a pod.",
     person=Person.AUTHOR,
     remedy="Change the pod template as the message requires, or change the policy.",
-    find=Refused(
+    find=MissingRankMessage(
         r"ValidatingAdmissionPolicy '(?P<policy>[^']+)'.*denied request: (?P<reason>.*)",
         "ValidatingAdmissionPolicy {policy} denies pod {pod}{others}: {reason}",
         ("{kubectl} get validatingadmissionpolicy {policy} -o yaml",),
     ),
 )
 
-TOO_LONG: Final = Refused(
+TOO_LONG: Final = MissingRankMessage(
     r"must be no more than (?P<most>\d+) (?:characters|bytes)",
     "the name {name} is too long: names derived from it exceed {most} characters",
     ("recreate {name} with a shorter name",),
@@ -131,7 +131,7 @@ TOO_LONG: Final = Refused(
     meaning="Names and labels of pods contain the LeaderWorkerSet name, and are limited to 63 characters.",
     remedy="Recreate the LeaderWorkerSet with a shorter name. If a different object created it, use a shorter name for that object.",
 )
-def name_is_too_long(observed: Observed) -> Finding | None:
+def find_too_long_name(observed: Observed) -> Finding | None:
     """Find pods whose names or labels are too long. The name of a generated set is derived from its owner."""
     finding, owner = TOO_LONG(observed), meta.controller_of(observed.view.object)
     if finding is None or owner is None:
@@ -142,7 +142,7 @@ def name_is_too_long(observed: Observed) -> Finding | None:
     return replace(finding, steps=(step,))
 
 
-NO_QUOTA_LEFT: Final = Refused(
+NO_QUOTA_LEFT: Final = MissingRankMessage(
     r"(?:(?<![a-z0-9.])(?P<kind>[a-z]{1,63}(?:\.[a-z0-9.]{1,253})?) \"(?P<object>[^\"]{1,253})\" is forbidden: )?"
     r"exceeded quota: (?P<quota>[^,]{1,253}), requested: (?P<requested>.{1,500}?), used: (?P<used>.{1,500}?), "
     r"limited: (?P<limited>.{1,500}?)(?:$|[;:\s]{0,9}$)",
@@ -160,12 +160,12 @@ OF_OTHER_KIND: Final = re.compile(
 """The rejection of an object that is not a pod, such as the StatefulSet that would create the pods."""
 
 
-def _of_other_kind(finding: Finding, refused: re.Match[str]) -> Finding:
+def _other_quota_finding(finding: Finding, match: re.Match[str]) -> Finding:
     """Return the finding for a quota that limits StatefulSets, claims or other objects except pods."""
-    kind, name = refused["kind"].removesuffix("s"), refused["object"]
+    kind, name = match["kind"].removesuffix("s"), match["object"]
     room = finding.sentence.replace(" does not allow pod ", f" does not allow {kind} {name}, which pod ", 1)
     sentence = re.sub(r"(, which pod \S+?)( \(and [^)]*\))?: it requests", r"\1 needs\2: it requests", room)
-    steps = (finding.steps[0], f"increase the quota, or delete other {refused['kind']} in the namespace")
+    steps = (finding.steps[0], f"increase the quota, or delete other {match['kind']} in the namespace")
     return replace(finding, sentence=sentence, steps=steps)
 
 
@@ -175,11 +175,11 @@ def _of_other_kind(finding: Finding, refused: re.Match[str]) -> Finding:
     meaning="The pods, or the StatefulSets that create them, would exceed a ResourceQuota of the namespace.",
     remedy="Increase the quota, delete other objects of this kind in the namespace, or request less.",
 )
-def quota_is_exhausted(observed: Observed) -> Finding | None:
+def find_exhausted_quota(observed: Observed) -> Finding | None:
     """Find pods that exceed a quota, or the pod limit of an embedded cluster."""
     finding = NO_QUOTA_LEFT(observed)
     if finding is not None and (other := OF_OTHER_KIND.search(" ".join(finding.evidence))):
-        return _of_other_kind(finding, other)
+        return _other_quota_finding(finding, other)
     if finding is None or not any(map(OF_ONE_MACHINE.search, finding.evidence)):
         return finding
     steps = (
@@ -194,7 +194,7 @@ QUOTA_INCOMPLETE: Final = Cause(
     title="a ResourceQuota requires requests or limits",
     meaning="A ResourceQuota limits cpu or memory, so every container must specify requests or limits.",
     remedy="Set these requests or limits in the pod template, or create a LimitRange with defaults.",
-    find=Refused(
+    find=MissingRankMessage(
         r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
         "ResourceQuota {quota} requires pod {pod} to specify {fields}{others}",
         ("set the missing fields in {template}: {fields}",),
@@ -206,7 +206,7 @@ LIMIT_RANGE: Final = Cause(
     title="a LimitRange rejects the pods",
     meaning="The requests of a pod are outside the range that a LimitRange of the namespace allows.",
     remedy="Change the requests and limits in the pod template, or the LimitRange.",
-    find=Refused(
+    find=MissingRankMessage(
         r"(?P<reason>(?:maximum|minimum|max limit to request ratio)\b.*? (?:usage|request ratio|ratio) per (?:Container|Pod|PersistentVolumeClaim).*)",
         "a LimitRange of namespace {namespace} rejects pod {pod}{others}: {reason}",
         ("{kubectl} describe limitrange",),
@@ -218,7 +218,7 @@ POD_SECURITY: Final = Cause(
     title="Pod Security rejects the pods",
     meaning="The namespace enforces a Pod Security level that the pod template violates.",
     remedy="Set these securityContext fields in the pod template, or change the level of the namespace.",
-    find=Refused(
+    find=MissingRankMessage(
         r"violates PodSecurity \"(?P<level>[^\"]+)\": (?P<reason>.*)",
         "Pod Security level {level} of namespace {namespace} rejects pod {pod}{others}: {reason}",
         ("set securityContext in {template}", "{kubectl} get namespace {namespace} --show-labels"),
@@ -231,7 +231,7 @@ SECURITY_CONSTRAINTS: Final = Cause(
     meaning="The service account may not use SecurityContextConstraints that admit the pod (OpenShift).",
     person=Person.ADMINISTRATOR,
     remedy="Change securityContext, or grant the service account SecurityContextConstraints that admit the pod.",
-    find=Refused(
+    find=MissingRankMessage(
         r"unable to validate against any security context constraint: (?P<reason>.*)",
         "no SecurityContextConstraints admit pod {pod}{others}",
         ("oc adm policy scc-subject-review -n {namespace} -f POD.yaml",),
@@ -243,7 +243,7 @@ NO_SERVICE_ACCOUNT: Final = Cause(
     title="the service account does not exist",
     meaning="The service account in the pod template does not exist in the namespace.",
     remedy="Create the service account, or correct serviceAccountName.",
-    find=Refused(
+    find=MissingRankMessage(
         r"serviceaccount \"(?P<account>[^\"]+)\" not found",
         "service account {account} does not exist in namespace {namespace}, so pod {pod} cannot be created{others}",
         (
@@ -258,7 +258,7 @@ NO_PRIORITY_CLASS: Final = Cause(
     title="the priority class does not exist",
     meaning="The PriorityClass in the pod template does not exist in the cluster.",
     remedy="Create the PriorityClass, or correct priorityClassName.",
-    find=Refused(
+    find=MissingRankMessage(
         r"no PriorityClass with name (?P<priority>\S+) was found",
         "PriorityClass {priority} does not exist, so pod {pod} cannot be created{others}",
         (
@@ -273,7 +273,7 @@ NO_RUNTIME_CLASS: Final = Cause(
     title="the runtime class does not exist",
     meaning="The RuntimeClass in the pod template does not exist in the cluster.",
     remedy="Create the RuntimeClass, or correct runtimeClassName.",
-    find=Refused(
+    find=MissingRankMessage(
         r"RuntimeClass \"(?P<runtime>[^\"]+)\" not found",
         "RuntimeClass {runtime} does not exist, so pod {pod} cannot be created{others}",
         (
@@ -288,7 +288,7 @@ INVALID_TEMPLATE: Final = Cause(
     title="the template is invalid",
     meaning="The API server rejects a pod or StatefulSet, because a field of the template is invalid.",
     remedy="Correct this field of the pod template or of the claim templates.",
-    find=Refused(
+    find=MissingRankMessage(
         r"is invalid: (?P<reason>.*)",
         "{template} is invalid, so pod {pod} cannot be created{others}: {reason}",
         ("correct this field of {name} and apply it again",),
@@ -301,20 +301,20 @@ NOT_ALLOWED: Final = Cause(
     meaning="The manager or a controller of the cluster does not have permission for a required request.",
     person=Person.ADMINISTRATOR,
     remedy="Reinstall the running version to restore the manager roles.",
-    find=Refused(
+    find=MissingRankMessage(
         r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
         "{user} cannot {verb} {resource}, so pod {pod} cannot be created{others}",
         ("{anywhere} install",),
     ),
 )
 
-REFUSED: Final = Cause(
+REJECTED: Final = Cause(
     code="LWS-E029",
     title="the API server rejects the pods",
     meaning="A pod or StatefulSet is rejected for a reason without a separate code. The message quotes the API server.",
     person=Person.AUTHOR,
     remedy="Follow the instructions in the message.",
-    find=Refused(
+    find=MissingRankMessage(
         r"(?i)fail|forbidden|error|refused|denied|mistake",
         "pod {pod} cannot be created{others}",
         ("{lws} events {name} --warnings",),

@@ -6,7 +6,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.decisions.rolloutsteps import RESIZE_PENDING, is_resize_refused, is_resize_settled
+from leaderworkerset.decisions.rolloutsteps import RESIZE_PENDING, is_resize_rejected, is_resize_settled
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
@@ -21,21 +21,21 @@ CONDITIONS: Final = (RESIZE_PENDING, "PodResizeInProgress")
     meaning="An in-place resize of CPU and memory was rejected or failed, or the node has insufficient resources (Deferred, Infeasible).",
     remedy="Free resources on the node, apply different values, or allow the groups to be recreated.",
 )
-def not_resized(observed: Observed) -> Finding | None:
+def find_failed_resize(observed: Observed) -> Finding | None:
     """Find pods in an in-place update whose resize is rejected, deferred or failed."""
     members = observed.view.ranks
-    refusals = [
+    failures = [
         (rank, message)
         for rank in members
         if (message := _resize_message(rank.object or {}) or _rejection_message(observed, rank))
     ]
-    if not refusals:
+    if not failures:
         return None
-    rank, message = refusals[0]
+    rank, message = failures[0]
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"pod {rank.pod} was not resized to the CPU and memory of the new revision{ranks.others(len(refusals))}",
-        evidence=(f"{rank.pod}: {ranks.quote(message)}",),
+        subject=ranks.pod_subject(rank),
+        sentence=f"pod {rank.pod} was not resized to the CPU and memory of the new revision{ranks.others_suffix(len(failures))}",
+        evidence=(f"{rank.pod}: {ranks.quote_message(message)}",),
         steps=(
             f"{observed.commands.lws} nodes",
             f"apply different values or the previous values to {observed.view.name}; the pods are not recreated",
@@ -57,7 +57,7 @@ def _resize_message(pod: JSONObject) -> str:
 
 def _rejection_message(observed: Observed, leader: Rank) -> str:
     """Return the API server's message about the rejected change to a group, if its leader has the annotation."""
-    if not is_resize_refused(leader.object or {}):
+    if not is_resize_rejected(leader.object or {}):
         return ""
     warnings = observed.warnings.about(observed.view.namespace, leaderworkerset.KIND, observed.view.name)
     words = [

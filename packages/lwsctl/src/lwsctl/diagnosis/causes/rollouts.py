@@ -11,7 +11,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.decisions.revisioncontent import find_revision, owned_revisions
 from leaderworkerset.decisions.rolloutsteps import InPlace, in_place_obstacle_between, read_in_place
 from lwsctl.diagnosis import groupmoves, ranks
-from lwsctl.diagnosis.causes.unreconciled import last_change, set_subject
+from lwsctl.diagnosis.causes.unreconciled import last_change_time, set_subject
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Subject
@@ -42,7 +42,7 @@ def allowed_unavailable(view: View) -> int:
     remedy="Lower the partition to continue the rollout.",
     verdict=Verdict.PROGRESSING,
 )
-def held_by_partition(observed: Observed) -> Finding | None:
+def find_blocking_partition(observed: Observed) -> Finding | None:
     """Find a rollout that is blocked by the partition."""
     view = observed.view
     partition = int(configuration(view).get("partition") or 0)
@@ -70,7 +70,7 @@ def held_by_partition(observed: Observed) -> Finding | None:
     remedy="Find out why these groups are not ready, or increase maxUnavailable or maxSurge.",
     verdict=Verdict.PROGRESSING,
 )
-def blocked_by_group(observed: Observed) -> Finding | None:
+def find_blocking_group(observed: Observed) -> Finding | None:
     """Find a rollout that waits for unready groups because no other group may become unavailable.
 
     Broken groups with an older revision are replaced first, unless the user set a partition (docs/adr/0030).
@@ -101,7 +101,7 @@ def blocked_by_group(observed: Observed) -> Finding | None:
     meaning="A Deployment creates leaders with random keys, and it exceeded its progress deadline.",
     remedy="Find out why its new pods are not created or not ready, or undo the change.",
 )
-def makes_no_progress(observed: Observed) -> Finding | None:
+def find_exceeded_deadline(observed: Observed) -> Finding | None:
     """Find a leader Deployment that exceeded its progress deadline."""
     condition = meta.find_condition(observed.leader_deployment or {}, "Progressing") or {}
     if observed.view.is_ready or condition.get("reason") != "ProgressDeadlineExceeded":
@@ -124,7 +124,7 @@ def makes_no_progress(observed: Observed) -> Finding | None:
     meaning="The leader Deployment was scaled during a rollout. The Deployment controller therefore waits indefinitely for the scaling.",
     remedy="Increase the replicas by one, and reduce them again.",
 )
-def stays_between_two_steps(observed: Observed) -> Finding | None:
+def find_stuck_surge(observed: Observed) -> Finding | None:
     """Find a rollout that the Deployment controller treats as scaling (docs/adr/0017)."""
     deployment, view = observed.leader_deployment, observed.view
     if deployment is None or not meta.is_observed(deployment) or not view.groups:
@@ -134,7 +134,7 @@ def stays_between_two_steps(observed: Observed) -> Finding | None:
         group.revision for group in view.groups
     }
     is_whole = counts.get("replicas") == counts.get("readyReplicas") == meta.spec(deployment).get("replicas", 1)
-    age = observed.since(last_change(deployment))
+    age = observed.since(last_change_time(deployment))
     if is_rolled or not is_whole or age is None or age < STANDING:
         return None
     larger = f"scale {view.name} --replicas {view.desired + 1}"
@@ -153,7 +153,7 @@ def stays_between_two_steps(observed: Observed) -> Finding | None:
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
 )
-def goes_on(observed: Observed) -> Finding | None:
+def find_ongoing_rollout(observed: Observed) -> Finding | None:
     """Find a rollout or a change in the number of groups that is in progress."""
     view = observed.view
     if view.is_ready or meta.is_deleting(view.object):
@@ -167,7 +167,7 @@ def goes_on(observed: Observed) -> Finding | None:
     return Finding(
         subject=set_subject(observed),
         sentence=text,
-        evidence=ranks.states(rank for _, rank in observed.unready),
+        evidence=ranks.rank_states(rank for _, rank in observed.unready),
         steps=(observed.lws(f"wait {view.name}"),),
     )
 
@@ -179,7 +179,7 @@ def goes_on(observed: Observed) -> Finding | None:
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
 )
-def is_deleting(observed: Observed) -> Finding | None:
+def find_deletion(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet that is being deleted."""
     if not meta.is_deleting(observed.view.object):
         return None
@@ -200,7 +200,7 @@ def is_deleting(observed: Observed) -> Finding | None:
     meaning="The annotation `in-place` is `Only`, and a field other than a container image changed. These groups remain at the previous revision.",
     remedy="Undo the change, or set the annotation to `IfPossible` to recreate these groups.",
 )
-def is_not_in_place(observed: Observed) -> Finding | None:
+def find_blocked_in_place_update(observed: Observed) -> Finding | None:
     """Find a rollout that is blocked because it must be in place but changes a field other than an image."""
     view = observed.view
     if not view.is_updating or not read_in_place(meta.annotations(view.object)).forbids_recreation:

@@ -51,7 +51,7 @@ def scaled_groups(view: View, statefulsets: Sequence[JSONObject] = ()) -> Iterat
     ),
     remedy="Restore the replicas of the StatefulSet, or restart the group. To change the group size, change `size`.",
 )
-def workers_were_scaled(observed: Observed) -> Finding | None:
+def find_scaled_workers(observed: Observed) -> Finding | None:
     """Find a worker StatefulSet whose replicas do not match the group size."""
     view = observed.view
     for scaled in scaled_groups(view, observed.get(STATEFULSETS)):

@@ -65,12 +65,12 @@ def short_of(resource: str) -> Find:
         closed = closing_taint(observed, rank, name)
         by_component = nodetaints.find_component_taint(closed[1]) if closed else None
         return Finding(
-            subject=ranks.subject(rank),
+            subject=ranks.pod_subject(rank),
             sentence=(
-                f"no node has enough {name} for pod {rank.pod}{ranks.others(len(shortages))}{shortfall(observed, rank, name)}"
-                + (f"; {_closed_text(observed, *closed)}" if closed else "")
+                f"no node has enough {name} for pod {rank.pod}{ranks.others_suffix(len(shortages))}{shortfall(observed, rank, name)}"
+                + (f"; {_rejection_reason(observed, *closed)}" if closed else "")
             ),
-            evidence=(f"{rank.pod}: {ranks.quote(rank.why)}", *failing_devices(observed, name)),
+            evidence=(f"{rank.pod}: {ranks.quote_message(rank.why)}", *failing_devices(observed, name)),
             steps=(
                 *(
                     (by_component.step.format(node=closed[0], kubectl=observed.plain_kubectl),)
@@ -88,7 +88,7 @@ def short_of(resource: str) -> Find:
     return find
 
 
-def _closed_text(observed: Observed, name: str, taint: JSONObject) -> str:
+def _rejection_reason(observed: Observed, name: str, taint: JSONObject) -> str:
     """Return the reason why a node rejects the pod although its resources are sufficient."""
     entry = nodetaints.find_component_taint(taint)
     if entry is None:
@@ -116,7 +116,7 @@ def simulation_command(observed: Observed, rank: Rank, name: str) -> tuple[str, 
         more = "start the cluster with more GPUs (--gpus N), or share each GPU between N containers (--gpus host:N)"
         return (more,) if name == GPU else ()
     try:
-        amount = amount_text(demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO))
+        amount = format_amount(demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO))
     except QuantityError:
         return ()
     count = sum(len(group.ranks) for group in observed.view.groups)
@@ -134,17 +134,17 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
         nodes = nodes_of(observed.nodes.values(), observed.running)
         largest = max((node.allocatable.get(name, ZERO) for node in nodes), default=None)
         if largest is None:
-            return f": it requests {amount_text(request, name)}"
+            return f": it requests {format_amount(request, name)}"
         if largest < request:
-            return f": it requests {amount_text(request, name)}, and the largest node has {amount_text(largest, name)} ({amount_text(request - largest, name)} missing)"
+            return f": it requests {format_amount(request, name)}, and the largest node has {format_amount(largest, name)} ({format_amount(request - largest, name)} missing)"
         if observed.running is None:
-            return f": it requests {amount_text(request, name)}, and the largest node has {amount_text(largest, name)}, but most of it is in use"
+            return f": it requests {format_amount(request, name)}, and the largest node has {format_amount(largest, name)}, but most of it is in use"
         most = max(node.free(name) for node in nodes)
     except QuantityError:
         return ""
     if most >= request:  # another rule excludes the nodes with this label
-        return f": it requests {amount_text(request, name)}, and no suitable node has this amount free"
-    return f": it requests {amount_text(request, name)}, and at most {amount_text(most, name)} is free on one node ({amount_text(request - most, name)} missing)"
+        return f": it requests {format_amount(request, name)}, and no suitable node has this amount free"
+    return f": it requests {format_amount(request, name)}, and at most {format_amount(most, name)} is free on one node ({format_amount(request - most, name)} missing)"
 
 
 def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONObject] | None:
@@ -161,11 +161,11 @@ def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONO
     return next(repelling, None)
 
 
-def amount_text(amount: Quantity, name: str = "") -> str:
+def format_amount(amount: Quantity, name: str = "") -> str:
     """Format a resource amount for users. Bytes are in Mi or Gi.
 
     >>> from kuberuntime.objects.quantity import parse
-    >>> amount_text(parse("4000")), amount_text(parse("47093746742"), "ephemeral-storage")
+    >>> format_amount(parse("4000")), format_amount(parse("47093746742"), "ephemeral-storage")
     ('4000', '43.9Gi')
     """
     for unit, suffix in BYTES.items() if name in IN_BYTES else ():
@@ -182,7 +182,7 @@ def amount_text(amount: Quantity, name: str = "") -> str:
     remedy="Add nodes in another domain, or reduce the number of groups.",
 )
 @with_autoscaler_note
-def domain_is_held(observed: Observed) -> Finding | None:
+def find_occupied_domains(observed: Observed) -> Finding | None:
     """Find groups for which no topology domain is free, and the groups that use the domains."""
     key = meta.annotations(observed.view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
     waiting = [
@@ -192,18 +192,18 @@ def domain_is_held(observed: Observed) -> Finding | None:
     ]
     if not waiting:
         return None
-    if not has_key(observed, key):
+    if not is_label_present(observed, key):
         return _missing_labels(
             observed, waiting[0], (key,), f"annotation {labels.EXCLUSIVE_TOPOLOGY} of {observed.view.name}"
         )
-    holders = sorted(_holders(observed, key).items())
+    holders = sorted(_domain_users(observed, key).items())
     domains = [f"{domain} by {owner}" for domain, owner in holders]
     occupancy = f"in use: {join_names(domains, HOLDERS_NAMED)}" if domains else "their groups are unknown"
     return Finding(
-        subject=ranks.subject(waiting[0]),
-        sentence=f"no domain of {key} is free for group {waiting[0].group}{ranks.others(len(waiting))} ({occupancy})",
+        subject=ranks.pod_subject(waiting[0]),
+        sentence=f"no domain of {key} is free for group {waiting[0].group}{ranks.others_suffix(len(waiting))} ({occupancy})",
         evidence=(
-            f"{waiting[0].pod}: {ranks.quote(waiting[0].why)}",
+            f"{waiting[0].pod}: {ranks.quote_message(waiting[0].why)}",
             *(f"{key} {domain}: {owner}" for domain, owner in holders[:20]),
         ),
         steps=(
@@ -213,7 +213,7 @@ def domain_is_held(observed: Observed) -> Finding | None:
     )
 
 
-def has_key(observed: Observed, key: str) -> bool:
+def is_label_present(observed: Observed, key: str) -> bool:
     """Return whether a node has this label, or the nodes are unknown."""
     return not observed.nodes or any(key in meta.labels(node) for node in observed.nodes.values())
 
@@ -221,9 +221,9 @@ def has_key(observed: Observed, key: str) -> bool:
 def _missing_labels(observed: Observed, rank: Rank, keys: Sequence[str], where: str) -> Finding:
     """Return the finding that no node has the topology labels that the pod requires."""
     return Finding(
-        subject=ranks.subject(rank),
+        subject=ranks.pod_subject(rank),
         sentence=f"pod {rank.pod} cannot be scheduled, because no node has the label {', '.join(keys)} that {where} requires",
-        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        evidence=(f"{rank.pod}: {ranks.quote_message(rank.why)}",),
         steps=(
             f"label the nodes of each domain: {observed.plain_kubectl} label nodes NODE {keys[0]}=VALUE",
             f"or correct {where}",
@@ -249,7 +249,7 @@ def _topology_keys(rank: Rank) -> list[str]:
     return list(dict.fromkeys(str(rule["topologyKey"]) for rule in (*terms, *hard) if rule.get("topologyKey")))
 
 
-def _holders(observed: Observed, key: str) -> dict[str, str]:
+def _domain_users(observed: Observed, key: str) -> dict[str, str]:
     holders = {}
     for pod in observed.get(PODS) or observed.view.pods:
         node = observed.nodes.get(str(meta.spec(pod).get("nodeName") or ""))
@@ -267,7 +267,7 @@ def _holders(observed: Observed, key: str) -> dict[str, str]:
     remedy="Free resources for one more group, or allow one group to be unavailable.",
 )
 @with_autoscaler_note
-def no_surge_room(observed: Observed) -> Finding | None:
+def find_unplaceable_surge(observed: Observed) -> Finding | None:
     """Find a rollout with maxUnavailable 0 whose surge groups do not fit on any node."""
     strategy = (meta.spec(observed.view.object).get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
     view = observed.view
@@ -278,12 +278,12 @@ def no_surge_room(observed: Observed) -> Finding | None:
         return None
     first = surge[0]
     return Finding(
-        subject=ranks.subject(first),
+        subject=ranks.pod_subject(first),
         sentence=(
             f"the rollout must first create an extra group (maxUnavailable {strategy.get('maxUnavailable')}), but pod {first.pod} of group {first.group} does "
             "not fit on any node"
         ),
-        evidence=(f"{first.pod}: {ranks.quote(first.why)}",),
+        evidence=(f"{first.pod}: {ranks.quote_message(first.why)}",),
         steps=("free resources for one more group, or set maxUnavailable to 1",),
     )
 
@@ -346,13 +346,13 @@ SPREAD_TEXT: Final = StageMessage(
     remedy="If no node has the label in topologyKey, label nodes or correct topologyKey. Otherwise relax the constraint, or add nodes in other domains.",
 )
 @with_autoscaler_note
-def spread(observed: Observed) -> Finding | None:
+def find_unsatisfied_constraint(observed: Observed) -> Finding | None:
     """Find pods that cannot be scheduled because of other pods, or of a constraint whose label no node has."""
     finding = SPREAD_TEXT(observed)
     if finding is None:
         return None
-    rank = ranks.of_subject(observed, finding.subject)
-    missing = [key for key in _topology_keys(rank) if not has_key(observed, key)]
+    rank = ranks.find_rank(observed, finding.subject)
+    missing = [key for key in _topology_keys(rank) if not is_label_present(observed, key)]
     return _missing_labels(observed, rank, missing, f"topologyKey in {observed.template}") if missing else finding
 
 

@@ -31,7 +31,7 @@ STARTED: Final = frozenset({"Running", "Finished", "Completed"})
 """The PodGroup phases in which pods are allowed to start."""
 
 
-def gates(rank: Rank) -> list[str]:
+def gate_names(rank: Rank) -> list[str]:
     """Return the scheduling gates of a rank's pod."""
     return [str(gate.get("name")) for gate in meta.spec(rank.object or {}).get("schedulingGates") or []]
 
@@ -43,26 +43,29 @@ def gates(rank: Rank) -> list[str]:
     person=Person.ADMINISTRATOR,
     remedy="Wait for quota, increase the quota, or check the Workload for the missing resources. A pending admission check is progress.",
 )
-def awaits_queue(observed: Observed) -> Finding | None:
+def find_queued_pods(observed: Observed) -> Finding | None:
     """Find pods that wait in a Kueue queue, and report the state of their Workloads."""
     gated = [
         rank
         for rank in observed.at(ranks.is_unscheduled)
-        if any(gate.startswith(f"{SERVED_BY_KUEUE}/") for gate in gates(rank))
+        if any(gate.startswith(f"{SERVED_BY_KUEUE}/") for gate in gate_names(rank))
     ]
     if not gated:
         return None
     rank = gated[0]
     queue = meta.labels(observed.view.object).get(labels.QUEUE_NAME, "")
-    messages = [text for workload in observed.get(QUEUED_WORKLOADS) if (text := _waits(workload, rank))]
+    messages = [text for workload in observed.get(QUEUED_WORKLOADS) if (text := _workload_wait_reason(workload, rank))]
     checks = [
-        check for workload in observed.get(QUEUED_WORKLOADS) if _waits(workload, rank) for check in _checks(workload)
+        check
+        for workload in observed.get(QUEUED_WORKLOADS)
+        if _workload_wait_reason(workload, rank)
+        for check in _pending_admission_checks(workload)
     ]
     reason = messages[0] if messages else "the Workload of the group does not exist"
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"Kueue has not admitted pod {rank.pod}{ranks.others(len(gated))} (queue {queue or 'none'}): {reason}",
-        evidence=(f"{rank.pod} has scheduling gate {', '.join(gates(rank))}", *messages[:3]),
+        subject=ranks.pod_subject(rank),
+        sentence=f"Kueue has not admitted pod {rank.pod}{ranks.others_suffix(len(gated))} (queue {queue or 'none'}): {reason}",
+        evidence=(f"{rank.pod} has scheduling gate {', '.join(gate_names(rank))}", *messages[:3]),
         steps=(
             observed.kubectl("get workloads.kueue.x-k8s.io"),
             observed.kubectl(f"describe localqueue {queue}".strip()),
@@ -71,14 +74,14 @@ def awaits_queue(observed: Observed) -> Finding | None:
     )
 
 
-def _checks(workload: JSONObject) -> list[JSONObject]:
+def _pending_admission_checks(workload: JSONObject) -> list[JSONObject]:
     """Return pending admission checks of a Workload that has reserved quota, for example a ProvisioningRequest."""
     if not meta.is_condition_true(workload, "QuotaReserved"):
         return []
     return [check for check in meta.status(workload).get("admissionChecks") or [] if check.get("state") != "Ready"]
 
 
-def _waits(workload: JSONObject, rank: Rank) -> str:
+def _workload_wait_reason(workload: JSONObject, rank: Rank) -> str:
     """Return what a pod's Workload waits for. It is empty if the Workload is admitted or belongs to another pod."""
     pod_metadata = {**meta.annotations(rank.object or {}), **meta.labels(rank.object or {})}
     own = pod_metadata.get(f"{SERVED_BY_KUEUE}/prebuilt-workload-name")
@@ -87,14 +90,14 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
         return ""
     if condition is not None:
         return f"Workload {own} is finished; delete it, so that Kueue creates a new one"
-    if checks := _checks(workload):
+    if checks := _pending_admission_checks(workload):
         texts = [
-            f"admission check {check.get('name')} is {check.get('state')}: {ranks.quote(str(check.get('message') or 'no message'))}"
+            f"admission check {check.get('name')} is {check.get('state')}: {ranks.quote_message(str(check.get('message') or 'no message'))}"
             for check in checks
         ]
         return f"Workload {own} has quota, and {'; '.join(texts)}"
     reservation = meta.find_condition(workload, "QuotaReserved") or {}
-    text = ranks.quote(str(reservation.get("message") or "it is waiting in its queue"))
+    text = ranks.quote_message(str(reservation.get("message") or "it is waiting in its queue"))
     return f"Workload {meta.name(workload)}: {text}"
 
 
@@ -104,34 +107,38 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
     meaning="The pods have scheduling gates. The scheduler ignores them until all gates are removed.",
     remedy="Find out which component removes the gate. If the gate is in the pod template, remove it there.",
 )
-def is_gated(observed: Observed) -> Finding | None:
+def find_gated_pods(observed: Observed) -> Finding | None:
     """Find pods whose scheduling gates must be removed by another component."""
-    gated = [rank for rank in observed.at(ranks.is_unscheduled) if gates(rank) and not _takes_its_turn(observed, rank)]
+    gated = [
+        rank
+        for rank in observed.at(ranks.is_unscheduled)
+        if gate_names(rank) and not _waits_as_expected(observed, rank)
+    ]
     if not gated:
         return None
-    names = ", ".join(gates(gated[0]))
+    names = ", ".join(gate_names(gated[0]))
     search = f"find out which component removes scheduling gate {names}, and why it has not done so"
     return Finding(
-        subject=ranks.subject(gated[0]),
-        sentence=f"scheduling gate {names} blocks pod {gated[0].pod}{ranks.others(len(gated))}",
-        evidence=(f"{gated[0].pod}: spec.schedulingGates: {names}", *_unreadable(gated)[:3]),
+        subject=ranks.pod_subject(gated[0]),
+        sentence=f"scheduling gate {names} blocks pod {gated[0].pod}{ranks.others_suffix(len(gated))}",
+        evidence=(f"{gated[0].pod}: spec.schedulingGates: {names}", *_invalid_node_terms(gated)[:3]),
         steps=(f"{observed.commands.lws} doctor" if names == labels.REPLACEMENT_GATE else search,),
     )
 
 
-def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
+def _waits_as_expected(observed: Observed, rank: Rank) -> bool:
     """Return whether a pod waits as expected for other groups, or until the replaced group is deleted."""
-    if gates(rank) != [labels.REPLACEMENT_GATE]:
+    if gate_names(rank) != [labels.REPLACEMENT_GATE]:
         return False
     age = observed.since(rank.created)
     waits = labels.REPLACES in meta.annotations(rank.object or {}) or observed.view.is_updating
     return waits or age is None or age < IDLE
 
 
-def _unreadable(gated: list[Rank]) -> list[str]:
+def _invalid_node_terms(gated: list[Rank]) -> list[str]:
     """Return the invalid node selector terms. They match no node and therefore block the built-in gate."""
     return [
-        f"{rank.pod}: spec.affinity.nodeAffinity: {ranks.quote(term.error)}; no node matches this term"
+        f"{rank.pod}: spec.affinity.nodeAffinity: {ranks.quote_message(term.error)}; no node matches this term"
         for rank in gated
         for term in placement.read_node_terms(meta.spec(rank.object or {})) or ()
         if term.error
@@ -145,17 +152,17 @@ def _unreadable(gated: list[Rank]) -> list[str]:
     person=Person.ADMINISTRATOR,
     remedy="Free resources for the whole group, or reduce the group size.",
 )
-def gang_is_incomplete(observed: Observed) -> Finding | None:
+def find_incomplete_gang(observed: Observed) -> Finding | None:
     """Find a group that its gang scheduler does not start, and report the state of its PodGroup."""
     for rank in observed.at(ranks.is_unscheduled):
         for provider, kind in GROUPED:
             for pod_group in observed.get(kind):
-                if _is_of_group(pod_group, rank) and (reason := _lacks(pod_group)):
+                if _is_of_group(pod_group, rank) and (reason := _missing_members_text(pod_group)):
                     name = f"{kind.kind} {meta.name(pod_group)}"
                     return Finding(
-                        subject=ranks.subject(rank),
+                        subject=ranks.pod_subject(rank),
                         sentence=f"{provider.name} does not start group {rank.group} as a whole: {reason}",
-                        evidence=(f"{name}: {reason}", f"{rank.pod}: {ranks.quote(rank.why)}"),
+                        evidence=(f"{name}: {reason}", f"{rank.pod}: {ranks.quote_message(rank.why)}"),
                         steps=(
                             observed.kubectl(f"describe {kind.group_resource} {meta.name(pod_group)}"),
                             "free resources for the whole group",
@@ -173,12 +180,12 @@ def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
     return all(marks.get(key) == own.get(key) for key in (labels.NAME, labels.GROUP_INDEX)) and bool(marks)
 
 
-def _lacks(podgroup: JSONObject) -> str:
+def _missing_members_text(podgroup: JSONObject) -> str:
     status = meta.status(podgroup)
     phase = str(status.get("phase") or "")
     least = meta.spec(podgroup).get("minMember")
-    refused = [
-        ranks.quote(str(condition.get("message") or condition.get("reason") or condition["type"]))
+    rejections = [
+        ranks.quote_message(str(condition.get("message") or condition.get("reason") or condition["type"]))
         for condition in status.get("conditions") or []
         if (condition.get("type") == "Unschedulable" and condition.get("status") == "True")
         or (
@@ -186,8 +193,8 @@ def _lacks(podgroup: JSONObject) -> str:
             and condition.get("status") == "False"
         )
     ]
-    if refused:
-        return ranks.quote(refused[-1])
+    if rejections:
+        return ranks.quote_message(rejections[-1])
     if not phase or phase in STARTED:
         return ""
     return f"phase {phase}" + (f", {least} pods must fit at the same time" if least else "")
@@ -210,19 +217,19 @@ def pods_without_report(observed: Observed) -> list[tuple[Rank, timedelta]]:
     meaning="No scheduler with the name in the pod template is active in the cluster.",
     remedy="Start that scheduler, or correct schedulerName.",
 )
-def unknown_scheduler(observed: Observed) -> Finding | None:
+def find_unknown_scheduler(observed: Observed) -> Finding | None:
     """Find pods whose `schedulerName` refers to a scheduler that is not running."""
     ignored_ranks = [
-        (rank, age, _scheduler(rank))
+        (rank, age, _scheduler_name(rank))
         for rank, age in pods_without_report(observed)
-        if _scheduler(rank) != DEFAULT_SCHEDULER
+        if _scheduler_name(rank) != DEFAULT_SCHEDULER
     ]
     if not ignored_ranks:
         return None
     rank, age, scheduler = ignored_ranks[0]
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"no scheduler named {scheduler} has processed pod {rank.pod}{ranks.others(len(ignored_ranks))} for {duration(age)}",
+        subject=ranks.pod_subject(rank),
+        sentence=f"no scheduler named {scheduler} has processed pod {rank.pod}{ranks.others_suffix(len(ignored_ranks))} for {duration(age)}",
         evidence=(f"{rank.pod}: spec.schedulerName {scheduler}, no condition PodScheduled",),
         steps=(f"start scheduler {scheduler}, or correct schedulerName in {observed.template}",),
     )
@@ -235,15 +242,15 @@ def unknown_scheduler(observed: Observed) -> Finding | None:
     person=Person.ADMINISTRATOR,
     remedy="Check that kube-scheduler is running and is the leader.",
 )
-def no_scheduler(observed: Observed) -> Finding | None:
+def find_missing_scheduler(observed: Observed) -> Finding | None:
     """Find pods that the default scheduler does not process."""
     ignored_ranks = [(rank, age) for rank, age in pods_without_report(observed) if age >= IDLE]
     if not ignored_ranks:
         return None
     rank, age = ignored_ranks[0]
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"the scheduler has not processed pod {rank.pod}{ranks.others(len(ignored_ranks))} for {duration(age)}",
+        subject=ranks.pod_subject(rank),
+        sentence=f"the scheduler has not processed pod {rank.pod}{ranks.others_suffix(len(ignored_ranks))} for {duration(age)}",
         evidence=(f"{rank.pod} has no condition PodScheduled",),
         steps=(
             f"{observed.commands.lws} doctor",
@@ -252,5 +259,5 @@ def no_scheduler(observed: Observed) -> Finding | None:
     )
 
 
-def _scheduler(rank: Rank) -> str:
+def _scheduler_name(rank: Rank) -> str:
     return scheduler_name(meta.spec(rank.object or {}))

@@ -13,14 +13,14 @@ from leaderworkerset.decisions.admissionchecks import is_reconcile_failing, reco
 from lwsctl.diagnosis.causes.unreconciled import set_subject
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.diagnosis.ranks import quote
+from lwsctl.diagnosis.ranks import quote_message
 from lwsctl.model.diagnosis import Subject
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.health import Verdict
 from lwsctl.views.events.warningevents import LONGEST_SILENCE
 from lwsctl.views.wording import format_count
 
-REFUSED: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DOTALL)
+FAILED_WRITE: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DOTALL)
 """The controller's message about a failed write of an object of a DisaggregatedSet."""
 
 
@@ -32,12 +32,12 @@ REFUSED: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DO
     ),
     remedy="If the object is not needed, delete it, so that the set creates its own. Otherwise rename the role.",
 )
-def scaler_is_taken(observed: Observed) -> Finding | None:
+def find_scaler_conflict(observed: Observed) -> Finding | None:
     """Find a role whose scaler name is used by an object with a different owner (R-DS-74)."""
     set_view = observed.of_set
     if set_view is None:
         return None
-    for role in _external(set_view):
+    for role in _external_role_facts(set_view):
         name = f"{set_view.name}-{role}"
         scaler = observed.by_name(ROLE_SCALERS, name)
         owner = None if scaler is None else meta.controller_of(scaler)
@@ -47,7 +47,7 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
         return Finding(
             subject=Subject(kind=kind, name=name),
             sentence=f"role {role} cannot be scaled, because {kind} {name} exists and does not belong to {set_view.name}",
-            evidence=(f"{kind} {name} {meta.ownership(scaler)}",),
+            evidence=(f"{kind} {name} {meta.describe_controller(scaler)}",),
             steps=(
                 f"if it is not needed: {observed.kubectl(f'delete {ROLE_SCALERS.plural} {name}')}",
                 f"otherwise rename the role, or set its scaling mode to {ScalingMode.STATIC}",
@@ -62,7 +62,7 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
     meaning="An object of the DisaggregatedSet was rejected, or its name belongs to a different owner. The message quotes the API server.",
     remedy="Remove the cause, such as a quota, a webhook, an invalid value, or an object of a different owner.",
 )
-def part_is_rejected(observed: Observed) -> Finding | None:
+def find_rejected_part(observed: Observed) -> Finding | None:
     """Find a failed write of an object of the set, or a different error of the reconciliation."""
     set_view = observed.of_set
     if set_view is None or meta.is_deleting(set_view.object):
@@ -71,14 +71,14 @@ def part_is_rejected(observed: Observed) -> Finding | None:
     is_failing = is_reconcile_failing(set_view.object)
     warnings = observed.warnings.about(set_view.namespace, "DisaggregatedSet", set_view.name)
     for warning in sorted(warnings, key=lambda warning: warning.last, reverse=True):
-        match = REFUSED.fullmatch(warning.message)
+        match = FAILED_WRITE.fullmatch(warning.message)
         is_over = observed.now - warning.last > LONGEST_SILENCE or warning.uid not in {"", meta.uid(set_view.object)}
         if match is None or is_over or match[3] in existing or (match[2] == "Service" and not is_failing):
             continue
         verb, kind, name, why = match.groups()
         return Finding(
             subject=Subject(kind=kind, name=name),
-            sentence=f"{kind} {name} of {set_view.name} cannot be {verb.rstrip('e')}ed: {quote(why)}",
+            sentence=f"{kind} {name} of {set_view.name} cannot be {verb.rstrip('e')}ed: {quote_message(why)}",
             evidence=(f"event {warning.reason} of DisaggregatedSet {set_view.name}",),
             steps=(observed.lws(f"describe {set_view.name}"),),
         )
@@ -86,7 +86,7 @@ def part_is_rejected(observed: Observed) -> Finding | None:
         return None
     return Finding(
         subject=set_subject(observed),
-        sentence=f"the last reconciliation of {set_view.name} failed: {quote(reconcile_failure_message(set_view.object))}",
+        sentence=f"the last reconciliation of {set_view.name} failed: {quote_message(reconcile_failure_message(set_view.object))}",
         evidence=tuple(_status_facts(set_view.object)),
         steps=(observed.lws(f"events {set_view.name} --warnings"), "read the log of the manager"),
     )
@@ -99,7 +99,7 @@ def part_is_rejected(observed: Observed) -> Finding | None:
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
 )
-def set_goes_on(observed: Observed) -> Finding | None:
+def find_ongoing_set_change(observed: Observed) -> Finding | None:
     """Find a set whose status does not report the desired state yet."""
     set_view = observed.of_set
     if set_view is None or set_view.is_settled:
@@ -118,7 +118,7 @@ def set_goes_on(observed: Observed) -> Finding | None:
     )
 
 
-def _external(set_view: SetView) -> Iterator[str]:
+def _external_role_facts(set_view: SetView) -> Iterator[str]:
     for role in meta.spec(set_view.object).get("roles") or []:
         if has_scaler(role):
             yield str(role["name"])

@@ -14,7 +14,7 @@ from leaderworkerset.api.policytypes import AWAITS_LEADER
 from leaderworkerset.decisions.serviceselection import HEADLESS, service_selects
 from lwsctl.diagnosis import exits, logerrors, ranks
 from lwsctl.diagnosis.causes.components import autoscalers
-from lwsctl.diagnosis.causes.unreconciled import last_change
+from lwsctl.diagnosis.causes.unreconciled import last_change_time
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import RecordedRun, Subject
@@ -51,7 +51,7 @@ def startup_verdict(observed: Observed, rank: Rank) -> Verdict:
     meaning="The headless Service is missing, or does not publish unready ranks.",
     remedy="If the Service is incorrect, delete it, so that the manager recreates it. Check that no other component uses its name.",
 )
-def names_do_not_resolve(observed: Observed) -> Finding | None:
+def find_unresolvable_names(observed: Observed) -> Finding | None:
     """Find a headless Service that does not exist or does not publish ranks before they are ready."""
     if not observed.knows(SERVICES):
         return None
@@ -63,7 +63,7 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
         spec = meta.spec(service or {})
         is_used = bool(spec.get("selector")) and service_selects(spec["selector"], observed.view.object)
         verdict = None
-        if service is None and _is_just_made(observed, rank):
+        if service is None and _was_just_created(observed, rank):
             continue  # the Service of a group is created after its leader
         if service is None:
             why = "does not exist"
@@ -87,7 +87,7 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
     return None
 
 
-def _is_just_made(observed: Observed, rank: Rank) -> bool:
+def _was_just_created(observed: Observed, rank: Rank) -> bool:
     age = observed.since(rank.created)
     return age is not None and age < SETTLING
 
@@ -98,7 +98,7 @@ def _is_just_made(observed: Observed, rank: Rank) -> bool:
     meaning="All workers are ready, and the leader is running but not ready. Often it waits for ranks that never connect.",
     remedy="Read the log of the leader. Check the group size, the address, the ports and the network policies.",
 )
-def rendezvous(observed: Observed) -> Finding | None:
+def find_unready_leader(observed: Observed) -> Finding | None:
     """Find a leader that is running but not ready, although all of its workers are ready."""
     for group in observed.view.groups:
         leader, workers = group.leader, [rank for rank in group.ranks if rank.index]
@@ -107,9 +107,9 @@ def rendezvous(observed: Observed) -> Finding | None:
             continue
         up = format_count(len(workers), "worker")
         return Finding(
-            subject=ranks.subject(leader),
+            subject=ranks.pod_subject(leader),
             sentence=f"leader {leader.pod} is running but not ready, although its {up} {'is' if len(workers) == 1 else 'are'}",
-            evidence=(f"{leader.pod}: {ranks.quote(leader.why) or leader.state}",),
+            evidence=(f"{leader.pod}: {ranks.quote_message(leader.why) or leader.state}",),
             verdict=startup_verdict(observed, leader),
             steps=(
                 observed.lws(f"logs {observed.view.name}/{leader.place}"),
@@ -125,7 +125,7 @@ def rendezvous(observed: Observed) -> Finding | None:
     meaning="With startupPolicy LeaderReady, workers are created only after their leader is ready.",
     remedy="Find out why the leader is not ready. If it needs its workers first, use LeaderCreated.",
 )
-def awaits_leader(observed: Observed) -> Finding | None:
+def find_waiting_workers(observed: Observed) -> Finding | None:
     """Find workers that are not created until their leader is ready."""
     for group in observed.view.groups:
         workers = [rank for rank in group.ranks if rank.why == AWAITS_LEADER]
@@ -135,7 +135,7 @@ def awaits_leader(observed: Observed) -> Finding | None:
         )
         if workers and leader is not None and leader.state == "Running" and not leader.is_ready:
             return Finding(
-                subject=ranks.subject(leader),
+                subject=ranks.pod_subject(leader),
                 sentence=f"{wait} until leader {leader.pod} is ready (startupPolicy LeaderReady)",
                 verdict=startup_verdict(observed, leader),
                 evidence=(f"{leader.pod}: {leader.state}, not ready{f': {leader.why}' if leader.why else ''}",),
@@ -164,7 +164,7 @@ def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[
     rank = next((rank for rank in group.ranks if rank.index == recreation.failed_rank), None)
     if run is None or rank is None:
         return (observed.lws(f"events {observed.view.name}/{group.name}"),)
-    meaning = () if recreation.killed else exits.advice(observed, rank, run)  # it exited because of a signal
+    meaning = () if recreation.killed else exits.exit_advice(observed, rank, run)  # it exited because of a signal
     return (*meaning, *exits.log_steps(observed, rank, run))
 
 
@@ -177,9 +177,9 @@ def _recorded_run(observed: Observed, recreation: Recreations) -> tuple[Recorded
     return known, replace(recreation, failure=f"{run.container}: {exits.describe_exit(run.end)}")
 
 
-def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:
+def _eviction_note(observed: Observed, recreation: Recreations) -> tuple[str, ...]:
     """Return a note if an autoscaler or the Eviction API terminated the failed pod because of a node drain."""
-    if removal := autoscalers.removal(observed, recreation.failed_pod):
+    if removal := autoscalers.removing_autoscaler(observed, recreation.failed_pod):
         return (removal,)
     if EVICTED not in recreation.failure:
         return ()
@@ -193,7 +193,7 @@ def _eviction(observed: Observed, recreation: Recreations) -> tuple[str, ...]:
     remedy="Read the log of the failed pod. A corrected template is rolled out immediately.",
     verdict=Verdict.PROGRESSING,
 )
-def backs_off(observed: Observed) -> Finding | None:
+def find_backoff(observed: Observed) -> Finding | None:
     """Find a group that failed again and waits for its recreation."""
     for group, recreation, subject in _recreated_groups(observed):
         if not recreation.is_waiting:
@@ -207,7 +207,7 @@ def backs_off(observed: Observed) -> Finding | None:
             sentence=f"group {group.name} {recreations.sentence(recreation, observed.now)}",
             evidence=(
                 f"consecutive recreation {recreation.count}, due {timestamps.render(recreation.due)}",
-                *_eviction(observed, recreation),
+                *_eviction_note(observed, recreation),
             ),
             steps=(
                 *_advice(observed, group, recreation),
@@ -226,7 +226,7 @@ def backs_off(observed: Observed) -> Finding | None:
         "pods."
     ),
 )
-def budget_is_spent(observed: Observed) -> Finding | None:
+def find_exhausted_group(observed: Observed) -> Finding | None:
     """Find a group that has no remaining restarts and whose pods are kept for diagnosis."""
     for group in observed.view.groups:
         if not group.is_exhausted:
@@ -257,7 +257,7 @@ def budget_is_spent(observed: Observed) -> Finding | None:
     remedy="Wait. If the group fails again, the cause is shown while the failed pod exists.",
     verdict=Verdict.PROGRESSING,
 )
-def was_recreated(observed: Observed) -> Finding | None:
+def find_recent_recreation(observed: Observed) -> Finding | None:
     """Find a group that was recreated after a failure and has not been ready for long enough."""
     for group, recreation, subject in _recreated_groups(observed):
         is_over = group.is_ready and (group.crashes is None or group.crashes.are_over(observed.now))
@@ -269,7 +269,7 @@ def was_recreated(observed: Observed) -> Finding | None:
                 recorded=run,
                 statement=f"group {group.name} {state}: {recreations.sentence(plain, observed.now)}",
                 sentence=f"group {group.name} {state}: {recreations.sentence(recreation, observed.now)}",
-                evidence=(f"consecutive recreation {recreation.count}", *_eviction(observed, recreation)),
+                evidence=(f"consecutive recreation {recreation.count}", *_eviction_note(observed, recreation)),
                 steps=_advice(observed, group, recreation),
             )
     return None
@@ -282,17 +282,17 @@ def was_recreated(observed: Observed) -> Finding | None:
     remedy="Wait.",
     verdict=Verdict.STARTING,
 )
-def is_starting(observed: Observed) -> Finding | None:
+def find_starting_ranks(observed: Observed) -> Finding | None:
     """Find ranks that have been starting for no longer than usual."""
     waiting = [rank for _, rank in observed.unready]
     usual = all(rank.state in STARTING or INITIALIZING.fullmatch(rank.state) for rank in waiting)
-    awaited = _awaited_since(observed)
-    if not waiting or not usual or not all(_is_young(observed, rank, awaited) for rank in waiting):
+    awaited = _last_creation_time(observed)
+    if not waiting or not usual or not all(_is_new(observed, rank, awaited) for rank in waiting):
         return None
     return _starting_finding(observed, waiting)
 
 
-def loads(observed: Observed) -> Finding | None:
+def find_loading_ranks(observed: Observed) -> Finding | None:
     """Find running ranks that were never ready and are within their time limit, if there is no other cause."""
     waiting = [rank for _, rank in observed.unready]
     are_starting = all(rank.state == "Running" and observed.startup(rank) is not None for rank in waiting)
@@ -301,22 +301,24 @@ def loads(observed: Observed) -> Finding | None:
 
 def _starting_finding(observed: Observed, waiting: Sequence[Rank]) -> Finding:
     starting = [rank for rank in waiting if not ranks.is_terminating(rank)]
-    texts = [_phase(starting, f"starting: {', '.join(sorted({wording.state(rank) for rank in starting}))}")]
-    texts.append(_phase([rank for rank in waiting if ranks.is_terminating(rank)], "terminating, and will be replaced"))
+    texts = [_describe_phase(starting, f"starting: {', '.join(sorted({wording.state(rank) for rank in starting}))}")]
+    texts.append(
+        _describe_phase([rank for rank in waiting if ranks.is_terminating(rank)], "terminating, and will be replaced")
+    )
     return Finding(
-        subject=ranks.subject(waiting[0]),
+        subject=ranks.pod_subject(waiting[0]),
         sentence="; ".join(filter(None, texts)),
-        evidence=ranks.states(waiting),
+        evidence=ranks.rank_states(waiting),
         steps=(observed.lws(f"wait {observed.view.name}"),),
     )
 
 
-def _phase(members: Sequence[Rank], what: str) -> str:
+def _describe_phase(members: Sequence[Rank], what: str) -> str:
     """Return a sentence about the state of some ranks, or an empty string if there are none."""
     return f"{format_count(len(members), 'rank')} {'is' if len(members) == 1 else 'are'} {what}" if members else ""
 
 
-def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
+def _is_new(observed: Observed, rank: Rank, awaited: str) -> bool:
     """Return whether a rank is new. If the rank has no pod, its age is the age of its group or of `awaited`."""
     group = next(candidate for candidate in observed.view.groups if candidate.name == rank.group)
     stamp = rank.created or max(member.created for member in group.ranks)
@@ -324,7 +326,7 @@ def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
     return age is not None and age < PATIENCE
 
 
-def _awaited_since(observed: Observed) -> str:
+def _last_creation_time(observed: Observed) -> str:
     """Return the time of the last pod creation or scaling. It can take minutes to create hundreds of pods."""
-    changes = [last_change(obj) for obj in (observed.view.object, observed.leader_statefulset) if obj is not None]
+    changes = [last_change_time(obj) for obj in (observed.view.object, observed.leader_statefulset) if obj is not None]
     return max([*changes, *(rank.created for rank in observed.view.ranks)])

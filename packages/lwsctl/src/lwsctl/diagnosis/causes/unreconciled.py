@@ -14,7 +14,7 @@ from leaderworkerset.decisions.revisioncontent import owned_revisions
 from lwsctl.diagnosis import installationhealth
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.diagnosis.ranks import quote
+from lwsctl.diagnosis.ranks import quote_message
 from lwsctl.model.diagnosis import Person, Subject
 from lwsctl.model.groups import NOT_CREATED
 from lwsctl.views.events.warningevents import LONGEST_SILENCE
@@ -43,7 +43,7 @@ def set_subject(observed: Observed) -> Subject:
     remedy="Find out which component removes the finalizer, and why it has not done so. Remove the finalizer yourself only if the component was removed "
     "permanently.",
 )
-def held_by_finalizer(observed: Observed) -> Finding | None:
+def find_blocking_finalizer(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet whose deletion only finalizers of other components block."""
     obj = observed.view.object
     finalizers = [name for name in meta.metadata(obj).get("finalizers") or [] if name not in OWN_FINALIZERS]
@@ -67,7 +67,7 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     ),
     remedy="Correct the field. If you remove an annotation or label that the manager writes, restart counts start at 0.",
 )
-def field_is_unreadable(observed: Observed) -> Finding | None:
+def find_unreadable_field(observed: Observed) -> Finding | None:
     """Find a field that the manager cannot parse, based on the object or on the manager's event."""
     view = observed.view
     if observed.of_set is not None or meta.is_deleting(view.object):
@@ -79,24 +79,24 @@ def field_is_unreadable(observed: Observed) -> Finding | None:
         newest = max(events, key=lambda event: event.last, default=None)
         if newest is None or newest.uid != meta.uid(view.object) or observed.now - newest.last > LONGEST_SILENCE:
             return None
-        if timestamps.render(newest.last) < last_change(view.object):  # it was corrected afterwards
+        if timestamps.render(newest.last) < last_change_time(view.object):  # it was corrected afterwards
             return None
         why, evidence = newest.message, f"event {newest.reason} of LeaderWorkerSet {view.name}"
     return Finding(
         subject=set_subject(observed),
-        sentence=f"the manager does not reconcile {view.name}: {quote(why)}",
+        sentence=f"the manager does not reconcile {view.name}: {quote_message(why)}",
         evidence=(evidence,),
         steps=("correct the field, or remove the annotation",),
     )
 
 
-def is_dated(obj: JSONObject) -> bool:
+def has_timestamps(obj: JSONObject) -> bool:
     """Return whether all spec changes have a timestamp. Changes through `scale` have none in kube-apiserver."""
     entries = meta.metadata(obj).get("managedFields") or []
     return all(entry.get("time") for entry in entries if entry.get("subresource") != "status")
 
 
-def last_change(obj: JSONObject) -> str:
+def last_change_time(obj: JSONObject) -> str:
     """Return the time of the last spec or scale change in the managed fields, or the creation time."""
     entries = meta.metadata(obj).get("managedFields") or []
     times = [str(entry.get("time") or "") for entry in entries if entry.get("subresource") != "status"]
@@ -110,14 +110,14 @@ def last_change(obj: JSONObject) -> str:
     person=Person.ADMINISTRATOR,
     remedy="Install the CRDs of this version with `lws install`.",
 )
-def outdated_definition(observed: Observed) -> Finding | None:
+def find_outdated_crd(observed: Observed) -> Finding | None:
     """Find an installed CRD without fields of this version. The API server drops these fields."""
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
     definition = observed.by_name(resources.CUSTOM_RESOURCE_DEFINITIONS, name)
     if definition is None:
         return None
     versions = (
-        installationhealth.version_of(crd, LEADERWORKERSETS.version) for crd in (leaderworkerset_crd(), definition)
+        installationhealth.find_version(crd, LEADERWORKERSETS.version) for crd in (leaderworkerset_crd(), definition)
     )
     missing = [field for field in installationhealth.missing_fields(*versions) if field.startswith("spec.")]
     if not missing:
@@ -137,13 +137,13 @@ def outdated_definition(observed: Observed) -> Finding | None:
     person=Person.ADMINISTRATOR,
     remedy="Check kube-controller-manager. After many failed reconciliations, it retries with long delays.",
 )
-def statefulset_without_controller(observed: Observed) -> Finding | None:
+def find_unobserved_statefulset(observed: Observed) -> Finding | None:
     """Find a StatefulSet whose latest spec is not observed. The generation also increases with a deletion."""
     for statefulset in observed.get(resources.STATEFULSETS):
         if meta.is_deleting(statefulset):
             continue
         observed_generation = int(meta.status(statefulset).get("observedGeneration") or 0)
-        age = observed.since(last_change(statefulset))
+        age = observed.since(last_change_time(statefulset))
         if observed_generation < meta.generation(statefulset) and age is not None and age >= BUSY:
             return Finding(
                 subject=Subject(kind="StatefulSet", name=meta.name(statefulset)),
@@ -165,7 +165,7 @@ def statefulset_without_controller(observed: Observed) -> Finding | None:
     meaning="Workers are created from the ControllerRevision of their leader, but it was deleted.",
     remedy="Delete the leader pod, so that the group is recreated from an existing revision.",
 )
-def revision_is_missing(observed: Observed) -> Finding | None:
+def find_missing_revision(observed: Observed) -> Finding | None:
     """Find a leader whose revision was deleted. Its workers therefore cannot be created."""
     if not observed.knows(resources.CONTROLLER_REVISIONS):
         return None

@@ -54,32 +54,34 @@ PROVISIONING: Final = (
     meaning="A pod uses a PersistentVolumeClaim that is not bound to a volume.",
     remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim. If a cloud quota is exceeded, increase it.",
 )
-def claim_is_pending(observed: Observed) -> Finding | None:
+def find_pending_claim(observed: Observed) -> Finding | None:
     """Find a claim that is not bound to a volume, and report the reason."""
     waiting = [rank for rank in observed.at(is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
     if not waiting:
         return None
     rank = waiting[0]
-    name = next((claim for claim in claims(rank) if _is_pending(observed, claim)), next(iter(claims(rank)), "unknown"))
-    why, age = _why_pending(observed, name), observed.since(rank.created)
-    refusal = next((step for pattern, step in PROVISIONING if re.search(pattern, why)), "")
-    may_come = not (why.endswith("does not exist") or refusal) and age is not None and age < PATIENCE
+    name = next(
+        (claim for claim in claim_names(rank) if _is_pending(observed, claim)), next(iter(claim_names(rank)), "unknown")
+    )
+    why, age = _pending_reason(observed, name), observed.since(rank.created)
+    step = next((step for pattern, step in PROVISIONING if re.search(pattern, why)), "")
+    may_come = not (why.endswith("does not exist") or step) and age is not None and age < PATIENCE
     return Finding(
-        subject=ranks.subject(rank),
+        subject=ranks.pod_subject(rank),
         verdict=Verdict.PROGRESSING if may_come else None,
-        sentence=f"claim {name} of pod {rank.pod} is not bound{ranks.others(len(waiting))}{f': {why}' if why else ''}",
-        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        sentence=f"claim {name} of pod {rank.pod} is not bound{ranks.others_suffix(len(waiting))}{f': {why}' if why else ''}",
+        evidence=(f"{rank.pod}: {ranks.quote_message(rank.why)}",),
         steps=(
-            refusal or f"create the StorageClass or a volume for claim {name}, or correct its class and size",
+            step or f"create the StorageClass or a volume for claim {name}, or correct its class and size",
             observed.kubectl(f"describe pvc {name}"),
             f"{observed.plain_kubectl} get storageclasses,pv",
         ),
     )
 
 
-def claims(rank: Rank) -> list[str]:
+def claim_names(rank: Rank) -> list[str]:
     """Return the PersistentVolumeClaims of a rank's pod."""
-    return list(podclaims.by_volume(rank.object or {}).values())
+    return list(podclaims.claims_by_volume(rank.object or {}).values())
 
 
 def _is_pending(observed: Observed, name: str) -> bool:
@@ -87,7 +89,7 @@ def _is_pending(observed: Observed, name: str) -> bool:
     return claim is not None and meta.status(claim).get("phase") != "Bound"
 
 
-def _why_pending(observed: Observed, name: str) -> str:
+def _pending_reason(observed: Observed, name: str) -> str:
     """Return the reason why a claim is not bound, which is a missing StorageClass or an event message."""
     claim = observed.by_name(PERSISTENT_VOLUME_CLAIMS, name)
     storage_class = str(meta.spec(claim or {}).get("storageClassName") or "")
@@ -95,7 +97,7 @@ def _why_pending(observed: Observed, name: str) -> str:
         return f"StorageClass {storage_class} does not exist"
     warnings = observed.warnings.about(observed.view.namespace, "PersistentVolumeClaim", name)
     if warnings:
-        return ranks.quote(max(warnings, key=lambda warning: warning.last).message)
+        return ranks.quote_message(max(warnings, key=lambda warning: warning.last).message)
     if claim is not None and not storage_class:
         return "it specifies no StorageClass, and no volume matches it"
     return f"StorageClass {storage_class} has not created a volume" if storage_class else ""
@@ -167,13 +169,13 @@ CANNOT_MOUNT: Final = StageMessage(
     meaning="The kubelet cannot attach or mount a volume, because a Secret or ConfigMap is missing or the storage driver fails.",
     remedy="Create the missing object, or check the storage driver.",
 )
-def cannot_mount(observed: Observed) -> Finding | None:
+def find_failed_mount(observed: Observed) -> Finding | None:
     """Find a volume that cannot be mounted. If its Secret or ConfigMap is missing, the next step creates it."""
     finding = CANNOT_MOUNT(observed)
     absent = re.search(r"((?:secret|configmap) \S+) not found$", finding.sentence) if finding else None
     if not finding:
         return None
-    rank = ranks.of_subject(observed, finding.subject)
+    rank = ranks.find_rank(observed, finding.subject)
     age = observed.since(rank.created)
     if PASSING.search(rank.why[:READ]) and age is not None and age < PATIENCE:
         return None
@@ -199,17 +201,17 @@ ATTACHED: Final = re.compile(
     person=Person.AUTHOR,
     remedy="Share a ReadWriteMany or ReadOnlyMany claim, or use volumeClaimTemplates to create one claim per rank.",
 )
-def attached_elsewhere(observed: Observed) -> Finding | None:
+def find_attached_volume(observed: Observed) -> Finding | None:
     """Find a volume that is attached to a different node, its claim, and the pods on that node that use it."""
     waiting = [(rank, match) for rank in observed.at(is_placed) if (match := ATTACHED.search(rank.why[: ranks.QUOTED]))]
     if not waiting:
         return None
     rank, match = waiting[0]
-    claim = _claim_of(observed, rank, match["volume"])
+    claim = _find_claim(observed, rank, match["volume"])
     modes = ", ".join(
         meta.spec(observed.by_name(PERSISTENT_VOLUME_CLAIMS, claim) or {}).get("accessModes") or ["ReadWriteOnce"]
     )
-    holders = _holders(observed, claim, rank)
+    holders = _other_users(observed, claim, rank)
     used = ", ".join(f"{other.pod} on node {other.node}" for other in holders[:HOLDERS_NAMED])
     by = (
         f"; {used} {'uses' if len(holders) == 1 else 'use'} it"
@@ -221,16 +223,16 @@ def attached_elsewhere(observed: Observed) -> Finding | None:
     share = f"use a ReadWriteMany or ReadOnlyMany claim, or replace claim {claim} with volumeClaimTemplates"
     release = f"wait until the previous node releases the volume; to show attachments: {observed.plain_kubectl} get volumeattachments"
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"claim {claim} of pod {rank.pod} is {modes}, and its volume is attached to another node{ranks.others(len(waiting))}{by}",
-        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        subject=ranks.pod_subject(rank),
+        sentence=f"claim {claim} of pod {rank.pod} is {modes}, and its volume is attached to another node{ranks.others_suffix(len(waiting))}{by}",
+        evidence=(f"{rank.pod}: {ranks.quote_message(rank.why)}",),
         steps=(share if holders or match["pods"] else release, observed.kubectl(f"describe pvc {claim}")),
     )
 
 
-def _claim_of(observed: Observed, rank: Rank, volume: str) -> str:
+def _find_claim(observed: Observed, rank: Rank, volume: str) -> str:
     """Return the claim of the pod that uses this volume, or the first claim if no claim uses it."""
-    names = claims(rank)
+    names = claim_names(rank)
     bound = (
         name
         for name in names
@@ -239,7 +241,7 @@ def _claim_of(observed: Observed, rank: Rank, volume: str) -> str:
     return next(bound, next(iter(names), volume))
 
 
-def _holders(observed: Observed, claim: str, rank: Rank) -> list[Rank]:
+def _other_users(observed: Observed, claim: str, rank: Rank) -> list[Rank]:
     """Return the other ranks that use a claim on other nodes."""
     members = (other for group in observed.view.groups for other in group.ranks)
-    return [other for other in members if other.node and other.node != rank.node and claim in claims(other)]
+    return [other for other in members if other.node and other.node != rank.node and claim in claim_names(other)]

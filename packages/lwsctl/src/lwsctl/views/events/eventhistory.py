@@ -17,7 +17,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
 from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
 from leaderworkerset.api.eventvalue import EventValue, Place, convert
-from leaderworkerset.api.groupname import name_of, place_of
+from leaderworkerset.api.groupname import group_and_rank, parse_group_name
 from leaderworkerset.api.leaderworkerset import KIND
 from lwsctl.views.selection import Selection
 
@@ -34,8 +34,8 @@ class History:
         self._name = meta.name(lws)
         self._uids = {meta.uid(lws), *map(meta.uid, pods)}
         self._others = [other for other in names if other.startswith(f"{self._name}-")]
-        self._places = {meta.name(pod): place_of(pod) for pod in pods}
-        self._is_keyed = groupname.is_hash_set(lws)
+        self._places = {meta.name(pod): group_and_rank(pod) for pod in pods}
+        self._is_keyed = groupname.uses_random_keys(lws)
         stem, group = re.escape(self._name), KEY if self._is_keyed else NUMBER
         numbers = f"{stem}(?:-(?P<group>{group}))?{RANK}"
         self._patterns = {kind: re.compile(numbers) for kind in ("Pod", "StatefulSet", "Service")}
@@ -49,7 +49,7 @@ class History:
         kept = [
             occurrence
             for occurrence in occurrences
-            if occurrence is not None and (selection is None or is_about(occurrence.place, selection))
+            if occurrence is not None and (selection is None or is_in_selection(occurrence.place, selection))
         ]
         return sorted(kept, key=lambda occurrence: (occurrence.last, occurrence.ident))
 
@@ -77,13 +77,13 @@ class History:
         if match is None:
             return (None, None) if self._is_keyed and self._generated.fullmatch(name) else None
         captures = match.groupdict(default="")
-        group, rank = name_of(captures.get("group", "")), decimals.natural(captures.get("rank", ""))
+        group, rank = parse_group_name(captures.get("group", "")), decimals.natural(captures.get("rank", ""))
         if kind == "Pod":
             return None if group is None else (group, rank or 0)
         return (group, rank)
 
 
-def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObject]) -> list[EventValue]:
+def set_events(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObject]) -> list[EventValue]:
     """Return the events of a DisaggregatedSet and its LeaderWorkerSets, starting with the oldest.
 
     The names of its objects have its name and a dash as prefix. Only events with this prefix are compared with the
@@ -101,7 +101,7 @@ def of_set(obj: JSONObject, parts: Sequence[History], events: Iterable[JSONObjec
     return sorted(occurrences, key=lambda occurrence: (occurrence.last, occurrence.ident))
 
 
-def is_about(place: Place, selection: Selection) -> bool:
+def is_in_selection(place: Place, selection: Selection) -> bool:
     """Return whether an event of this group or rank is part of the selection.
 
     Events of a group belong to all its ranks.
@@ -111,7 +111,7 @@ def is_about(place: Place, selection: Selection) -> bool:
     return place[0] == selection.group and (selection.rank is None or place[1] in (None, selection.rank))
 
 
-def since(occurrences: Iterable[EventValue], length: timedelta, now: datetime) -> list[EventValue]:
+def recent_events(occurrences: Iterable[EventValue], length: timedelta, now: datetime) -> list[EventValue]:
     """Return the events within the last `duration`."""
     return [occurrence for occurrence in occurrences if now - occurrence.last <= length]
 

@@ -24,7 +24,7 @@ class Pull(Struct, frozen=True):
     last_took: timedelta | None = None
 
 
-def current(events: Iterable[WarningEvent]) -> Pull | None:
+def current_pull(events: Iterable[WarningEvent]) -> Pull | None:
     """Return the oldest image pull of a pod that is in progress, based on the events of the pod."""
     begun: dict[str, datetime] = {}
     over: dict[str, datetime] = {}
@@ -36,7 +36,7 @@ def current(events: Iterable[WarningEvent]) -> Pull | None:
     return min(pulls, key=lambda pull: pull.since, default=None)
 
 
-def last_took(image: str, events: Iterable[WarningEvent]) -> timedelta | None:
+def last_duration(image: str, events: Iterable[WarningEvent]) -> timedelta | None:
     """Return the duration of the last recorded pull of an image on any node, or None if there is none."""
     newest = max(
         (event for event in events if (match := PULLED.search(event.message)) and match["image"] == image),

@@ -19,7 +19,7 @@ NODE_PATIENCE: Final = timedelta(minutes=15)
 """The default time until a new node runs pods."""
 
 ADDED: Final = frozenset({"TriggeredScaleUp", "Nominated"})
-REFUSED: Final = frozenset({"NotTriggerScaleUp", "FailedScaleUp", "FailedScheduling"})
+REJECTIONS: Final = frozenset({"NotTriggerScaleUp", "FailedScaleUp", "FailedScheduling"})
 
 FAILED_SCHEDULING: Final = re.compile(r"Failed to schedule pod,\s*(?P<why>.*)")
 """The pattern of Karpenter's message. kube-scheduler uses the same reason with different messages."""
@@ -53,8 +53,8 @@ def _node_request(event: WarningEvent) -> NodeRequest | None:
     component = event.component or "the autoscaler"
     if event.reason in ADDED:
         claims = tuple(match["name"] for match in NOMINATED.finditer(event.message) if match["kind"] == "nodeclaim")
-        return NodeRequest(component=component, what=_nodes(event.message), last=event.last, claims=claims)
-    if event.reason not in REFUSED:
+        return NodeRequest(component=component, what=_parse_nodes(event.message), last=event.last, claims=claims)
+    if event.reason not in REJECTIONS:
         return None
     pattern = FAILED_SCHEDULING if event.reason == "FailedScheduling" else NOT_TRIGGERED
     match = pattern.search(event.message)
@@ -64,12 +64,12 @@ def _node_request(event: WarningEvent) -> NodeRequest | None:
     return NodeRequest(component=component, what=why, last=event.last, is_refused=True)
 
 
-def _nodes(message: str) -> str:
+def _parse_nodes(message: str) -> str:
     """Return the nodes in a message, which are node groups with their sizes or names of NodeClaims.
 
-    >>> _nodes("pod triggered scale-up: [{https://x/instanceGroups/gpu-a 0->2 (max: 8)}]")
+    >>> _parse_nodes("pod triggered scale-up: [{https://x/instanceGroups/gpu-a 0->2 (max: 8)}]")
     'gpu-a 0 to 2 of at most 8'
-    >>> _nodes("Pod should schedule on: nodeclaim/gpu-x7k2p")
+    >>> _parse_nodes("Pod should schedule on: nodeclaim/gpu-x7k2p")
     'NodeClaim gpu-x7k2p'
     """
     groups = [

@@ -68,7 +68,9 @@ class Warnings:
     def kills(self, namespace: str, pod: str) -> list[Kill]:
         """Return the containers that a kubelet killed in pods with this name, with the latest first."""
         events = self.of_any_type(namespace, "Pod", pod)
-        candidates = (kubeletkills.of_event(event.uid, event.reason, event.message, event.last) for event in events)
+        candidates = (
+            kubeletkills.kill_from_event(event.uid, event.reason, event.message, event.last) for event in events
+        )
         return sorted(filter(None, candidates), key=lambda kill: kill.last, reverse=True)
 
     def of_pod(self, namespace: str, rank: Rank) -> list[WarningEvent]:
@@ -79,14 +81,14 @@ class Warnings:
         """Return the image pull that a rank waits for, or None if no image is being pulled."""
         if rank.is_ready or not rank.node or not _is_starting(rank):
             return None
-        pull = pulls.current(self.of_pod(namespace, rank))
+        pull = pulls.current_pull(self.of_pod(namespace, rank))
         if pull is None:
             return None
         others = (event for events in self._all.values() for event in events)
-        return replace(pull, last_took=pulls.last_took(pull.image, others))
+        return replace(pull, last_took=pulls.last_duration(pull.image, others))
 
 
-def awaits_node(rank: Rank) -> bool:
+def is_waiting_for_node(rank: Rank) -> bool:
     """Return whether a pod waits for a node. An autoscaler may then be adding a node."""
     return rank.object is not None and not rank.node and not meta.is_deleting(rank.object)
 
@@ -109,7 +111,9 @@ def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: d
     """Return the message of the latest warning that explains an unready rank, or an empty string."""
     if not is_unexplained(rank):
         return ""
-    candidates = _of_missing(view, group, rank, warnings) if rank.object is None else _of_pod(view, rank, warnings)
+    candidates = (
+        _missing_pod_warnings(view, group, rank, warnings) if rank.object is None else _pod_events(view, rank, warnings)
+    )
     current = [event for event in candidates if rank.object is not None or now - event.last < LONGEST_SILENCE]
     newest = max(current, key=lambda event: event.last, default=None)
     pull = warnings.pull_of(view.namespace, rank)
@@ -120,13 +124,13 @@ def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: d
 
 def _with_scale_up(view: View, rank: Rank, why: str, warnings: Warnings, now: datetime) -> str:
     """Return the reason of a rank. If an autoscaler adds nodes in time, the progress of the autoscaler is first."""
-    request = scaleups.node_request(warnings.of_pod(view.namespace, rank)) if awaits_node(rank) else None
+    request = scaleups.node_request(warnings.of_pod(view.namespace, rank)) if is_waiting_for_node(rank) else None
     if request is None or request.is_refused or now - request.last >= scaleups.NODE_PATIENCE:
         return why
     return ": ".join(filter(None, [mask_message(scaleups.added_text(request, now)), why]))
 
 
-def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
+def _pod_events(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
     own = [
         _with_node(event, rank) for event in warnings.about(view.namespace, "Pod", rank.pod) if event.uid == rank.uid
     ]
@@ -148,7 +152,7 @@ def _start_time(rank: Rank) -> datetime:
     return max((timestamps.moment(state.get("startedAt")) for state in running), default=timestamps.BEGINNING)
 
 
-def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
+def _missing_pod_warnings(view: View, group: Group, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
     """Return the warnings about the StatefulSet that creates the pod. Warnings about this pod are first.
 
     If there are none, return the warnings of the LeaderWorkerSet.
@@ -165,10 +169,10 @@ def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> lis
     if own:
         return own
     others = [event for event in events if event.last >= newest]
-    return others or [event for event in _of_set(view, rank, owner, warnings) if event.last >= max(since, newest)]
+    return others or [event for event in _set_warnings(view, rank, owner, warnings) if event.last >= max(since, newest)]
 
 
-def _of_set(view: View, rank: Rank, owner: str, warnings: Warnings) -> list[WarningEvent]:
+def _set_warnings(view: View, rank: Rank, owner: str, warnings: Warnings) -> list[WarningEvent]:
     """Return the LeaderWorkerSet's warnings about the leader, for a worker, or about no group, for a leader."""
     events = warnings.about(view.namespace, "LeaderWorkerSet", view.name)
     related_pod = owner if rank.index else ""
@@ -205,7 +209,7 @@ class Evidence(Struct, frozen=True, kw_only=True):
 def wants_events(views: Iterable[View]) -> bool:
     """Return whether events are required because the pod of an unready rank does not contain the whole reason."""
     ranks = (rank for view in views for rank in view.ranks)
-    return any(is_unexplained(rank) or awaits_node(rank) for rank in ranks)
+    return any(is_unexplained(rank) or is_waiting_for_node(rank) for rank in ranks)
 
 
 def explain_views(views: Iterable[View], evidence: Evidence, now: datetime) -> list[View]:
@@ -243,7 +247,7 @@ def _add_evidence(view: View, warnings: Warnings, records: Records, now: datetim
 def _longest_starts(view: View) -> Mapping[bool, timedelta]:
     """Return the longest starts of ready ranks if any rank is not ready."""
     ranks = view.ranks
-    return {} if all(rank.is_ready for rank in ranks) else rankstarts.longest(ranks)
+    return {} if all(rank.is_ready for rank in ranks) else rankstarts.longest_starts(ranks)
 
 
 def _with_recreations(group: Group, record: JSONObject | None, evictions: Sequence[datetime], *, ends: bool) -> Group:
@@ -258,7 +262,7 @@ def _with_kill(view: View, group: Group, warnings: Warnings) -> Group:
     if recreation is None:
         return group
     kills = warnings.kills(view.namespace, recreation.failed_pod)
-    kill = kubeletkills.of_failure(kills, recreation.failed_uid, recreation.failure)
+    kill = kubeletkills.kill_of_failure(kills, recreation.failed_uid, recreation.failure)
     return replace(group, recreations=replace(recreation, killed=str(kill))) if kill else group
 
 
@@ -286,7 +290,7 @@ def _group(view: View, group: Group, warnings: Warnings, last: Mapping[bool, tim
     if group.recreations and not any(runs.values()) and (run := recreations.failed_run(view, group.recreations, now)):
         runs |= {rank.pod: (run,) for rank in group.ranks if rank.index == group.recreations.failed_rank}
     members = [
-        replace(rank, deaths=runs.get(rank.pod, ()), startup=rankstarts.current(rank, last, now))
+        replace(rank, deaths=runs.get(rank.pod, ()), startup=rankstarts.current_start(rank, last, now))
         for rank in group.ranks
     ]
     ranks = (replace(rank, why=_waiting_reason(view, group, rank, warnings, now)) for rank in members)

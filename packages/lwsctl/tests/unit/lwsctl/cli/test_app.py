@@ -266,7 +266,7 @@ def test_local_option_without_an_equals_sign_is_noted(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path))
-    with clusterdirectories.place("two").hold_lock():
+    with clusterdirectories.cluster_directory("two").hold_lock():
         assert app.run(["get", "--local", "two"]) == errors.FAILED
         assert app.run(["get", "--local", "web"]) == errors.FAILED
     told = capsys.readouterr().err

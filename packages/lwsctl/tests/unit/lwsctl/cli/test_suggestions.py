@@ -20,7 +20,7 @@ FIELDS = ("replicas", "size", "startupPolicy", "rolloutStrategy", "leaderWorkerT
     ],
 )
 def test_nearest_words_are_suggested(word: str, found: list[str]) -> None:
-    assert suggestions.nearest(word, FIELDS) == found
+    assert suggestions.similar_words(word, FIELDS) == found
 
 
 def test_hint_suggests_up_to_three_words() -> None:

@@ -57,7 +57,7 @@ def not_found(name: str, *script: Response) -> str:
     transport = ScriptedTransport(missing, failure(404, "NotFound", "no such kind"), *script)
     session = Session(Client(transport), "default", None)  # type: ignore[arg-type]  # no channels are opened
     with pytest.raises(CommandError) as raised:
-        asyncio.run(targets.find_either(session, name))
+        asyncio.run(targets.find_set(session, name))
     return str(raised.value)
 
 

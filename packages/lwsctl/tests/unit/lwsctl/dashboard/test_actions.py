@@ -2,7 +2,7 @@
 
 import pytest
 
-from lwsctl.dashboard.actions import ActionError, Verb, words
+from lwsctl.dashboard.actions import ActionError, Verb, command_arguments
 
 WEB = {"namespace": "prod", "name": "web"}
 
@@ -22,7 +22,7 @@ WEB = {"namespace": "prod", "name": "web"}
     ],
 )
 def test_every_verb_becomes_a_command(asked: dict[str, object], command: str) -> None:
-    assert " ".join(words(WEB | asked)) == command
+    assert " ".join(command_arguments(WEB | asked)) == command
     assert asked["verb"] in list(Verb)
 
 
@@ -52,4 +52,4 @@ def test_every_verb_becomes_a_command(asked: dict[str, object], command: str) ->
 )
 def test_other_requests_are_rejected(asked: dict[str, object]) -> None:
     with pytest.raises(ActionError):
-        words(WEB | asked)
+        command_arguments(WEB | asked)

@@ -23,17 +23,17 @@ OWNER = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "1", "controller":
     ],
 )
 def test_set_offers_the_actions_that_can_work(metadata: JSONObject, verbs: str) -> None:
-    assert availableactions.of_set(view(builders.leaderworkerset_object(metadata=metadata), [])) == verbs
+    assert availableactions.set_actions(view(builders.leaderworkerset_object(metadata=metadata), [])) == verbs
 
 
 def test_group_offers_to_recover_only_when_it_is_exhausted() -> None:
     lws = builders.leaderworkerset_object(replicas=1, size=1)
     pod = builders.leader_pod(lws, 0, key="new")
     (group,) = view(lws, [pod]).groups
-    assert availableactions.of_group(view(lws, [pod]), group) == [Verb.RESTART_GROUP]
+    assert availableactions.group_actions(view(lws, [pod]), group) == [Verb.RESTART_GROUP]
     pod["metadata"].setdefault("annotations", {})[labels.GROUP_RESTART_BUDGET_EXHAUSTED] = "true"
     (group,) = view(lws, [pod]).groups
-    assert availableactions.of_group(view(lws, [pod]), group) == [Verb.RECOVER_GROUP]
+    assert availableactions.group_actions(view(lws, [pod]), group) == [Verb.RECOVER_GROUP]
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,6 @@ def test_group_offers_to_recover_only_when_it_is_exhausted() -> None:
 def test_action_names_what_it_ends(action: dict[str, object], words: str) -> None:
     lws = builders.leaderworkerset_object(replicas=4, size=1)
     place = {"namespace": lws["metadata"]["namespace"], "name": lws["metadata"]["name"]}
-    found = availableactions.ends(place | action, snapshot(view(lws, [])))
+    found = availableactions.describe_stopped_groups(place | action, snapshot(view(lws, [])))
     assert found.startswith(words)
     assert bool(found) is bool(words)

@@ -14,7 +14,7 @@ def test_first_error_is_the_earliest_of_all_ranks() -> None:
         "0/1": [b"2026-01-01T00:00:00Z step 1", b"2026-01-01T00:00:03.25Z RuntimeError: CUDA error"],
         "0/2": [b"2026-01-01T00:00:01Z loaded shard 3"],
     }
-    first = firsterror.first_of(logs)
+    first = firsterror.earliest_error(logs)
     assert first == firsterror.FirstError("0/1", "2026-01-01T00:00:03.25Z", "RuntimeError: CUDA error", 3)
 
 
@@ -24,13 +24,13 @@ def test_error_of_a_peer_follows_the_error_of_a_rank() -> None:
         "0/0": [b"2026-01-01T00:00:03Z torch.distributed.DistBackendError: Connection closed by peer"],
         "0/1": [b"2026-01-01T00:00:04Z \x1b[31mKeyError: 'shard'\x1b[0m"],
     }
-    first = firsterror.first_of(logs)
+    first = firsterror.earliest_error(logs)
     assert first is not None
     assert (first.rank, first.text) == ("0/1", "KeyError: 'shard'")
 
 
 def test_lines_without_an_error_have_no_first_error() -> None:
-    assert firsterror.first_of({"0/0": [b"2026-01-01T00:00:01Z loaded shard 3"], "0/1": []}) is None
+    assert firsterror.earliest_error({"0/0": [b"2026-01-01T00:00:01Z loaded shard 3"], "0/1": []}) is None
 
 
 def test_search_covers_groups_with_a_problem_or_named_ranks() -> None:

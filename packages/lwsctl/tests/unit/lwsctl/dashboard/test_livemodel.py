@@ -12,7 +12,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.dashboard.address import Address, PageKind
-from lwsctl.dashboard.livemodel import AGAIN, PATIENCE, LiveModel, live
+from lwsctl.dashboard.livemodel import AGAIN, PATIENCE, LiveModel, run_model
 from lwsctl.dashboard.subscriptions import Subscriptions
 from lwsctl.dashboard.webserver import Dashboard
 from lwsctl.diagnosis.observed import Commands
@@ -31,7 +31,7 @@ async def test_the_picture_is_current_after_an_outage(minutes: int) -> None:
     async with api_server() as transport:
         client = Client(transport)
         model = LiveModel(client, "", Commands())
-        async with live(model), asyncio.timeout(minutes * 60 + TIMEOUT / 4):
+        async with run_model(model), asyncio.timeout(minutes * 60 + TIMEOUT / 4):
             transport.is_down = True
             async with model.update_diagnoses():
                 await model.until(lambda: model.snapshot.trouble or None)
@@ -46,7 +46,7 @@ async def test_patience_grows_until_a_slow_server_answers() -> None:
     """A later diagnosis completes a diagnosis that exceeded the first time limit."""
     async with api_server() as transport:
         model = LiveModel(Client(transport), "", Commands())
-        async with live(model), model.update_diagnoses(), asyncio.timeout(600):
+        async with run_model(model), model.update_diagnoses(), asyncio.timeout(600):
             transport.seconds = 1.5 * PATIENCE
             await model.until(lambda: model.snapshot.trouble or None)
             assert f"no response within {PATIENCE:g} s" in model.snapshot.trouble
@@ -56,7 +56,7 @@ async def test_patience_grows_until_a_slow_server_answers() -> None:
 async def test_without_visitors_nothing_is_read() -> None:
     async with api_server() as transport:
         model = LiveModel(Client(transport), "", Commands())
-        async with live(model):
+        async with run_model(model):
             transport.is_down = True
             await asyncio.sleep(AGAIN * 3)
             assert model.snapshot.trouble == ""
@@ -68,7 +68,7 @@ async def test_a_change_is_diagnosed_as_soon_as_it_is_shown() -> None:
         model = LiveModel(client, "", Commands())
         house = ServedDashboard(client, model, Dashboard(model, Subscriptions(model)), None, transport)
         await house.put_set("web", replicas=2, size=2)
-        async with live(model), model.update_diagnoses():
+        async with run_model(model), model.update_diagnoses():
             await asyncio.sleep(AGAIN * 1.7)  # no diagnosis is scheduled
             await house.crash("web-1")
             await asyncio.sleep(1)
@@ -88,7 +88,7 @@ async def test_failed_picture_is_marked_as_out_of_date() -> None:
         client = Client(transport)
         model = LiveModel(client, "", Commands())
         await client.create(LEADERWORKERSETS, lws("web"))
-        async with live(model), model.update_diagnoses():
+        async with run_model(model), model.update_diagnoses():
             hub, address = Subscriptions(model), Address(kind=PageKind.NOW)
             good, everything = model.snapshot, model.everything
             model.everything = BrokenSets()  # type: ignore[assignment]  # any error of a view
@@ -108,7 +108,7 @@ async def test_failed_page_is_marked_as_out_of_date() -> None:
         client = Client(transport)
         model = LiveModel(client, "", Commands())
         await client.create(LEADERWORKERSETS, lws("web"))
-        async with live(model), model.update_diagnoses():
+        async with run_model(model), model.update_diagnoses():
             hub, address = Subscriptions(model), Address(kind=PageKind.NOW)
             before = (await hub.channel(address)).shown
             model.snapshot = replace(model.snapshot, views=[7])

@@ -11,9 +11,9 @@ from testkit.fakeclock import FakeClock
 from tests.dashboardhouse import ServedDashboard, Tokens, open_house
 
 from lwsctl.dashboard.browserstreams import MOST_OF_USER as MOST_STREAMS_OF_USER
-from lwsctl.dashboard.loginsessions import LONGEST_VISIT, MOST_OF_USER, MOST_SESSIONS, RECHECK, LoginSessions
+from lwsctl.dashboard.loginsessions import LONGEST_SESSION, MOST_OF_USER, MOST_SESSIONS, RECHECK, LoginSessions
 from lwsctl.dashboard.requestchecks import ACTION_HEADER, HEADERS
-from lwsctl.dashboard.staticfiles import folder
+from lwsctl.dashboard.staticfiles import directory
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ async def test_visitor_without_a_login_sees_the_login_page_only() -> None:
             "stream",
             "stream?key=1&of=",
             "search?q=findme",
-            f"{folder()}/main.js",
+            f"{directory()}/main.js",
         )
         places = (
             "pane/default/findme/0/0",
@@ -66,7 +66,7 @@ async def test_visitor_without_a_login_sees_the_login_page_only() -> None:
                 assert "form-action 'self'" in response.headers["Content-Security-Policy"]
                 assert response.headers.keys() >= HEADERS.keys()
         assert await house.text(session, "healthz") == "ok\n"
-        assert await house.text(session, f"{folder()}/style.css")
+        assert await house.text(session, f"{directory()}/style.css")
         async with session.post(house.base + "act", json={"verb": "restart"}, headers=own(house)) as response:
             assert response.status == 401
 
@@ -143,7 +143,7 @@ async def test_session_expires_after_eight_hours() -> None:
     clock = FakeClock()
     visitors = visitors_of(Tokens(), clock)
     cookie = [f"lws-dashboard={await visitors.enter('token-of-ann')}"]
-    clock.time += timedelta(seconds=LONGEST_VISIT - 1)
+    clock.time += timedelta(seconds=LONGEST_SESSION - 1)
     assert "token" not in repr(await visitors.find(cookie))
     clock.time += timedelta(seconds=1)
     assert await visitors.find(cookie) is None

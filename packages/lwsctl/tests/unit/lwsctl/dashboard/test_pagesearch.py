@@ -43,6 +43,6 @@ def test_search_links_a_node_to_the_filtered_topology() -> None:
 
 
 def test_search_proposes_what_to_type_when_nothing_matches() -> None:
-    html = pagesearch.fragment(snapshot(web()), "<nobody>")
+    html = pagesearch.results_html(snapshot(web()), "<nobody>")
     assert "No results for &#x27;&lt;nobody&gt;&#x27;" in html
-    assert "LWS-E036" in pagesearch.fragment(snapshot(), " ")
+    assert "LWS-E036" in pagesearch.results_html(snapshot(), " ")

@@ -11,7 +11,7 @@ from tests.unit.lwsctl.dashboard.test_pages import html, snapshot, web
 from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS
-from leaderworkerset.api.episode import ContainerEnd, RankEnd, RunEnd
+from leaderworkerset.api.episode import RecordedContainer, RecordedRank, RunTermination
 from lwsctl.dashboard.address import Address, NoSuchPageError, PageKind, parse
 from lwsctl.dashboard.pages import timeline
 from lwsctl.dashboard.pages.page import PageFacts
@@ -52,7 +52,7 @@ EVENTS = [
 def test_timeline_sorts_the_last_hour_into_lanes() -> None:
     failed = replace(FULL, time=timestamps.render(builders.NOW - timedelta(minutes=22)))
     shown, facts = snapshot(web()), PageFacts({CORE_EVENTS: EVENTS}, [failed])
-    found = timeline.moments(shown, shown.views[0], facts)
+    found = timeline.timeline_items(shown, shown.views[0], facts)
     assert [moment.lane for moment in found] == [
         Lane.ROLLOUTS,
         Lane.ROLLOUTS,
@@ -70,7 +70,7 @@ def test_timeline_sorts_the_last_hour_into_lanes() -> None:
 
 def test_timeline_without_records_shows_warnings_of_the_set() -> None:
     shown = snapshot(web())
-    found = timeline.moments(shown, shown.views[0], PageFacts({CORE_EVENTS: EVENTS}))
+    found = timeline.timeline_items(shown, shown.views[0], PageFacts({CORE_EVENTS: EVENTS}))
     assert [moment.words for moment in found if moment.lane is Lane.FAILURES] == [
         "FailedCreate: leaderworkerset/web: quota"
     ]
@@ -115,9 +115,9 @@ def test_two_recorded_failures_are_shown_side_by_side() -> None:
 
 
 def test_two_recorded_failures_show_only_what_differs() -> None:
-    def log(*lines: str) -> tuple[RankEnd, ...]:
-        own = ContainerEnd(name="app", ends=(RunEnd(exit_code=3),), logs=(lines,))
-        return (RankEnd(rank=0, pod="web-0", containers=(own,)),)
+    def log(*lines: str) -> tuple[RecordedRank, ...]:
+        own = RecordedContainer(name="app", ends=(RunTermination(exit_code=3),), logs=(lines,))
+        return (RecordedRank(rank=0, pod="web-0", containers=(own,)),)
 
     left = replace(FULL, number=1, ranks=log("step 1", "KeyError"))
     right = replace(FULL, number=2, ranks=log("step 7", "CUDA error"))

@@ -14,7 +14,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from lwsctl.dashboard.address import PageKind
 from lwsctl.dashboard.pages import revisionchart, rolloutpage
-from lwsctl.dashboard.pages.revisionchart import Course
+from lwsctl.dashboard.pages.revisionchart import UpdateTimes
 from lwsctl.model.leaderworkerset import View, view
 from lwsctl.rollout import rolloutprogress
 
@@ -32,9 +32,9 @@ def leader(lws: JSONObject, index: int, *, key: str, created: int, ready: int | 
     return pod
 
 
-def course_of(found: View, revision: str) -> Course | None:
+def course_of(found: View, revision: str) -> UpdateTimes | None:
     own = [group for group in found.groups if group.revision == revision]
-    return revisionchart.course(own, len(found.groups))
+    return revisionchart.update_times(own, len(found.groups))
 
 
 def test_course_counts_groups_of_the_newest_revision() -> None:
@@ -49,7 +49,7 @@ def test_course_counts_groups_of_the_newest_revision() -> None:
     assert course is not None
     assert [(moment - builders.NOW).seconds for moment in course.started] == [0, 30, 60]
     assert [(moment - builders.NOW).seconds for moment in course.ready] == [20, 50]
-    drawing = revisionchart.picture(course)
+    drawing = revisionchart.chart(course)
     assert 'class="begun" d="M0 100V75H28V50H57V25H60V100Z"' in drawing
     assert 'class="done" d="M0 100H19V75H48V50H60V100Z"' in drawing
     assert "of 4 groups, 3 were updated to the latest revision and 2 are ready" in drawing
@@ -61,7 +61,7 @@ def test_course_of_a_thousand_groups_stays_small() -> None:
     pods = [leader(lws, index, key="new", created=index, ready=index + 5) for index in range(1000)]
     course = course_of(view(lws, pods), "new")
     assert course is not None
-    assert len(revisionchart.picture(course)) < 2000
+    assert len(revisionchart.chart(course)) < 2000
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 6, 7, 40])
@@ -72,7 +72,7 @@ def test_finished_course_ends_with_all_groups(groups: int, apart: int) -> None:
     del pods[-1]["status"]["conditions"][0]["lastTransitionTime"]
     course = course_of(view(lws, pods), "new")
     assert course is not None
-    drawing = revisionchart.picture(course)
+    drawing = revisionchart.chart(course)
     assert f"{groups} are ready" in drawing
     for name in ("begun", "done"):
         path = drawing.partition(f'class="{name}" d="')[2].partition('"')[0]
@@ -121,6 +121,6 @@ def test_complete_group_is_done_in_the_chart_and_the_bar() -> None:
     pods[1]["metadata"]["annotations"] = {labels.GROUP_ENDED: "Complete"}
     leaders = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: builders.key_of(lws)}}}
     shown = view(lws, pods, leaders=leaders)
-    assert rolloutprogress.progress(shown, builders.NOW).done == 1
-    steps = [rolloutpage.step_of(group, is_updated=True) for group in shown.groups]
+    assert rolloutprogress.measure_progress(shown, builders.NOW).done == 1
+    steps = [rolloutpage.group_step(group, is_updated=True) for group in shown.groups]
     assert steps == ["starting", "done"]

@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.dashboard.address import Address, PageKind
 from lwsctl.dashboard.channel import PageChannel
-from lwsctl.dashboard.livemodel import LiveModel, live
+from lwsctl.dashboard.livemodel import LiveModel, run_model
 from lwsctl.dashboard.subscriptions import Subscriptions
 from lwsctl.dashboard.webserver import Dashboard
 from lwsctl.diagnosis.observed import Commands
@@ -45,7 +45,7 @@ async def looked_at(address: Address) -> AsyncIterator[tuple[ServedDashboard, li
                 sent.extend(channel.after(last))
 
         hub = house.dashboard.subscriptions
-        async with live(model), asyncio.TaskGroup() as tasks, hub.subscribe(address) as channel:
+        async with run_model(model), asyncio.TaskGroup() as tasks, hub.subscribe(address) as channel:
             running = [tasks.create_task(hub.run()), tasks.create_task(follow(channel))]
             await asyncio.sleep(SECONDS)
             sent.clear()

@@ -24,7 +24,7 @@ from lwsctl.dashboard.browserstreams import MOST_STREAMS, MOST_TOPICS
 from lwsctl.dashboard.pages.header import ClusterIdentity
 from lwsctl.dashboard.pages.page import BETWEEN_READINGS
 from lwsctl.dashboard.requestchecks import ACTION_HEADER, COOKIE, HEADERS
-from lwsctl.dashboard.staticfiles import files, folder
+from lwsctl.dashboard.staticfiles import directory, files
 from lwsctl.diagnosis.observed import Commands
 
 pytestmark = pytest.mark.slow
@@ -368,10 +368,10 @@ async def test_every_response_has_headers_and_files_are_served() -> None:
         for path in (
             "",
             "nowhere",
-            f"{folder()}/none.js",
+            f"{directory()}/none.js",
             "static/no/main.js",
             "static/../webserver.py",
-            *(f"{folder()}/{name}" for name in files()),
+            *(f"{directory()}/{name}" for name in files()),
         ):
             async with session.get(house.base + path) as response:
                 cached = {"Cache-Control": "private, max-age=31536000, immutable"}

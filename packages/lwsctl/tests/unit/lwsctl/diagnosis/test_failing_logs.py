@@ -33,7 +33,7 @@ def test_first_and_last_error_of_a_log_are_named(program: FailingLog) -> None:
 @pytest.mark.parametrize("most", [1, 5, 10])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_excerpt_of_a_log_has_its_first_error(program: FailingLog, most: int) -> None:
-    lines = errorlines.excerpt(program.lines, most)
+    lines = errorlines.error_excerpt(program.lines, most)
     assert errorlines.first_error(lines)[:2] == program.error[:2]
     assert len(lines) <= most + 2
 
@@ -54,7 +54,7 @@ def diagnosed(program: FailingLog, message: str) -> Diagnosis:
 
 
 MESSAGES: Mapping[str, Callable[[FailingLog], str]] = {
-    "quoted": lambda program: "\n".join(errorlines.excerpt(program.lines, 10)),
+    "quoted": lambda program: "\n".join(errorlines.error_excerpt(program.lines, 10)),
     "end of the log": lambda program: "\n".join(program.lines[-80:])[-2048:],
     "no message": lambda _: "",
 }
@@ -86,4 +86,4 @@ def test_recorder_and_get_name_the_same_error(program: FailingLog) -> None:
     if program.error.is_certain:
         assert program.error.line[:200] in episode.failure
         assert program.error.line in why
-        assert any(program.error.line in line for line in episodetable.brief(episode, NOW, "lws")[1:])
+        assert any(program.error.line in line for line in episodetable.brief_lines(episode, NOW, "lws")[1:])

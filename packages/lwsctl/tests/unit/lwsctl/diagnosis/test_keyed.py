@@ -60,12 +60,12 @@ def test_old_rejection_explains_nothing(observed: Observed) -> None:
 def test_proceeding_rollout_is_not_a_cause(key: str, told: dict[str, Any], replicas: int) -> None:
     seen = of_keys([keyed(0), keyed(1)], told, key=key, replicas=replicas, updating=True)
 
-    assert rollouts.stays_between_two_steps.find(seen) is None
+    assert rollouts.find_stuck_surge.find(seen) is None
 
 
 def test_sets_without_a_deployment_have_neither_cause() -> None:
-    assert rollouts.stays_between_two_steps.find(observed()) is None
-    assert rollouts.makes_no_progress.find(observed()) is None
+    assert rollouts.find_stuck_surge.find(observed()) is None
+    assert rollouts.find_exceeded_deadline.find(observed()) is None
 
 
 def test_reason_of_an_unready_leader_precedes_its_deployment() -> None:

@@ -1,6 +1,6 @@
 """Tests the overview of a namespace: the worst workload is first, and healthy workloads share a line."""
 
-from lwsctl.diagnosis.document import BLOCKS, NAMES, document, overview, sort_by_urgency
+from lwsctl.diagnosis.document import BLOCKS, NAMES, document, overview_lines, sort_by_urgency
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.health import Verdict
 
@@ -22,7 +22,7 @@ def test_worst_is_first_and_the_healthy_share_a_line() -> None:
     found = sort_by_urgency(
         [told("a"), told("b", Verdict.PROGRESSING), told("c", Verdict.STUCK), told("d"), told("e", Verdict.UNKNOWN)]
     )
-    assert overview(found) == [
+    assert overview_lines(found) == [
         "c is stuck (LWS-E036): so it is",
         "",
         "Evidence:",
@@ -39,7 +39,7 @@ def test_worst_is_first_and_the_healthy_share_a_line() -> None:
 def test_disaggregated_set_is_one_block_with_its_parts() -> None:
     parts = [told("s-0-prefill", owner="s"), told("s-0-decode", Verdict.STUCK, owner="s")]
     found = sort_by_urgency([told("s", Verdict.PROGRESSING), *parts, told("t-0-decode", owner="t", namespace="test")])
-    assert overview(found, with_namespace=True) == [
+    assert overview_lines(found, with_namespace=True) == [
         "namespace prod: s: s-0-decode is stuck (LWS-E036): so it is",
         "",
         "Evidence:",
@@ -59,7 +59,7 @@ def test_overview_of_hundreds_is_bounded() -> None:
         told(f"{verdict[0]}{index:03}", verdict) for verdict in (Verdict.HEALTHY, Verdict.STUCK) for index in range(250)
     )
     assert [one.target for one in many[:2]] == ["s000", "s001"]
-    lines = overview(many)
+    lines = overview_lines(many)
     assert lines.count("Evidence:") == BLOCKS
     others = lines.index("Others:")
     assert lines[others + 1 :][: 250 - BLOCKS] == [
@@ -70,8 +70,8 @@ def test_overview_of_hundreds_is_bounded() -> None:
 
 
 def test_healthy_sets_are_one_line() -> None:
-    assert overview([told("a")]) == ["1 of 1 set healthy: a"]
-    assert overview([]) == []
+    assert overview_lines([told("a")]) == ["1 of 1 set healthy: a"]
+    assert overview_lines([]) == []
     assert sort_by_urgency([]) == []
 
 

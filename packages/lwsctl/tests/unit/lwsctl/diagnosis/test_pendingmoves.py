@@ -9,7 +9,7 @@ from tests.explanations.scenarios import SCENARIOS
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import NODES
 from leaderworkerset.api import labels
-from lwsctl.diagnosis.causes.pendingmoves import waits_for_move
+from lwsctl.diagnosis.causes.pendingmoves import find_pending_move
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.model.health import Verdict
 from lwsctl.views.selection import Selection
@@ -22,7 +22,7 @@ ON_IT: tuple[JSONObject, ...] = (ready(0, node="node-8"), ready(1, node="node-7"
 
 def waits(*pods: JSONObject, status: Any = MOVING, nodes: tuple[JSONObject, ...] | None = (CLOSED,)) -> str:
     """Return the sentence for three groups of one pod, or an empty string."""
-    found = waits_for_move.find(observed(pods, {} if nodes is None else {NODES: nodes}, of=lws(3, 1, status=status)))
+    found = find_pending_move.find(observed(pods, {} if nodes is None else {NODES: nodes}, of=lws(3, 1, status=status)))
     return found.sentence if found else ""
 
 

@@ -20,6 +20,6 @@ from lwsctl.diagnosis.causes import schedulinggates
 )
 def test_closed_gate_is_a_cause_when_no_group_is_terminating(fields: Any, is_cause: bool) -> None:
     gate = {"schedulingGates": [{"name": labels.REPLACEMENT_GATE}]}
-    found = schedulinggates.is_gated.find(observed([pod(spec=gate, **fields)]))
+    found = schedulinggates.find_gated_pods.find(observed([pod(spec=gate, **fields)]))
     assert (found is not None) is is_cause
     assert found is None or found.steps[0].endswith("lws doctor")

@@ -9,8 +9,8 @@ from tests.explanations.builders import KEY, ago, conditions, event, of_set, par
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS
 from leaderworkerset.api.resources import ROLE_SCALERS
-from lwsctl.diagnosis.diagnose import diagnose, of_whole
-from lwsctl.diagnosis.document import headline, overview, sort_by_urgency
+from lwsctl.diagnosis.diagnose import diagnose, diagnose_disaggregatedset
+from lwsctl.diagnosis.document import headline, overview_lines, sort_by_urgency
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.health import Verdict
@@ -97,17 +97,20 @@ def test_cause_of_a_part_precedes_progress_of_the_set() -> None:
     own = told(of_set(parts=PARTS))
     ill = Diagnosis(target="web-prefill", verdict=Verdict.PROGRESSING, sentence="starts", owner="web")
     fine = replace(ill, verdict=Verdict.HEALTHY)
-    assert of_whole(own, [ill, fine]) == [ill, fine]
-    assert of_whole(own, [fine]) == [own, fine]
-    assert of_whole(own, []) == [own]
-    assert of_whole(replace(own, verdict=Verdict.STUCK), [ill]) == [replace(own, verdict=Verdict.STUCK), ill]
-    assert of_whole(replace(own, verdict=Verdict.HEALTHY), [fine]) == [fine]
+    assert diagnose_disaggregatedset(own, [ill, fine]) == [ill, fine]
+    assert diagnose_disaggregatedset(own, [fine]) == [own, fine]
+    assert diagnose_disaggregatedset(own, []) == [own]
+    assert diagnose_disaggregatedset(replace(own, verdict=Verdict.STUCK), [ill]) == [
+        replace(own, verdict=Verdict.STUCK),
+        ill,
+    ]
+    assert diagnose_disaggregatedset(replace(own, verdict=Verdict.HEALTHY), [fine]) == [fine]
 
 
 def test_set_is_named_once_in_its_own_explanation() -> None:
     own = told(of_set({ROLE_SCALERS: [{"metadata": {"name": "web-decode", "namespace": "prod"}}]}, parts=PARTS))
     fine = Diagnosis(target="web-prefill", verdict=Verdict.HEALTHY, sentence="2 of 2", namespace="prod", owner="web")
-    lines = overview(sort_by_urgency([own, fine]))
+    lines = overview_lines(sort_by_urgency([own, fine]))
     assert lines[0].startswith("web is stuck (LWS-E016): role decode")
     assert lines[-2:] == ["Other LeaderWorkerSets of web:", "  web-prefill is healthy: 2 of 2"]
     assert own.namespace == "prod"

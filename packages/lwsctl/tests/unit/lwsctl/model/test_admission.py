@@ -8,7 +8,7 @@ from tests.builders import rank_pod
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from lwsctl.model import groups
-from lwsctl.model.admission import held_back
+from lwsctl.model.admission import gate_reason
 
 GATED = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "Scheduling is blocked"}
 
@@ -38,13 +38,13 @@ def pod(*gates: str, queue: str = "", **spec: Any) -> JSONObject:
     ids=["nothing", "quota", "quota of nobody", "topology", "room", "somebody", "native", "native and bound"],
 )
 def test_pending_pod_names_what_it_waits_for(held: JSONObject, words: str) -> None:
-    assert held_back(held) == words
+    assert gate_reason(held) == words
 
 
 def test_quota_is_reported_first() -> None:
     held = pod(labels.GANG_GATE, "kueue.x-k8s.io/topology", "kueue.x-k8s.io/admission", queue="team")
 
-    assert held_back(held) == "waits for quota in queue team (Kueue)"
+    assert gate_reason(held) == "waits for quota in queue team (Kueue)"
 
 
 def test_scheduler_message_replaces_the_group_reason() -> None:
@@ -52,7 +52,7 @@ def test_scheduler_message_replaces_the_group_reason() -> None:
     tried = pod(schedulingGroup={"podGroupName": "g"})
     tried["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes are available"}]
 
-    assert held_back(tried) == ""
+    assert gate_reason(tried) == ""
     assert groups.rank_of(tried).why == "0/4 nodes are available"
 
 

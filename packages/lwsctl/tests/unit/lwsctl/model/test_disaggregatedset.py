@@ -97,7 +97,7 @@ def test_set_is_ready_when_all_parts_are_and_the_rollout_ended(
     shown = seen(*parts, is_available=is_available, updated=2)
     assert shown.is_ready is is_ready
     assert shown.rollout == rollout
-    assert (unmetconditions.for_ready(shown) is None) is is_ready
+    assert (unmetconditions.missing_for_ready(shown) is None) is is_ready
 
 
 def test_status_of_an_older_spec_is_ignored() -> None:
@@ -114,16 +114,19 @@ def test_role_without_groups_is_not_awaited() -> None:
 
 def test_missing_parts_are_listed_with_the_first_reason() -> None:
     shown = seen(part("prefill", 2, ready=1), part("decode", 1), is_available=False)
-    assert unmetconditions.for_ready(shown) == (
+    assert unmetconditions.missing_for_ready(shown) == (
         "prefill 1 of 2 groups ready, decode 1 of 1 group ready; rollout progressing;"
         " split-0-new-prefill-1 is not created yet"
     )
-    assert unmetconditions.for_replicas(shown, 3) == "2 groups ready, not 3; split-0-new-prefill-1 is not created yet"
-    assert unmetconditions.for_replicas(shown, 2) is None
-    assert unmetconditions.for_condition(shown, "Available", "True") == (
+    assert (
+        unmetconditions.missing_for_replicas(shown, 3)
+        == "2 groups ready, not 3; split-0-new-prefill-1 is not created yet"
+    )
+    assert unmetconditions.missing_for_replicas(shown, 2) is None
+    assert unmetconditions.missing_for_condition(shown, "Available", "True") == (
         "condition Available is False; split-0-new-prefill-1 is not created yet"
     )
-    assert unmetconditions.for_deletion(shown) == "it still exists"
+    assert unmetconditions.missing_for_deletion(shown) == "it still exists"
 
 
 def test_document_has_disaggregated_sets_when_there_are_any() -> None:

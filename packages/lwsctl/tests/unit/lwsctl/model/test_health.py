@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import RecreationState
 from lwsctl.model.failurehistory import Crashes
 from lwsctl.model.groups import Group
-from lwsctl.model.health import URGENCY, HealthFacts, Verdict, judge
+from lwsctl.model.health import URGENCY, HealthFacts, Verdict, derive_verdict
 from lwsctl.views import unmetconditions
 
 
@@ -58,7 +58,7 @@ TABLE: dict[str, tuple[HealthFacts, Verdict]] = {
 
 @pytest.mark.parametrize(("facts", "verdict"), TABLE.values(), ids=TABLE)
 def test_verdict_follows_from_facts(facts: HealthFacts, verdict: Verdict) -> None:
-    assert judge(facts, NOW) is verdict
+    assert derive_verdict(facts, NOW) is verdict
 
 
 def test_each_verdict_has_an_urgency() -> None:
@@ -169,9 +169,9 @@ def test_ready_must_last_after_a_failure(since: float, least: float, lacks: bool
     """Without failures, the state ready takes effect immediately."""
     failed = placed(ready=True, status=running(1, ended(3, since + 1) | {"startedAt": ago(since + 6)}, since))
     view = observed_of([failed, ready(0, 1)]).view
-    missing_text = unmetconditions.for_lasting(view, NOW, timedelta(seconds=least))
+    missing_text = unmetconditions.missing_for_lasting(view, NOW, timedelta(seconds=least))
     assert missing_text == ("group 0 of web failed, and has not been ready for long enough" if lacks else None)
-    assert unmetconditions.for_lasting(observed_of([ready(), ready(0, 1)]).view, NOW) is None
+    assert unmetconditions.missing_for_lasting(observed_of([ready(), ready(0, 1)]).view, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -185,4 +185,4 @@ def test_only_ready_must_last(condition: str, least: float, lacks: bool) -> None
     view = observed_of([failed, ready(0, 1)], of=lws(status=available)).view
     lacking = unmetconditions.condition_check(condition, lambda: NOW, timedelta(seconds=least))(view)
     assert (lacking is not None and "not been ready for long enough" in lacking) is lacks
-    assert unmetconditions.for_lasting(view, NOW, kept_back=1) is None
+    assert unmetconditions.missing_for_lasting(view, NOW, kept_back=1) is None

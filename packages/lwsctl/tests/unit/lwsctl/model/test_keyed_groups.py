@@ -101,7 +101,7 @@ def test_rollout_is_measured_by_the_youngest_groups() -> None:
     surge = view(
         lws(), [*pods, pod(GONE, 0, age=9, revision="r2"), pod(GONE, 1, age=9, revision="r2")], leaders=deployment
     )
-    found = rolloutprogress.progress(surge, NOW)
+    found = rolloutprogress.measure_progress(surge, NOW)
     assert (found.done, found.updated, found.desired, found.is_complete) == (1, 1, 2, False)
 
 

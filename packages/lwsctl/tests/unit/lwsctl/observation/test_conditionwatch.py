@@ -11,7 +11,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
-from lwsctl.observation.conditionwatch import LONGEST_PAUSE, Supplement, pause_left, watch_conditions
+from lwsctl.observation.conditionwatch import LONGEST_PAUSE, Supplement, remaining_pause, watch_conditions
 
 pytestmark = pytest.mark.virtual_time
 
@@ -62,4 +62,4 @@ async def test_wait_begins_when_needed_objects_are_known_or_rejected(status: int
     ids=["at once", "within the pause", "at its end", "long after", "a check of a second", "a check of no time"],
 )
 def test_change_waits_for_the_rest_of_the_pause(took: float, since: float, expected: float) -> None:
-    assert pause_left(took, since) == pytest.approx(expected)
+    assert remaining_pause(took, since) == pytest.approx(expected)

@@ -28,6 +28,6 @@ def test_events_of_a_set_and_its_part_omit_a_longer_name() -> None:
     events = respond(200, listing(about("ds-prefill-0"), about("ds-prefill-0-1"), about("ds-prefill-1")))
     names = respond(200, listing({"metadata": {"name": "ds-prefill"}}, {"metadata": {"name": "ds-prefill-0"}}))
     client = Client(ScriptedTransport(events, names, events, names))
-    of_whole = asyncio.run(eventlog.read_whole(client, whole))
+    of_whole = asyncio.run(eventlog.read_disaggregatedset(client, whole))
     of_part = asyncio.run(eventlog.read(client, part, Selection("ds-prefill")))
     assert [event.object for event in of_whole] == [event.object for event in of_part] == ["pod/ds-prefill-1"]

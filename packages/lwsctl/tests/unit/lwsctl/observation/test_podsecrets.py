@@ -31,14 +31,14 @@ POD: JSONObject = {
 
 
 def test_names_are_those_of_volumes_and_variables() -> None:
-    assert list(filter(None, podsecrets.names(POD))) == ["mounted", "projected", "variable", "all"]
+    assert list(filter(None, podsecrets.secret_names(POD))) == ["mounted", "projected", "variable", "all"]
 
 
 async def test_values_of_readable_secrets_are_masked() -> None:
     async with api() as client:
         await put(client, "mounted", "plainword")
         await put(client, "other", "otherword")
-        mask = await podsecrets.mask_for(client, [POD])
+        mask = await podsecrets.build_mask(client, [POD])
         assert mask.text("opened plainword and otherword") == f"opened {MASK} and otherword"
 
 

@@ -5,12 +5,12 @@ from msgspec.structs import replace
 from tests.explanations.builders import recreated
 from tests.unit.lwsctl.diagnosis.test_diagnose import told
 
-from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
+from leaderworkerset.api.episode import Episode, Outcome, RecordedContainer, RecordedRank, RunTermination
 from lwsctl.diagnosis.logerrors import NO_LINES
 from lwsctl.diagnosis.observed import Commands
 from lwsctl.model.diagnosis import Diagnosis
-from lwsctl.observation.evidence import RunLines, with_run
-from lwsctl.observation.recordedruns import lines_of
+from lwsctl.observation.evidence import RunLines, with_run_lines
+from lwsctl.observation.recordedruns import recorded_lines
 
 ERROR = "ValueError: no free KV cache blocks"
 OTHER = "OSError: no such model"
@@ -18,7 +18,7 @@ OTHER = "OSError: no such model"
 
 def episode(number: int, *logs: tuple[str, ...], code: int = 1, pod: str = "web-0-1") -> Episode:
     """Return an episode of a container with these logs, oldest first."""
-    container = ContainerEnd(name="main", restarts=1, ends=(RunEnd(exit_code=code),), logs=logs)
+    container = RecordedContainer(name="main", restarts=1, ends=(RunTermination(exit_code=code),), logs=logs)
     return Episode(
         namespace="prod",
         lws="web",
@@ -26,15 +26,15 @@ def episode(number: int, *logs: tuple[str, ...], code: int = 1, pod: str = "web-
         number=number,
         outcome=Outcome.RECREATED,
         time=f"2026-01-01T11:59:{number:02}Z",
-        ranks=(RankEnd(rank=1, pod=pod, containers=(container,)),),
+        ranks=(RecordedRank(rank=1, pod=pod, containers=(container,)),),
     )
 
 
 def with_episodes(diagnosis: Diagnosis, episodes: list[Episode]) -> Diagnosis:
     """Return the diagnosis, which uses the episode of the run if there is one."""
     run = diagnosis.recorded
-    lines = () if run is None else lines_of(episodes, run)
-    return with_run(diagnosis, RunLines(run.pod, run.container, lines) if run is not None and lines else None)
+    lines = () if run is None else recorded_lines(episodes, run)
+    return with_run_lines(diagnosis, RunLines(run.pod, run.container, lines) if run is not None and lines else None)
 
 
 @pytest.mark.parametrize("failure", ["main: exit code 1, Error", "main: exit code 1, Error, last line: bye"])

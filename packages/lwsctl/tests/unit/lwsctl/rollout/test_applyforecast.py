@@ -219,7 +219,7 @@ def test_restarted_group_gives_no_startup_time() -> None:
     leaders[0]["status"]["conditions"].append({"type": "Initialized", "status": "True"})
     del leaders[1]["metadata"]["creationTimestamp"]
     shown = view(OLD, leaders)
-    assert applyforecast.startups(shown) == [timedelta(seconds=30)]
+    assert applyforecast.startup_times(shown) == [timedelta(seconds=30)]
 
 
 def test_invalid_values_raise_an_error() -> None:

@@ -94,4 +94,4 @@ def test_restart_of_a_rank_recreates_its_group_by_policy(
     worker["status"]["phase"] = phase
     (group,) = view(lws, [leader, worker] if complete else [worker]).groups
     expected = taken and (complete or policy != "RecreateGroupAfterStart")
-    assert restarts.takes_group(leaderworkerset.decode(lws), group) is expected
+    assert restarts.recreates_group(leaderworkerset.decode(lws), group) is expected

@@ -9,7 +9,7 @@ from kuberuntime.objects import meta
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.core.leaderworkerset.previousrevisions import (
-    Entry,
+    RevisionEntry,
     current_entry,
     find_entry,
     previous_entry,
@@ -28,7 +28,7 @@ def retired(revision: dict[str, Any]) -> dict[str, Any]:
     return revision | {"metadata": meta.metadata(revision) | moved}
 
 
-def listed(*found: dict[str, Any]) -> list[Entry]:
+def listed(*found: dict[str, Any]) -> list[RevisionEntry]:
     leaders = [builders.leader_pod(OLD, 0), builders.leader_pod(NEW, 1)]
     return revisionhistory.entries(view(NEW, leaders), found)
 

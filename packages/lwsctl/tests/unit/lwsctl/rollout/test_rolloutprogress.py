@@ -37,7 +37,7 @@ def measured(
         for index, group in enumerate(groups)
     ]
     own = {labels.TEMPLATE_REVISION_HASH: builders.key_of(lws)}
-    return rolloutprogress.progress(view(lws, leaders, leaders={"metadata": {"labels": own}}), builders.NOW)
+    return rolloutprogress.measure_progress(view(lws, leaders, leaders={"metadata": {"labels": own}}), builders.NOW)
 
 
 def marked(leader: dict[str, Any], group: str) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def test_remaining_time_follows_from_the_pace() -> None:
     assert rolloutprogress.progress_line(found) == (
         "web: 1/4 groups updated, 1 starting; about 6m0s remaining"
     ).replace("6m0s", "6m")
-    assert rolloutprogress.bar(found) == "[#####=====----------]"
+    assert rolloutprogress.progress_bar(found) == "[#####=====----------]"
 
 
 def test_finished_rollout_shows_no_remaining_time() -> None:
@@ -95,7 +95,7 @@ def test_groups_below_the_partition_are_held_and_not_awaited() -> None:
 
 
 def test_bar_is_full_when_everything_is_held() -> None:
-    assert rolloutprogress.bar(measured("old", partition=1)) == f"[{'#' * 20}]"
+    assert rolloutprogress.progress_bar(measured("old", partition=1)) == f"[{'#' * 20}]"
 
 
 def test_paused_rollout_has_no_remaining_time() -> None:
@@ -105,7 +105,7 @@ def test_paused_rollout_has_no_remaining_time() -> None:
 
 def test_nothing_is_updated_without_a_statefulset() -> None:
     lws = builders.leaderworkerset_object(size=1)
-    found = rolloutprogress.progress(view(lws, [builders.leader_pod(lws, 0)]), builders.NOW)
+    found = rolloutprogress.measure_progress(view(lws, [builders.leader_pod(lws, 0)]), builders.NOW)
     assert (found.updated, found.is_complete) == (0, False)
 
 

@@ -2,13 +2,15 @@
 
 from datetime import UTC, datetime
 
-from leaderworkerset.api.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
+from leaderworkerset.api.episode import Episode, Outcome, RecordedContainer, RecordedRank, RunTermination
 from lwsctl.views.episodewording import sentence
 
 
 def test_sentence_names_no_first_rank_if_it_is_unknown() -> None:
-    ends = (RunEnd(exit_code=1),)
-    ranks = tuple(RankEnd(rank=number, pod="", containers=(ContainerEnd(name="app", ends=ends),)) for number in (0, 1))
+    ends = (RunTermination(exit_code=1),)
+    ranks = tuple(
+        RecordedRank(rank=number, pod="", containers=(RecordedContainer(name="app", ends=ends),)) for number in (0, 1)
+    )
     episode = Episode(
         namespace="default",
         lws="web",

@@ -68,7 +68,7 @@ def test_hang_names_idle_gpus() -> None:
 
 def test_progress_bar_and_remaining_time_use_the_annotation() -> None:
     found = shown(PROGRESS=progressannotations.render(SAID))
-    assert groupprogress.sentence(found.groups[0], NOW) == BAR
+    assert groupprogress.progress_sentence(found.groups[0], NOW) == BAR
     assert output.notes(found, NOW) == [f"group 0: {BAR}"]
     (group,) = document([found])["items"][0]["groups"]
     assert group["progress"] == {
@@ -79,8 +79,8 @@ def test_progress_bar_and_remaining_time_use_the_annotation() -> None:
         "rate": 2.0,
     }
     plain = shown(PROGRESS=f"step=7 at={NOW.isoformat()}")
-    assert groupprogress.sentence(plain.groups[0], NOW) == "step 7"
-    assert groupprogress.sentence(shown(PROGRESS="step=many", HANG="{").groups[0], NOW) == ""
+    assert groupprogress.progress_sentence(plain.groups[0], NOW) == "step 7"
+    assert groupprogress.progress_sentence(shown(PROGRESS="step=many", HANG="{").groups[0], NOW) == ""
     assert {"progress", "hang", "end"}.isdisjoint(document([shown()])["items"][0]["groups"][0])
 
 
@@ -89,7 +89,7 @@ def test_hang_replaces_the_bar_and_is_a_cause() -> None:
     watched = {labels.PROGRESS_TIMEOUT: "5m"}
     found = shown({"Available": "True"}, watched, **both)
     assert found.is_ready
-    assert groupprogress.sentence(found.groups[0], NOW) == SILENT
+    assert groupprogress.progress_sentence(found.groups[0], NOW) == SILENT
     assert document([found])["items"][0]["groups"][0]["hang"]["ranks"][0]["pod"] == "web-0-1"
     for chosen in (Selection("web"), Selection("web", 0)):
         told = diagnose(Observed(view=found, now=NOW), chosen)

@@ -9,7 +9,7 @@ from lwsctl.model.failurehistory import Recreations
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views.grouprows import group_rows
-from lwsctl.views.selection import not_ready
+from lwsctl.views.selection import unready_view
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
 
@@ -88,12 +88,12 @@ def view(*groups: Group, ready: bool = True) -> View:
 
 
 def test_filter_keeps_unready_ranks_only() -> None:
-    kept = not_ready(view(group(0), failing(1, "exit code 1")))
+    kept = unready_view(view(group(0), failing(1, "exit code 1")))
     assert kept is not None
     assert [rank.place for one in kept.groups for rank in one.ranks] == ["1/1"]
 
 
 @pytest.mark.parametrize("available", [True, False])
 def test_ready_set_is_kept_while_its_status_is_incomplete(available: bool) -> None:
-    kept = not_ready(view(group(0), ready=available))
+    kept = unready_view(view(group(0), ready=available))
     assert (kept is None) == available

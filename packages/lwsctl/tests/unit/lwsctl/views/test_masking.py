@@ -375,4 +375,4 @@ def test_failures_and_events_are_masked() -> None:
         "involvedObject": {"kind": "Pod", "name": "web-0"},
     }
     assert "hunter2" not in convert(event).message
-    assert "hunter2" not in ranks.quote("connecting with\n--password hunter2")
+    assert "hunter2" not in ranks.quote_message("connecting with\n--password hunter2")

@@ -10,7 +10,7 @@ from lwsctl.model.groups import Group, Rank, Usage
 from lwsctl.model.leaderworkerset import View
 from lwsctl.model.usage import limit_of, measured_rank, with_usage
 from lwsctl.views.devices import DEVICES, IDLE
-from lwsctl.views.rankusage import cells, resources, sums
+from lwsctl.views.rankusage import resources, usage_cells, usage_totals
 
 
 def metrics(name: str, *usages: JSONObject) -> JSONObject:
@@ -56,9 +56,9 @@ def test_cells_show_the_limit_and_how_long_gpus_are_idle() -> None:
     used = {"cpu": "1250m", "memory": "1Gi", "nvidia.com/gpu": "870m", "nvidia.com/gpu-memory": "3Gi"}
     busy = rank(used, **notes)
     names, now = resources([busy]), datetime(2026, 1, 1, 0, 5, tzinfo=UTC)
-    assert cells(busy, names, now) == ["1.25", "1Gi of 2Gi", "44% of 2 (1 of 2 GPUs idle for 5m)", "3Gi"]
-    assert cells(rank(None), names, now) == ["-"] * 4
-    assert sums([busy, busy], names) == ["2.50", "2Gi", "1.74", "6Gi"]
+    assert usage_cells(busy, names, now) == ["1.25", "1Gi of 2Gi", "44% of 2 (1 of 2 GPUs idle for 5m)", "3Gi"]
+    assert usage_cells(rank(None), names, now) == ["-"] * 4
+    assert usage_totals([busy, busy], names) == ["2.50", "2Gi", "1.74", "6Gi"]
 
 
 @pytest.mark.parametrize(

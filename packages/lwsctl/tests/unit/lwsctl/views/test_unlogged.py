@@ -12,9 +12,9 @@ from lwsctl.views.podcontainers import (
     DEFAULT,
     containers,
     default_container,
+    default_container_note,
     group_by_reason,
     missing_log_reason,
-    note_of_choice,
     waiting_for_logs,
 )
 
@@ -95,7 +95,7 @@ def test_annotation_of_a_pod_names_its_default_container(named: str | None, mean
     of = pod()
     of["metadata"]["annotations"] = {DEFAULT: named} if named else {}
     assert default_container(of) == meant
-    assert bool(note_of_choice([of])) == is_said
+    assert bool(default_container_note([of])) == is_said
 
 
 def test_pods_with_the_same_reason_share_a_sentence() -> None:

@@ -11,7 +11,7 @@ from tests import builders
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.capabilities.backoff import backoffsettings as settings
-from leaderworkerset.capabilities.backoff.backoffsettings import DEFAULTS, overridden
+from leaderworkerset.capabilities.backoff.backoffsettings import DEFAULTS, apply_annotations
 from leaderworkerset.core.policies.recreation import RestartSettings
 
 TEXTS = {
@@ -51,7 +51,7 @@ def test_invalid_settings_are_rejected_and_ignored(key: str, text: str) -> None:
     (error,) = settings.errors(builders.annotated({key: text}))
 
     assert error.path == f"metadata.annotations.{key}"
-    assert overridden(DEFAULTS, {key: text}) == DEFAULTS
+    assert apply_annotations(DEFAULTS, {key: text}) == DEFAULTS
 
 
 def test_differs_from_upstream_stored_settings_block_no_update() -> None:
@@ -79,15 +79,15 @@ def test_annotations_override_the_manager_settings() -> None:
         "example.com/other": "b",
     }
 
-    assert overridden(manager, found) == RestartSettings(
+    assert apply_annotations(manager, found) == RestartSettings(
         has_backoff=False,
         first_delay=timedelta(seconds=2),
         longest_delay=timedelta(seconds=90),
         reset_after=timedelta(hours=1),
         resumed="a",
     )
-    assert overridden(manager, {labels.MAX_GROUP_RESTARTS: "3"}).max_restarts == 3
-    assert overridden(manager, {"example.com/other": "b"}) is manager
+    assert apply_annotations(manager, {labels.MAX_GROUP_RESTARTS: "3"}).max_restarts == 3
+    assert apply_annotations(manager, {"example.com/other": "b"}) is manager
 
 
 @pytest.mark.parametrize(("first", "longest", "errors"), [("10s", "10s", 0), ("10s", "5s", 1), ("1s", "2s", 0)])

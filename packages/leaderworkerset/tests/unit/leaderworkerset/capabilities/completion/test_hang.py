@@ -25,7 +25,7 @@ def leader(text: str) -> JSONObject:
 
 def test_rank_without_progress_for_longest_has_failed() -> None:
     hung = leader(progressannotations.render_hang(HANG))
-    found = runtocompletion.of_hang(lws(RECREATES), hung)
+    found = runtocompletion.hang_failure(lws(RECREATES), hung)
     assert found is not None
     assert (found.pod, found.uid, found.what) == ("web-0-1", "u", "no progress for 300 s, waits for a lock")
     group = builders.live_group(leader=hung, obj=lws(RECREATES), pods=(hung,))
@@ -46,4 +46,4 @@ def test_rank_without_progress_for_longest_has_failed() -> None:
     ],
 )
 def test_rank_without_a_hang_has_not_failed(annotations: dict[str, str], text: str) -> None:
-    assert runtocompletion.of_hang(lws(annotations), leader(text)) is None
+    assert runtocompletion.hang_failure(lws(annotations), leader(text)) is None

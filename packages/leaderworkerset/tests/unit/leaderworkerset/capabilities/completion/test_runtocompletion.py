@@ -70,10 +70,10 @@ def test_group_is_complete_when_all_leader_containers_exit_0(
 ) -> None:
     leader = with_containers(LEADER, *containers)
     assert runtocompletion.has_succeeded(leader) is is_complete
-    found = runtocompletion.end_of(leaderworkerset.decode(LWS), leader, (), builders.NOW)
+    found = runtocompletion.group_result(leaderworkerset.decode(LWS), leader, (), builders.NOW)
     assert (found is GroupEnd.COMPLETE) is is_complete
     other = builders.leaderworkerset_object()
-    assert runtocompletion.end_of(leaderworkerset.decode(other), leader, (), builders.NOW) is None
+    assert runtocompletion.group_result(leaderworkerset.decode(other), leader, (), builders.NOW) is None
 
 
 def test_completed_leader_is_marked_and_ends_with_its_workers() -> None:
@@ -177,8 +177,8 @@ def test_set_conditions_follow_the_ends_of_groups(ends: tuple[GroupEnd | None, .
 
 def test_unknown_exit_is_ignored() -> None:
     strange = LEADER | {"metadata": LEADER["metadata"] | {"annotations": {labels.GROUP_ENDED: "whatever"}}}
-    assert groupname.end_of(strange) is None
-    assert not groupname.is_over(strange)
+    assert groupname.group_result(strange) is None
+    assert not groupname.is_finished(strange)
 
 
 def finished(seconds: float, annotations: dict[str, str], *, generation: int = 1) -> JSONObject:
@@ -216,7 +216,7 @@ def test_completed_set_is_deleted_after_its_ttl() -> None:
     ids=["no time", "of an earlier spec", "not ended"],
 )
 def test_set_without_an_expired_ttl_is_kept(lws: JSONObject) -> None:
-    found = runtocompletion.expiry(leaderworkerset.decode(lws), ("Complete", "Failed"), builders.NOW)
+    found = runtocompletion.time_until_expiry(leaderworkerset.decode(lws), ("Complete", "Failed"), builders.NOW)
     assert found is None
 
 

@@ -27,4 +27,4 @@ def test_node_is_closed_when_it_would_not_accept_the_pod(
     node: dict[str, Any], is_closed: bool, is_wanted: bool
 ) -> None:
     assert reconcile.is_closed({"spec": node}) == is_closed
-    assert reconcile.wants_to_lose({"spec": node}, {"spec": TOLERATES_GPU}) == is_wanted
+    assert reconcile.rejects_pod({"spec": node}, {"spec": TOLERATES_GPU}) == is_wanted

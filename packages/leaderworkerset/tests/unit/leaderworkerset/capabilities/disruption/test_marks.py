@@ -9,11 +9,16 @@ from tests.unit.leaderworkerset.capabilities.disruption.test_reconcile import NO
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Patch, flat
+from kuberuntime.plan import Patch, flatten
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities.disruption import disruptionsettings
 from leaderworkerset.capabilities.disruption.disruptionsettings import STARTING, DisruptionSettings
-from leaderworkerset.capabilities.disruption.reconcile import FOREIGN, ObservedDisruption, changes, reconcile
+from leaderworkerset.capabilities.disruption.reconcile import (
+    FOREIGN,
+    ObservedDisruption,
+    eviction_mark_patches,
+    reconcile,
+)
 
 MARKS = {**FOREIGN, labels.MARKED_STARTING: "true"}
 NO_MARKS = dict.fromkeys(MARKS)
@@ -26,7 +31,7 @@ def pod(label: str = "0", age: timedelta = timedelta(), **metadata: Any) -> JSON
 
 
 def written(obj: JSONObject, *pods: JSONObject, whole: tuple[str, ...] = ()) -> list[tuple[str, Any]]:
-    patches, _ = changes(obj, pods, whole, NOW)
+    patches, _ = eviction_mark_patches(obj, pods, whole, NOW)
     return [(one.key.name, one.patch["metadata"]["annotations"]) for one in patches]
 
 
@@ -53,9 +58,9 @@ def test_terminating_pods_get_no_mark() -> None:
 def test_mark_expires_when_a_group_never_completes() -> None:
     old, young = pod(age=timedelta(hours=1), annotations=MARKS), pod("1", age=timedelta(minutes=50))
     assert written(MARKING, old, young) == [("web-0", NO_MARKS), ("web-1", MARKS)]
-    assert changes(MARKING, [old, young], (), NOW)[1] == 600
-    assert changes(MARKING, [old], (), NOW)[1] is None
-    assert changes(MARKING, [leader("0")], (), NOW)[1] == 3600
+    assert eviction_mark_patches(MARKING, [old, young], (), NOW)[1] == 600
+    assert eviction_mark_patches(MARKING, [old], (), NOW)[1] is None
+    assert eviction_mark_patches(MARKING, [leader("0")], (), NOW)[1] == 3600
 
 
 def test_mark_is_removed_with_the_budget() -> None:
@@ -72,7 +77,7 @@ def test_mark_is_removed_with_the_budget() -> None:
             pods=[pod() if change else pod(annotations=MARKS)],
         )
         plan = reconcile(observed, DisruptionSettings())
-        (patch,) = (one for one in flat(plan.actions) if isinstance(one, Patch) and one.resource == PODS)
+        (patch,) = (one for one in flatten(plan.actions) if isinstance(one, Patch) and one.resource == PODS)
         assert patch.patch["metadata"] == {"uid": meta.uid(pod()), "annotations": change or NO_MARKS}
         assert plan.requeue_after == (3600 if change else None)
 

@@ -10,11 +10,11 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Create, Delete, Patch, Plan, flat
+from kuberuntime.plan import Create, Delete, Patch, Plan, flatten
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities.disruption import groupbudget
 from leaderworkerset.capabilities.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.capabilities.disruption.reconcile import ObservedDisruption, opens, reconcile
+from leaderworkerset.capabilities.disruption.reconcile import ObservedDisruption, allows_evictions, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = "0123456789012345678901234567890123456789"
@@ -57,7 +57,7 @@ def plan(
 def told(found: Plan) -> list[str]:
     """Return the writes in a readable form."""
     words = []
-    for action in flat(found.actions):
+    for action in flatten(found.actions):
         match action:
             case Create(object=obj):
                 words.append(f"create {meta.name(obj)} {obj['spec']['minAvailable']}")
@@ -71,8 +71,8 @@ def told(found: Plan) -> list[str]:
 def test_each_group_gets_its_own_closed_budget() -> None:
     found = plan(lws(), [leader("0"), leader("1")])
     assert told(found) == ["create web-0 2", "create web-1 2"]
-    assert not opens(found)
-    (first, _) = (one.object for one in flat(found.actions) if isinstance(one, Create))
+    assert not allows_evictions(found)
+    (first, _) = (one.object for one in flatten(found.actions) if isinstance(one, Create))
     assert first["spec"] == {
         "minAvailable": 2,
         "selector": {"matchLabels": {labels.NAME: "web", labels.GROUP_INDEX: "0"}},
@@ -86,8 +86,8 @@ def test_open_budget_records_an_event_when_a_group_must_leave() -> None:
     leaders, budgets = [leader("0"), leader("1")], [stored(obj, "0"), stored(obj, "1")]
     plain = plan(obj, leaders, budgets)
     assert told(plain) == ["set web-0 0"]
-    assert opens(plain)
-    (wanted,) = flat(plan(obj, leaders, budgets, wanted=["1"]).actions)
+    assert allows_evictions(plain)
+    (wanted,) = flatten(plan(obj, leaders, budgets, wanted=["1"]).actions)
     assert isinstance(wanted, Patch)
     assert (wanted.key.name, wanted.patch["metadata"], wanted.if_present) == ("web-1", {"uid": "uid-of-1"}, True)
     assert [event.reason for event in wanted.on_success] == ["GroupMayBeEvicted"]
@@ -169,7 +169,7 @@ def test_budgets_of_others_are_not_changed() -> None:
     foreign = stored(obj, "0")
     foreign["metadata"] = foreign["metadata"] | {"ownerReferences": []}
     found = plan(obj, [leader("0")], [foreign])
-    (create,) = flat(found.actions)
+    (create,) = flatten(found.actions)
     assert isinstance(create, Create)
     assert create.unless_own
     assert create.on_failure[0].reason == "FailedCreate"

@@ -44,7 +44,7 @@ def kept(actions: list[Action]) -> list[str]:
 def test_outdated_revision_is_hidden_from_clients_in_one_write() -> None:
     old = revision(3)
 
-    assert revisionhistory.settle(LWS, KEY, [old], ()) == [
+    assert revisionhistory.update_history(LWS, KEY, [old], ()) == [
         Patch(
             resource=CONTROLLER_REVISIONS,
             key=meta.key(old),
@@ -67,25 +67,25 @@ def test_outdated_revision_is_hidden_from_clients_in_one_write() -> None:
 
 def test_oldest_revisions_beyond_the_limit_are_deleted() -> None:
     before = [past(number) for number in (1, 2, 3)]
-    actions = revisionhistory.settle(limited("3"), KEY, [revision(4)], before)
+    actions = revisionhistory.update_history(limited("3"), KEY, [revision(4)], before)
     assert kept(actions) == [meta.name(revision(4))]
     assert deleted(actions) == [meta.name(before[0])]
 
 
 def test_limit_zero_keeps_no_revision() -> None:
-    actions = revisionhistory.settle(limited("0"), KEY, [revision(4)], [past(3)])
+    actions = revisionhistory.update_history(limited("0"), KEY, [revision(4)], [past(3)])
     assert deleted(actions) == [meta.name(revision(4)), meta.name(past(3))]
     assert kept(actions) == []
 
 
 def test_reused_revision_leaves_the_history() -> None:
     again = past(1, image="app:1")
-    assert deleted(revisionhistory.settle(LWS, KEY, [revision(4)], [again, past(2)])) == [meta.name(again)]
+    assert deleted(revisionhistory.update_history(LWS, KEY, [revision(4)], [again, past(2)])) == [meta.name(again)]
 
 
 def test_newest_of_equal_revisions_is_kept() -> None:
     before, after = past(1, image="app:0"), revision(4, image="app:0")
-    actions = revisionhistory.settle(LWS, KEY, [after], [before])
+    actions = revisionhistory.update_history(LWS, KEY, [after], [before])
     assert (kept(actions), deleted(actions)) == ([meta.name(after)], [meta.name(before)])
 
 
@@ -94,7 +94,7 @@ def test_orphaned_revisions_are_adopted_unless_owned_by_others() -> None:
     stranger = past(2)
     stranger["metadata"]["ownerReferences"] = [stranger["metadata"]["ownerReferences"][0] | {"uid": "another"}]
     orphans = [revision(4, owned=False), past(3, owned=False)]
-    actions = revisionhistory.settle(LWS, KEY, orphans[:1], [*orphans[1:], stranger])
+    actions = revisionhistory.update_history(LWS, KEY, orphans[:1], [*orphans[1:], stranger])
     assert deleted(actions) == []
     owners = [action.patch["metadata"]["ownerReferences"] for action in actions if isinstance(action, Patch)]
     assert owners == [[meta.controller_reference(LWS)]] * 2
@@ -120,7 +120,7 @@ def test_history_has_a_label_selector() -> None:
 def test_large_templates_are_kept_up_to_a_number_of_bytes(count: int, mebibytes: int, expected: int) -> None:
     """The newest revision is always retained, so that an update can be undone."""
     found = [revision(number) | {"data": {"text": "x" * (mebibytes * 2**20)}} for number in range(1, count + 1)]
-    newest = revisionhistory.newest(found, KEY, 10)
+    newest = revisionhistory.latest_revisions(found, KEY, 10)
     assert [one["revision"] for one in newest] == list(range(count, count - expected, -1))
 
 

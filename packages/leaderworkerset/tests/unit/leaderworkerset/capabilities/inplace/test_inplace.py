@@ -11,7 +11,7 @@ from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as ca
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Apply, Delete, Patch, flat
+from kuberuntime.plan import Apply, Delete, Patch, flatten
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.capabilities.inplace import inplace
 from leaderworkerset.capabilities.inplace.inplace import InPlace
@@ -73,13 +73,13 @@ def rolling(letters: str, obj: JSONObject = NEW, *, partition: int = 4, observed
 
 
 def marked(observed: ObservedLeaderWorkerSet) -> list[str]:
-    patches = [one for one in flat(decide(observed, builders.NOW).plan.actions) if isinstance(one, Patch)]
+    patches = [one for one in flatten(decide(observed, builders.NOW).plan.actions) if isinstance(one, Patch)]
     return [one.key.name for one in patches if one.resource == PODS]
 
 
 def partitions(observed: ObservedLeaderWorkerSet) -> list[int]:
     """Return the written partition, or None if it is not written."""
-    applied = [one for one in flat(decide(observed, builders.NOW).plan.actions) if isinstance(one, Apply)]
+    applied = [one for one in flatten(decide(observed, builders.NOW).plan.actions) if isinstance(one, Apply)]
     found = [one.object["spec"]["updateStrategy"] for one in applied if one.resource == STATEFULSETS]
     return [one["rollingUpdate"]["partition"] for one in found]
 
@@ -129,7 +129,7 @@ def test_rollout_marks_as_many_groups_as_may_be_unavailable() -> None:
 
 def test_mark_names_both_revisions_and_one_leader() -> None:
     (patch,) = [
-        one for one in flat(decide(rolling("OOOO"), builders.NOW).plan.actions)
+        one for one in flatten(decide(rolling("OOOO"), builders.NOW).plan.actions)
         if isinstance(one, Patch) and one.resource == PODS
     ]  # fmt: skip
     assert (patch.key, patch.if_present) == (ObjectKey("default", "web-3"), True)
@@ -173,7 +173,7 @@ def test_only_policy_still_recreates_unready_groups() -> None:
 def test_group_between_revisions_is_recreated_immediately() -> None:
     """The group is between two revisions, and an image change alone cannot change its size."""
     for way in ("", "Only"):
-        actions = flat(decide(rolling("OmOO", lws("app:2", way, size=3)), builders.NOW).plan.actions)
+        actions = flatten(decide(rolling("OmOO", lws("app:2", way, size=3)), builders.NOW).plan.actions)
         assert [one.key.name for one in actions if isinstance(one, Delete)] == ["web-1"]
 
 
@@ -192,7 +192,7 @@ def test_group_that_cannot_be_resized_gets_the_new_revision(
 ) -> None:
     """The partition is first lowered below the group. Otherwise, a deleted leader would be recreated unchanged."""
     observed = rolling("OOOR", lws("app:2", way), partition=partition)
-    actions = list(flat(decide(observed, builders.NOW).plan.actions))
+    actions = list(flatten(decide(observed, builders.NOW).plan.actions))
     assert (partitions(observed), [one.key.name for one in actions if isinstance(one, Delete)]) == (written, deleted)
     assert not [one for one in marked(observed) if one != "web-2"]
 
@@ -206,7 +206,7 @@ def update(way: str) -> list[str]:
     """Return the event messages for a new revision with a different size."""
     wanted = lws("app:2", way, size=3)
     observed = replace(rolling("OOOO", OLD, partition=0), leaderworkerset=wanted)
-    applied = [one for one in flat(decide(observed, builders.NOW).plan.actions) if isinstance(one, Apply)]
+    applied = [one for one in flatten(decide(observed, builders.NOW).plan.actions) if isinstance(one, Apply)]
     return [event.note for one in applied for event in one.on_success]
 
 

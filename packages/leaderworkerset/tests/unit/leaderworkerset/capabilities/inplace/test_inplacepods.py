@@ -84,7 +84,7 @@ def test_unchanged_containers_are_not_recorded() -> None:
     ids=["never changed", "the old one", "a new one", "goes on", "another container"],
 )
 def test_pod_is_settled_when_the_new_containers_run(found: JSONObject, expected: bool) -> None:
-    assert inplacepods.is_settled(found) is expected
+    assert inplacepods.is_update_complete(found) is expected
 
 
 @pytest.mark.parametrize(("restarts", "expected"), [(0, False), (1, False), (2, True)])

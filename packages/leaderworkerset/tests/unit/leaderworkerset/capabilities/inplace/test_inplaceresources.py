@@ -79,7 +79,7 @@ def test_pod_is_settled_when_the_kubelet_reports_the_amounts(
     found: JSONObject, due: dict[ResourceField, str], settled: bool, refusal: str
 ) -> None:
     assert inplaceresources.missing_quantities(found, inplaceresources.read(found)) == due
-    assert inplacepods.is_settled(found) is inplaceresources.is_settled(found) is settled
+    assert inplacepods.is_update_complete(found) is inplaceresources.is_resize_complete(found) is settled
     assert inplaceresources.rejection(found) == refusal
 
 
@@ -136,4 +136,4 @@ def test_restart_on_resize_and_pod_level_amounts_are_obstacles() -> None:
 def test_removing_cpu_and_memory_keeps_the_other_fields() -> None:
     found = template(limits={"cpu": "1", "example.com/gpu": "1"}, requests={"memory": "1Gi"}, claims=[{"name": "a"}])
     bare = {"limits": {"example.com/gpu": "1"}, "requests": {}, "claims": [{"name": "a"}]}
-    assert inplaceresources.without(found) == template(**bare)
+    assert inplaceresources.without_compute_resources(found) == template(**bare)

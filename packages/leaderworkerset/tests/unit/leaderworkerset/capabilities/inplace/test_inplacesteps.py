@@ -8,7 +8,7 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Concurrently, Delete, Finally, Patch, flat
+from kuberuntime.plan import Concurrently, Delete, Finally, Patch, flatten
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import deciding
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
@@ -133,7 +133,7 @@ def test_step_waits_for_the_workers(observed: LiveGroup) -> None:
 
 
 def only(observed: LiveGroup) -> Patch:
-    (patch,) = flat(inplacesteps.decide(observed).actions)
+    (patch,) = flatten(inplacesteps.decide(observed).actions)
     assert isinstance(patch, Patch)
     return patch
 
@@ -197,7 +197,7 @@ def test_cpu_and_memory_are_resized_after_the_labels() -> None:
         one["metadata"]["labels"][OWN] = builders.key_of(old if one["kind"] == "Pod" else new)
         one["metadata"].get("annotations", {}).pop(labels.IN_PLACE_RESOURCES, None)
     observed = replace(observed, obj=new, revisions=(builders.revision(old), builders.revision(new, number=2)))
-    first, second = flat(inplacesteps.decide(observed).actions)
+    first, second = flatten(inplacesteps.decide(observed).actions)
     assert isinstance(first, Patch) and isinstance(second, Patch)  # noqa: PT018
     assert first.patch["metadata"]["annotations"] == {labels.IN_PLACE_RESOURCES: "main.requests.cpu=2"}
     assert ("spec" in first.patch, second.subresource, second.kind) == (False, "resize", "strategic")
@@ -223,7 +223,7 @@ def test_rejected_resize_is_repeated_only_without_alternative() -> None:
     observed.leader["metadata"]["annotations"][labels.IN_PLACE_REFUSED] = AFTER
     assert inplacesteps.decide(observed).actions == ()
     only_way = NEW | {"metadata": NEW["metadata"] | {"annotations": {labels.IN_PLACE: "Only"}}}
-    assert len([*flat(inplacesteps.decide(replace(observed, obj=only_way)).actions)]) == 2
+    assert len([*flatten(inplacesteps.decide(replace(observed, obj=only_way)).actions)]) == 2
 
 
 def test_worker_statefulset_gets_cpu_and_memory() -> None:
@@ -235,7 +235,7 @@ def test_worker_statefulset_gets_cpu_and_memory() -> None:
 
 
 def test_missing_resize_of_a_labeled_pod_is_written_again() -> None:
-    patches = [one for one in flat(inplacesteps.decide(WALK[InPlaceStep.RESIZE]).actions) if isinstance(one, Patch)]
+    patches = [one for one in flatten(inplacesteps.decide(WALK[InPlaceStep.RESIZE]).actions) if isinstance(one, Patch)]
     assert [(one.key.name, one.subresource) for one in patches] == [("web-0", "resize"), ("web-0-1", "resize")]
 
 
@@ -250,14 +250,14 @@ def test_group_that_cannot_be_resized_is_marked_once(way: str, said: str) -> Non
     assert [event.note for event in patch.on_success] == [f"Cannot resize pod web-0, so {said}: Infeasible"]
     observed.leader["metadata"]["annotations"][labels.IN_PLACE_REFUSED] = AFTER
     assert inplacesteps.decide(observed).actions == ()
-    assert deciding.describe(observed.leader, observed.objects.statefulsets[0]).is_refused
+    assert deciding.describe_group(observed.leader, observed.objects.statefulsets[0]).is_refused
 
 
 def test_resource_records_are_removed_at_the_end() -> None:
     observed = resizing(
         group(worker=True, leader=True, ran="runc://b", leader_ran="runc://b", held=False), spec="2", status="2"
     )
-    patches = [one for one in flat(inplacesteps.decide(observed).actions) if isinstance(one, Patch)]
+    patches = [one for one in flatten(inplacesteps.decide(observed).actions) if isinstance(one, Patch)]
     assert [one.key.name for one in patches] == ["web-0", "web-0-1"]
     gone = {labels.IN_PLACE_RESOURCES: None, labels.IN_PLACE_REFUSED: None}
     assert all(one.patch["metadata"]["annotations"] == gone for one in patches)
@@ -313,7 +313,7 @@ def test_leader_without_a_mark_is_not_changed() -> None:
     ],
 )
 def test_group_is_ready_again_when_all_steps_are_done(observed: LiveGroup, is_ready: bool) -> None:
-    found = deciding.describe(observed.leader, observed.objects.statefulsets[0])
+    found = deciding.describe_group(observed.leader, observed.objects.statefulsets[0])
     assert (found.is_leader_ready, found.updating) == (is_ready, "" if is_ready else AFTER)
 
 

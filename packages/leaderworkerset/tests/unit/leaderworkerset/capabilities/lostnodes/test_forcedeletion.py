@@ -54,15 +54,17 @@ def deletion(pod: JSONObject, why: str) -> Delete:
     ],
 )
 def test_worker_on_a_lost_node_is_released(found: JSONObject | None, why: str) -> None:
-    assert forcedeletion.nodes_of(stuck(WORKER)) == {"n1"}
-    assert forcedeletion.release(stuck(WORKER), {"n1": found}) == PolicyDecision(
+    assert forcedeletion.nodes_to_observe(stuck(WORKER)) == {"n1"}
+    assert forcedeletion.force_delete_stuck_pods(stuck(WORKER), {"n1": found}) == PolicyDecision(
         actions=(deletion(WORKER, why),), requeue_after=30.0
     )
 
 
 def test_worker_on_a_reporting_node_is_not_released() -> None:
     """The container terminates slowly, or the pod has a finalizer, so the manager does not force the deletion."""
-    assert forcedeletion.release(stuck(WORKER), {"n1": node("True")}) == PolicyDecision(actions=(), requeue_after=30.0)
+    assert forcedeletion.force_delete_stuck_pods(stuck(WORKER), {"n1": node("True")}) == PolicyDecision(
+        actions=(), requeue_after=30.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_worker_on_a_reporting_node_is_not_released() -> None:
     ],
 )
 def test_leader_is_released_when_its_node_is_certainly_down(found: JSONObject | None, why: str) -> None:
-    assert forcedeletion.release(stuck(LEADER), {"n1": found}).actions == (deletion(LEADER, why),)
+    assert forcedeletion.force_delete_stuck_pods(stuck(LEADER), {"n1": found}).actions == (deletion(LEADER, why),)
 
 
 def test_leader_that_may_run_is_not_released() -> None:
@@ -85,10 +87,12 @@ def test_leader_that_may_run_is_not_released() -> None:
     event = Event("Warning", "LostPod", "Hold", note, decisionevents.reference(LWS), decisionevents.reference(LEADER))
     unheard = {"n1": node("Unknown")}
 
-    assert forcedeletion.release(stuck(LEADER), unheard) == PolicyDecision(
+    assert forcedeletion.force_delete_stuck_pods(stuck(LEADER), unheard) == PolicyDecision(
         actions=(Emit(events=(event,)),), requeue_after=30.0
     )
-    assert forcedeletion.release(stuck(LEADER, later=30), unheard) == PolicyDecision(actions=(), requeue_after=30.0)
+    assert forcedeletion.force_delete_stuck_pods(stuck(LEADER, later=30), unheard) == PolicyDecision(
+        actions=(), requeue_after=30.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,18 +105,22 @@ def test_leader_that_may_run_is_not_released() -> None:
     ids=["lives", "on no node", "deleted by force already"],
 )
 def test_other_pods_are_not_released(pod: dict[str, Any]) -> None:
-    assert forcedeletion.nodes_of(stuck(pod)) == set()
-    assert forcedeletion.release(stuck(pod), {"n1": None}) == PolicyDecision()
+    assert forcedeletion.nodes_to_observe(stuck(pod)) == set()
+    assert forcedeletion.force_delete_stuck_pods(stuck(pod), {"n1": None}) == PolicyDecision()
 
 
 def test_release_waits_for_the_grace_period() -> None:
-    assert forcedeletion.nodes_of(stuck(WORKER, grace=31)) == set()
-    assert forcedeletion.release(stuck(WORKER, grace=31), {}) == PolicyDecision(actions=(), requeue_after=30.0)
+    assert forcedeletion.nodes_to_observe(stuck(WORKER, grace=31)) == set()
+    assert forcedeletion.force_delete_stuck_pods(stuck(WORKER, grace=31), {}) == PolicyDecision(
+        actions=(), requeue_after=30.0
+    )
 
 
 def test_wrong_clock_does_not_prolong_the_next_check() -> None:
     ahead = WORKER | {"metadata": WORKER["metadata"] | {"deletionTimestamp": "2031-01-01T00:00:00Z"}}
-    assert forcedeletion.release(stuck(ahead, grace=31), {}) == PolicyDecision(actions=(), requeue_after=30.0)
+    assert forcedeletion.force_delete_stuck_pods(stuck(ahead, grace=31), {}) == PolicyDecision(
+        actions=(), requeue_after=30.0
+    )
 
 
 @pytest.mark.parametrize("text", ["1s", "24h", "off"])
@@ -125,12 +133,12 @@ def test_invalid_release_annotation_is_rejected_and_ignored(text: str) -> None:
     (error,) = forcedeletion.errors(builders.annotated({labels.RELEASE_LOST_PODS_AFTER: text}))
 
     assert error.path == f"metadata.annotations.{labels.RELEASE_LOST_PODS_AFTER}"
-    assert forcedeletion.grace_of(group(text)) == timedelta(minutes=5)
+    assert forcedeletion.force_deletion_delay(group(text)) == timedelta(minutes=5)
 
 
 @pytest.mark.parametrize(("text", "grace"), [("30s", timedelta(seconds=30)), ("off", None)])
 def test_release_annotation_overrides_the_manager_setting(text: str, grace: timedelta | None) -> None:
-    assert forcedeletion.grace_of(group(text)) == grace
+    assert forcedeletion.force_deletion_delay(group(text)) == grace
 
 
 def group(text: str) -> LiveGroup:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kuberuntime.objects import placement
-from leaderworkerset.capabilities.moves.closednodes import closing_taints, must_leave
+from leaderworkerset.capabilities.moves.closednodes import closing_taints, must_be_moved
 
 TAINT = "example.com/maintenance"
 OURS = {"key": TAINT, "effect": "NoSchedule"}
@@ -56,4 +56,4 @@ def test_taint_does_not_close_a_node_when_not_configured() -> None:
     ids=["any", "tolerates all", "tolerates one of two", "for a minute", "ended", "ends"],
 )
 def test_pod_must_leave_unless_it_tolerates_the_node(found: dict[str, Any], expected: bool) -> None:
-    assert must_leave(found, (placement.CORDONED, OURS)) is expected
+    assert must_be_moved(found, (placement.CORDONED, OURS)) is expected

@@ -8,13 +8,13 @@ from tests.decisions import decide
 from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile import reads
 
 from kuberuntime.objects import meta
-from kuberuntime.plan import Apply, Delete, PutStatus, flat
+from kuberuntime.plan import Apply, Delete, PutStatus, flatten
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.capabilities import names
 from leaderworkerset.core.leaderworkerset import budget, groupstate, statefulsets
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, PreviousResults
 from leaderworkerset.core.leaderworkerset.outline import Read
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, RolloutStep
 
 ROLLED = {"currentRevision": "web-1", "updateRevision": "web-1", "observedGeneration": 1}
 
@@ -27,7 +27,7 @@ def lws(replicas: int = 4, **rolling: Any) -> dict[str, Any]:
 
 def reported(decision: Decision) -> list[tuple[str, str, str]]:
     """Return the status, reason and message of the condition in the written status."""
-    writes = [one for one in flat(decision.plan.actions) if isinstance(one, PutStatus)]
+    writes = [one for one in flatten(decision.plan.actions) if isinstance(one, PutStatus)]
     conditions = [one for write in writes for one in meta.status(write.object)["conditions"]]
     return [(one["status"], one["reason"], one["message"]) for one in conditions if one["type"] == "MoveInProgress"]
 
@@ -47,7 +47,7 @@ def observe(
         typed,
         key=builders.key_of(obj),
         limits=budget.read(typed.spec),
-        step=RolloutStep(Case.ROLLING, 0, count),
+        step=RolloutStep(RolloutCase.ROLLING, 0, count),
     )
     living = builders.as_applied(desired, status=ROLLED | {"replicas": count})
     living["metadata"]["generation"] = 1
@@ -71,7 +71,7 @@ def observe(
 
 def moved(decision: Decision) -> list[str]:
     """Return the deleted leaders."""
-    return [one.key.name for one in flat(decision.plan.actions) if isinstance(one, Delete)]
+    return [one.key.name for one in flatten(decision.plan.actions) if isinstance(one, Delete)]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_moves_are_limited_by_unavailable_groups() -> None:
 def test_move_names_the_node_and_needs_fresh_leaders() -> None:
     decision = decided(lws(), "3")
 
-    (deletion,) = [one for one in flat(decision.plan.actions) if isinstance(one, Delete)]
+    (deletion,) = [one for one in flatten(decision.plan.actions) if isinstance(one, Delete)]
     (event,) = deletion.on_success
     assert (event.reason, event.note) == ("MovingGroup", "Deleted leader pod web-3 to move its group from node-7")
     assert deletion.propagation == "Foreground"
@@ -114,12 +114,12 @@ def test_condition_names_nodes_until_no_group_must_leave() -> None:
     """The condition does not exist until the first group must be moved from a node (ADR 23)."""
     assert reported(decided(lws(), "")) == []
     assert reported(decided(lws(), "13")) == [("True", "GroupsMoving", "Groups must be moved from their nodes: node-7")]
-    (write,) = [one for one in flat(decided(lws(), "13").plan.actions) if isinstance(one, PutStatus)]
+    (write,) = [one for one in flatten(decided(lws(), "13").plan.actions) if isinstance(one, PutStatus)]
     assert [(event.reason, event.note) for event in write.on_success] == [
         ("GroupsMoving", "Groups must be moved from their nodes: node-7")
     ]
     after = lws() | {"status": meta.status(write.object)}
-    assert [one for one in flat(decided(after, "13").plan.actions) if isinstance(one, PutStatus)] == []
+    assert [one for one in flatten(decided(after, "13").plan.actions) if isinstance(one, PutStatus)] == []
     assert reported(decided(after, "")) == [("False", "AsExpected", "No groups need to be moved from their nodes")]
 
 
@@ -130,7 +130,7 @@ def test_terminating_groups_do_not_have_to_move() -> None:
 
 def test_surge_group_is_created_before_a_move() -> None:
     obj = lws(maxUnavailable=0, maxSurge=1)
-    (applied,) = [one for one in flat(decided(obj, "13").plan.actions) if isinstance(one, Apply)]
+    (applied,) = [one for one in flatten(decided(obj, "13").plan.actions) if isinstance(one, Apply)]
 
     assert (meta.spec(applied.object)["replicas"], moved(decided(obj, "13"))) == (5, [])
 
@@ -147,7 +147,7 @@ def hashed(leaving: str, *, unready: str = "", **status: Any) -> list[str]:
         service=builders.SETTLED,
         groups=builders.by_leader(groups),
     )
-    (made,) = [one for one in flat(decide(first, builders.NOW).plan.actions) if isinstance(one, Apply)]
+    (made,) = [one for one in flatten(decide(first, builders.NOW).plan.actions) if isinstance(one, Apply)]
     living = builders.as_applied(made.object, status={"replicas": 3, "observedGeneration": 1} | status)
     living["metadata"]["generation"] = 1
     names = [meta.name(leader) for leader in leaders if meta.name(leader)[-1] in leaving]

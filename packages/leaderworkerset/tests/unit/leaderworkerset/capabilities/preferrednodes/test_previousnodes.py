@@ -17,7 +17,7 @@ from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.capabilities.preferrednodes import previousnodes
 from leaderworkerset.capabilities.preferrednodes.previousnodes import NOWHERE, PreviousNodes
 from leaderworkerset.core.leaderworkerset import budget, statefulsets
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, RolloutStep
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.placement import PREFERENCES
 from leaderworkerset.core.policies.policy import LiveGroup, Member
@@ -62,7 +62,7 @@ def test_nodes_are_recorded_when_all_pods_have_one() -> None:
     assert (action.resource, action.manager) == (CONTROLLER_REVISIONS, "lws-places")
     noted = {labels.FORMER_NODES: "a,b", labels.FORMER_LEADER: "uid-of-web-0"}
     assert meta.annotations(action.object) == noted
-    assert meta.name(action.object) == recreationrecord.name_of(LEADER)
+    assert meta.name(action.object) == recreationrecord.record_name(LEADER)
     assert recreationrecord.read(action.object) is None
     assert applied(group(WORKER, record=action.object)) == []
 
@@ -83,8 +83,8 @@ def test_new_leader_is_recorded_on_unchanged_nodes() -> None:
 def test_nodes_are_neither_recorded_nor_used_without_annotation() -> None:
     other = builders.leaderworkerset_object()
     assert reconcile(group(WORKER, lws=other)).actions == ()
-    assert previousnodes.of(other, record("a,b")) == NOWHERE
-    assert previousnodes.of(LWS, None) == NOWHERE
+    assert previousnodes.previous_nodes(other, record("a,b")) == NOWHERE
+    assert previousnodes.previous_nodes(LWS, None) == NOWHERE
 
 
 def test_record_is_truncated_to_the_first_ranks() -> None:
@@ -101,12 +101,12 @@ def test_record_is_truncated_to_the_first_ranks() -> None:
     [(1, "web-0-1", ""), (2, "web-0-1", "b"), (3, "web-0", "a"), (2, "web-0-7", ""), (2, "odd", "")],
 )
 def test_node_is_avoided_after_two_failures_in_a_row(count: int, pod: str, avoided: str) -> None:
-    assert previousnodes.of(LWS, record("a,b", count=count, pod=pod)) == PreviousNodes(("a", "b"), avoided)
+    assert previousnodes.previous_nodes(LWS, record("a,b", count=count, pod=pod)) == PreviousNodes(("a", "b"), avoided)
 
 
 def test_failure_of_an_earlier_leader_is_ignored() -> None:
     found = record("a,b", count=5, leader="another")
-    assert previousnodes.of(LWS, found) == PreviousNodes(("a", "b"))
+    assert previousnodes.previous_nodes(LWS, found) == PreviousNodes(("a", "b"))
 
 
 def test_record_of_an_earlier_set_is_ignored() -> None:
@@ -114,13 +114,13 @@ def test_record_of_an_earlier_set_is_ignored() -> None:
     found["metadata"]["ownerReferences"] = [
         meta.controller_reference(LWS | {"metadata": LWS["metadata"] | {"uid": "x"}})
     ]
-    assert previousnodes.of(LWS, found) == NOWHERE
+    assert previousnodes.previous_nodes(LWS, found) == NOWHERE
 
 
 @pytest.mark.parametrize(("text", "nodes"), [("", ()), (",,", ()), ("a,B!,c", ("a", "", "c")), ("x" * 300, ())])
 def test_invalid_node_names_are_ignored(text: str, nodes: tuple[str, ...]) -> None:
     """Users with access to the annotation can write any string, and the API server would reject the pod."""
-    assert previousnodes.of(LWS, record(text)).nodes == nodes
+    assert previousnodes.previous_nodes(LWS, record(text)).nodes == nodes
 
 
 def test_each_rank_prefers_its_node_and_avoids_the_failed_one() -> None:
@@ -185,7 +185,7 @@ def test_leaders_are_marked_with_a_new_revision_only() -> None:
 
     def marked(obj: JSONObject, living: JSONObject | None, key: str = "new") -> bool:
         lws = leaderworkerset.decode(obj)
-        step = RolloutStep(Case.ROLLING, 0, 2)
+        step = RolloutStep(RolloutCase.ROLLING, 0, 2)
         template = None if living is None or groupname.revision(living) != key else living["spec"].get("template", {})
         marks = previousnodes.marks(lws, template)
         made = statefulsets.build(obj, lws, key=key, limits=budget.read(lws.spec), step=step, marks=marks)

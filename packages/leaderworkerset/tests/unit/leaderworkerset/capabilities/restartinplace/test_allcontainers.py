@@ -9,7 +9,7 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Apply, Delete, Patch, Plan, flat
+from kuberuntime.plan import Apply, Delete, Patch, Plan, flatten
 from leaderworkerset.api import labels
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
@@ -43,7 +43,7 @@ def group(*workers: JSONObject, obj: JSONObject = OBJECT, **fields: Any) -> Live
 
 def written(plan: Plan) -> dict[str, str]:
     """Return the annotations that a plan writes, by pod name."""
-    patches = [one for one in flat(plan.actions) if isinstance(one, Patch)]
+    patches = [one for one in flatten(plan.actions) if isinstance(one, Patch)]
     return {one.key.name: one.patch["metadata"]["annotations"][labels.RESTARTED_IN_PLACE] for one in patches}
 
 
@@ -76,7 +76,7 @@ def test_restart_in_place_is_noted_with_its_time() -> None:
     plan = reconcile(group(restarted()))
     assert not recreates(plan)
     assert written(plan) == {"web-0-1": f"1={at(0)}"}
-    (event,) = [event for one in flat(plan.actions) if isinstance(one, Patch) for event in one.on_success]
+    (event,) = [event for one in flatten(plan.actions) if isinstance(one, Patch) for event in one.on_success]
     assert event.reason == "RestartedInPlace"
     assert event.note == "Pod web-0-1 restarted all its containers in place (restart 1). It must be ready within 120 s"
     assert plan.requeue_after == 120
@@ -117,7 +117,7 @@ def test_late_pod_uses_a_restart_of_its_group() -> None:
     counts = (labels.GROUP_RESTART_COUNTS,)
     for note, is_late in ((f"1={at(-10)}", False), (f"1={at(-121)}", True)):
         plan = reconcile(group(restarted(note=note), facts={names.BACKOFF: limited}))
-        patched = [one for one in flat(plan.actions) if isinstance(one, Patch)]
+        patched = [one for one in flatten(plan.actions) if isinstance(one, Patch)]
         assert any(set(counts) & meta.annotations(one.patch).keys() for one in patched) is is_late
 
 

@@ -71,7 +71,7 @@ def test_field_counts_before_the_annotation(field: Any, annotation: str | None, 
 
 
 def test_running_leader_keeps_its_workers() -> None:
-    assert termination.end_workers(group(LWS, builders.leader_pod(LWS))) == NOTHING
+    assert termination.delete_workers(group(LWS, builders.leader_pod(LWS))) == NOTHING
 
 
 def test_foreground_deletion_is_left_to_the_garbage_collector() -> None:

@@ -8,10 +8,10 @@ from tests.disaggregated import disaggregatedset_object, role, with_image
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Action, Create, Delete, Emit, Patch, Plan, PutStatus, flat
+from kuberuntime.plan import Action, Create, Delete, Emit, Patch, Plan, PutStatus, flatten
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, SLICE
 from leaderworkerset.core.disaggregatedset import rolehash
-from leaderworkerset.core.disaggregatedset.childsets import part_of
+from leaderworkerset.core.disaggregatedset.childsets import read_part
 from leaderworkerset.core.disaggregatedset.reconcile import ObservedDisaggregatedSet, reconcile
 from leaderworkerset.core.disaggregatedset.roleservices import build as build_service
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace, owner_reference
@@ -53,12 +53,12 @@ def both(obj: JSONObject, prefill: int, decode: int, **fields: Any) -> list[JSON
 
 def service(obj: JSONObject, name: str, **fields: Any) -> JSONObject:
     """Return the stored Service of a role."""
-    found = build_service(obj, part_of(lws(obj, name, 1, **fields)))
+    found = build_service(obj, read_part(lws(obj, name, 1, **fields)))
     return found | {"metadata": found["metadata"] | {"uid": f"uid-of-{meta.name(found)}"}}
 
 
 def writes(plan: Plan) -> list[Action]:
-    return list(flat(plan.actions))
+    return list(flatten(plan.actions))
 
 
 def told(plan: Plan) -> list[str]:

@@ -191,9 +191,12 @@ class TestWire:
             (disaggregatedsetevents.scaling_event(SET, "prefill", "n", (2, 1)), ("Normal", "ScalingDown", "Update")),
             (disaggregatedsetevents.deleted_event(SET, "n", "drained"), ("Normal", "LWSDeleted", "Delete")),
             (disaggregatedsetevents.deleted_event(SET, "n", "anew", "Migrate"), ("Normal", "LWSDeleted", "Migrate")),
-            (disaggregatedsetevents.scaler_created(SET, "n", "prefill"), ("Normal", "ScalerCreated", "Create")),
-            (disaggregatedsetevents.scaler_deleted(SET, "n", "prefill"), ("Normal", "ScalerDeleted", "Delete")),
-            (disaggregatedsetevents.scaler_conflict(SET, "n", "prefill"), ("Warning", "ScalerConflict", "Conflict")),
+            (disaggregatedsetevents.scaler_created_event(SET, "n", "prefill"), ("Normal", "ScalerCreated", "Create")),
+            (disaggregatedsetevents.scaler_deleted_event(SET, "n", "prefill"), ("Normal", "ScalerDeleted", "Delete")),
+            (
+                disaggregatedsetevents.scaler_conflict_event(SET, "n", "prefill"),
+                ("Warning", "ScalerConflict", "Conflict"),
+            ),
         ],
         ids=lambda one: one[1] if isinstance(one, tuple) else "",
     )

@@ -13,7 +13,7 @@ from leaderworkerset.core.disaggregatedset.planner import (
     RoleState,
     State,
     apply_step,
-    batches,
+    batch_count,
     is_done,
     next_step,
     simulate,
@@ -144,7 +144,7 @@ def test_number_of_batches_follows_from_sizes_and_budgets(
     counts: list[tuple[int, int]], surge: int, expected: int
 ) -> None:
     """A rollout has the expected number of batches (R-DS-44, W11)."""
-    assert batches(roles(counts, surge=surge)) == expected
+    assert batch_count(roles(counts, surge=surge)) == expected
 
 
 def test_drain_is_limited_when_the_next_batch_has_no_space() -> None:

@@ -21,7 +21,7 @@ from tests.unit.leaderworkerset.core.disaggregatedset.decisions import (
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Actions, Concurrently, Finally, Patch, PutStatus, flat
+from kuberuntime.plan import Actions, Concurrently, Finally, Patch, PutStatus, flatten
 from leaderworkerset.api.disaggregatedset import SLICE
 from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.disaggregatedset.reconcile import ObservedDisaggregatedSet, reconcile
@@ -292,7 +292,7 @@ class TestFailures:
 
 def reason_of(actions: Actions) -> str:
     """Return the reason of the `Progressing` condition in a status write."""
-    (write,) = [action for action in flat(actions) if isinstance(action, PutStatus)]
+    (write,) = [action for action in flatten(actions) if isinstance(action, PutStatus)]
     return str((meta.find_condition(write.object, "Progressing") or {})["reason"])
 
 

@@ -12,7 +12,7 @@ from leaderworkerset.api.disaggregatedset import (
     Scaling,
     ScalingMode,
 )
-from leaderworkerset.core.disaggregatedset.roletargets import RoleBudget, budget, target
+from leaderworkerset.core.disaggregatedset.roletargets import RoleBudget, role_budget, target_replicas
 
 
 def rolled(**fields: Any) -> Role:
@@ -35,18 +35,18 @@ def rolled(**fields: Any) -> Role:
 )
 def test_role_budget_follows_from_the_configuration(given: dict[str, Any], expected: RoleBudget) -> None:
     """A role budget is read from the configuration (R-DS-42)."""
-    assert budget(rolled(**given), 10) == expected
+    assert role_budget(rolled(**given), 10) == expected
 
 
 @pytest.mark.parametrize("role", [None, Role(name="prefill"), Role(name="prefill", spec=RoleSpec())])
 def test_role_without_a_configuration_may_surge_by_one(role: Role | None) -> None:
     """Without a configuration, a role may surge by one group (R-DS-42)."""
-    assert budget(role, 10) == RoleBudget(1, 0)
+    assert role_budget(role, 10) == RoleBudget(1, 0)
 
 
 def test_scaler_sets_the_size_of_external_roles_only() -> None:
     """A scaler sets only the size of external roles (R-DS-25)."""
     external = Role(name="prefill", scaling=Scaling(mode=ScalingMode.EXTERNAL), spec=RoleSpec(replicas=4))
-    assert target(external, {"prefill": 7}, 3) == 7
-    assert target(external, {}, 3) == 3
-    assert target(rolled(), {"prefill": 7}, 3) == 10
+    assert target_replicas(external, {"prefill": 7}, 3) == 7
+    assert target_replicas(external, {}, 3) == 3
+    assert target_replicas(rolled(), {"prefill": 7}, 3) == 10

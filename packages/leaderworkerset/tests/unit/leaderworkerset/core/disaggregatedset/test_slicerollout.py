@@ -3,7 +3,7 @@
 from kuberuntime.objects.meta import UID, ObjectKey
 from leaderworkerset.api.disaggregatedset import Role, RoleRollingUpdate, RoleRolloutStrategy, RoleSpec
 from leaderworkerset.core.disaggregatedset.childsets import RolePart
-from leaderworkerset.core.disaggregatedset.slicerollout import Move, Resize, move
+from leaderworkerset.core.disaggregatedset.slicerollout import Resize, RolloutActions, next_actions
 
 
 def part(role: str, revision: str, replicas: int, *, initial: int | None = 3, day: int = 1) -> RolePart:
@@ -41,4 +41,6 @@ def test_next_batch_starts_when_no_revision_can_drain() -> None:
         "prefill": part("prefill", "c", 1, initial=None, day=3),
         "decode": part("decode", "c", 0, initial=None, day=3),
     }
-    assert move([role("prefill", 1), role("decode", 2)], old, new, {}) == Move(scalings=(Resize(new["decode"], 1),))
+    assert next_actions([role("prefill", 1), role("decode", 2)], old, new, {}) == RolloutActions(
+        scalings=(Resize(new["decode"], 1),)
+    )

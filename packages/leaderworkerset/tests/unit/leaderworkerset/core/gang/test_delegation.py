@@ -137,7 +137,7 @@ def test_group_needs_the_workload_until_its_pod_group_exists() -> None:
     made = {"metadata": {"name": link_of(leader)}}
 
     def is_needed(obj: JSONObject, leader: JSONObject, *known: JSONObject) -> bool:
-        return delegation.is_needed_by(
+        return delegation.is_parent_required_by(
             LiveGroup(now=builders.NOW, leader=leader, obj=obj, scheduling=SchedulingObjects(objects=known))
         )
 
@@ -153,7 +153,7 @@ def test_owners_workload_must_be_controlled_and_referenced() -> None:
     unnamed = parent() | {"spec": {}}
     orphan = parent(ownerReferences=[])
 
-    assert delegation.of_owner([unnamed, orphan], owner) is None
-    assert delegation.of_owner([unnamed, parent()], owner) == parent()
+    assert delegation.find_owner_workload([unnamed, orphan], owner) is None
+    assert delegation.find_owner_workload([unnamed, parent()], owner) == parent()
     with pytest.raises(ValueError, match="several Workloads are controlled by Pipeline p"):
-        delegation.of_owner([parent(), parent(name="again")], owner)
+        delegation.find_owner_workload([parent(), parent(name="again")], owner)

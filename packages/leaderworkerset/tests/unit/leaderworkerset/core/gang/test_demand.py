@@ -41,4 +41,4 @@ def asks(restart: str = "", **requests: str) -> JSONObject:
     ],
 )
 def test_pod_requests_are_summed_up(spec: dict[str, Any], expected: dict[str, str]) -> None:
-    assert demand.encode(demand.of_pod(spec)) == expected
+    assert demand.encode(demand.pod_requests(spec)) == expected

@@ -11,11 +11,11 @@ from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile import reads
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS
-from kuberuntime.plan import Apply, Concurrently, Create, Delete, Patch, Plan, PutStatus, flat
+from kuberuntime.plan import Apply, Concurrently, Create, Delete, Patch, Plan, PutStatus, flatten
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import deploymentleaders, groupstate
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
-from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet, PreviousResults
+from leaderworkerset.core.leaderworkerset.decision import NO_RESULTS, ObservedLeaderWorkerSet, PreviousResults
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.outline import RECHECK_DELETION, Read
 from leaderworkerset.core.policies.policy import NO_SERVICE
@@ -207,10 +207,10 @@ def test_gates_open_when_the_deployment_is_current() -> None:
     gated = GatedLeaders(leaders=[new], ending={"gone": "~"}, surplus={"gone": True})
 
     let_go = decide(observe(LWS, deployment(), "ab", gated=gated), builders.NOW)
-    (patch,) = [action for action in flat(let_go.plan.actions) if not isinstance(action, PutStatus)]
+    (patch,) = [action for action in flatten(let_go.plan.actions) if not isinstance(action, PutStatus)]
     assert isinstance(patch, Patch)
     assert (patch.resource, patch.key.name, let_go.surplus) == (PODS, meta.name(new), {"gone": True})
-    moving = decide(observe(LWS, deployment(), "ab", gated=gated, known=NOTHING_KNOWN), builders.NOW)
+    moving = decide(observe(LWS, deployment(), "ab", gated=gated, known=NO_RESULTS), builders.NOW)
     assert not any(isinstance(action, Concurrently) for action in moving.plan.actions)
     assert (moving.surplus, moving.plan.requeue_after) == ({"gone": True}, 0)
 
@@ -282,7 +282,7 @@ def test_deployment_is_applied_with_its_temporary_size() -> None:
     live = deployment(EDITED)
     live = live | {"status": meta.status(live) | {"conditions": [PROGRESSING]}}
     old = [groupstate.describe(builders.hash_leader(LWS, letter, key="old"), None) for letter in "abc"]
-    begun = replace(observe(small, live, "", known=NOTHING_KNOWN), groups=builders.by_leader(old))
+    begun = replace(observe(small, live, "", known=NO_RESULTS), groups=builders.by_leader(old))
     new = groupstate.describe(builders.hash_leader(small, "d", key=builders.key_of(small)), None)
 
     assert [applied_size(one) for one in (begun, replace(begun, groups=builders.by_leader([*old, new])))] == [3, 2]

@@ -10,7 +10,7 @@ from tests.decisions import decide, reconcile
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Concurrently, Delete, Emit, Patch, PutStatus, flat
+from kuberuntime.plan import Action, Concurrently, Delete, Emit, Patch, PutStatus, flatten
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -350,7 +350,7 @@ def test_leader_is_admitted_after_it_has_its_count() -> None:
     claimed = claim.patch["metadata"]["annotations"]
     assert claimed == {labels.GROUP_RESTART_COUNTS: text.replace("a" * 40, "x" * 40)}
     then = decide(observed(obj | {"metadata": obj["metadata"] | {"annotations": claimed}}), builders.NOW).plan
-    assert [type(action) for action in flat(then.actions)] == [PutStatus, Patch]
+    assert [type(action) for action in flatten(then.actions)] == [PutStatus, Patch]
 
 
 def record(name: str, index: str = "") -> JSONObject:

@@ -55,7 +55,7 @@ def decide(
     groups = [groupstate.describe(leader, None) for leader in (*leaders, *gated)]
     facts = GatedLeaders(leaders=gated, ending=ending or {}, surplus=surplus or {})
     found = gatedleaders.decide(
-        lws, leaderworkerset.decode(lws), KEY, groups, facts, FormerGroups(records, previousnodes.prefer)
+        lws, leaderworkerset.decode(lws), KEY, groups, facts, FormerGroups(records, previousnodes.leader_preferences)
     )
     together = found.actions[0] if found.actions else Concurrently(sequences=())
     assert isinstance(together, Concurrently)

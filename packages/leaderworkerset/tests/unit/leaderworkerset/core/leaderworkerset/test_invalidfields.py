@@ -5,7 +5,7 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.core.leaderworkerset.invalidfields import unreadable
+from leaderworkerset.core.leaderworkerset.invalidfields import unreadable_reason
 
 COUNTS = f"annotation {labels.GROUP_RESTART_COUNTS}"
 
@@ -27,10 +27,10 @@ def counted(text: str) -> JSONObject:
     ids=["plain", "counts", "empty", "no object", "no index", "budget"],
 )
 def test_unreadable_field_is_named_with_its_value(obj: JSONObject, why: str) -> None:
-    found = unreadable(obj)
+    found = unreadable_reason(obj)
     assert bool(found) == bool(why)
     assert why in found
 
 
 def test_long_value_is_truncated() -> None:
-    assert len(unreadable(counted("x" * 10_000))) < 400
+    assert len(unreadable_reason(counted("x" * 10_000))) < 400

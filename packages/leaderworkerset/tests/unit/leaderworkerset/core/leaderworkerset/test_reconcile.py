@@ -26,11 +26,11 @@ from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.core import reconcilefailure
 from leaderworkerset.core.leaderworkerset import budget, groupstate, revisions, services, statefulsets, status
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
-from leaderworkerset.core.leaderworkerset.decision import NOTHING_KNOWN, ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import NO_RESULTS, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.outline import Read, outline
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, RolloutStep
 from leaderworkerset.core.policies.gang import NO_GANG
 from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService
 
@@ -55,7 +55,7 @@ NOT_HEADLESS = Event(
 
 def desired(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, key: str | None = None) -> dict[str, Any]:
     lws = leaderworkerset.decode(obj)
-    step = RolloutStep(Case.ROLLING, partition, replicas)
+    step = RolloutStep(RolloutCase.ROLLING, partition, replicas)
     limits = budget.read(lws.spec)
     return statefulsets.build(obj, lws, key=key or builders.key_of(obj), limits=limits, step=step)
 
@@ -365,7 +365,7 @@ def test_invalid_leader_index_prevents_only_the_status() -> None:
 
 def test_statefulset_is_applied_once_after_a_start() -> None:
     """No state is retained. The next decision follows immediately, because no watch reports the change (R-LSTS-1)."""
-    unknown = structs.replace(at_rest(), known=NOTHING_KNOWN)
+    unknown = structs.replace(at_rest(), known=NO_RESULTS)
 
     decision = decide(unknown, builders.NOW)
 

@@ -101,7 +101,7 @@ def test_outdated_revisions_are_retired_after_an_update() -> None:
     observed = replace(at_rest(), revisions=[old, builders.revision(LWS, number=8), record])
 
     decision = decide(observed, builders.NOW)
-    assert decision.plan.actions == tuple(revisionhistory.settle(LWS, KEY, [old], ()))
+    assert decision.plan.actions == tuple(revisionhistory.update_history(LWS, KEY, [old], ()))
     assert reads(observed) == {Read.HISTORY}
 
 

@@ -12,7 +12,7 @@ from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.groupindex import GroupState, States, index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, RolloutStep
 
 TRACES = json.loads(Path("packages/leaderworkerset/tests/vectors/lws-rollout-traces.json").read_text())
 
@@ -55,7 +55,7 @@ def test_every_recorded_step_is_reproduced() -> None:
     others = {
         (row["example"], row["step"])
         for row in TRACES
-        if recorded_step(row) != RolloutStep(Case(row["case"]), row["partition"], row["replicas"])
+        if recorded_step(row) != RolloutStep(RolloutCase(row["case"]), row["partition"], row["replicas"])
     }
     assert others == STALLED | GIVEN_AWAY
 
@@ -70,8 +70,10 @@ def test_differs_from_upstream_new_update_keeps_surge_groups(states: str, partit
     limits = Budget(replicas=2, partition=0, unavailable=0, surge=1)
 
     held = rollingupdate.next_step(limits, Current(3, 1, "2"), seen(states), is_new_revision=True)
-    assert held == RolloutStep(Case.NEW_REVISION, 3, 3)
-    assert rollingupdate.next_step(limits, Current(3, 3, "2"), seen(states)) == RolloutStep(Case.ROLLING, partition, 3)
+    assert held == RolloutStep(RolloutCase.NEW_REVISION, 3, 3)
+    assert rollingupdate.next_step(limits, Current(3, 3, "2"), seen(states)) == RolloutStep(
+        RolloutCase.ROLLING, partition, 3
+    )
 
 
 def test_surge_groups_beyond_the_burst_are_removed() -> None:
@@ -79,7 +81,7 @@ def test_surge_groups_beyond_the_burst_are_removed() -> None:
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=2)
 
     assert rollingupdate.next_step(limits, Current(6, 0, "6"), seen("OOOOOO"), is_new_revision=True) == RolloutStep(
-        Case.NEW_REVISION, 5, 5
+        RolloutCase.NEW_REVISION, 5, 5
     )
 
 
@@ -87,14 +89,16 @@ def test_surge_groups_beyond_the_burst_are_removed() -> None:
     ("states", "partition", "expected"),
     [
         pytest.param(
-            "OOONnnnNN", 3, RolloutStep(Case.ROLLING, 1, 8), id="one of two: index 0 and two more stay available"
+            "OOONnnnNN", 3, RolloutStep(RolloutCase.ROLLING, 1, 8), id="one of two: index 0 and two more stay available"
         ),
         pytest.param(
-            "ONnnnnnNN", 1, RolloutStep(Case.ROLLING, 1, 8), id="the partition stays, and so does one of them"
+            "ONnnnnnNN", 1, RolloutStep(RolloutCase.ROLLING, 1, 8), id="the partition stays, and so does one of them"
         ),
-        pytest.param("OOONNnnNN", 3, RolloutStep(Case.ROLLING, 1, 6), id="enough others are available"),
-        pytest.param("OOONnNNnn", 3, RolloutStep(Case.ROLLING, 3, 7), id="the groups given back are not ready"),
-        pytest.param("NnnnnnnNN", 0, RolloutStep(Case.ROLLING, 0, 9), id="at the bound no ready group is given back"),
+        pytest.param("OOONNnnNN", 3, RolloutStep(RolloutCase.ROLLING, 1, 6), id="enough others are available"),
+        pytest.param("OOONnNNnn", 3, RolloutStep(RolloutCase.ROLLING, 3, 7), id="the groups given back are not ready"),
+        pytest.param(
+            "NnnnnnnNN", 0, RolloutStep(RolloutCase.ROLLING, 0, 9), id="at the bound no ready group is given back"
+        ),
     ],
 )
 def test_differs_from_upstream_needed_surge_groups_are_kept(states: str, partition: int, expected: RolloutStep) -> None:
@@ -107,9 +111,9 @@ def test_differs_from_upstream_needed_surge_groups_are_kept(states: str, partiti
 @pytest.mark.parametrize(
     ("states", "partition", "expected"),
     [
-        ("OOON", 3, RolloutStep(Case.ROLLING, 1, 3)),
-        ("OnnN", 1, RolloutStep(Case.ROLLING, 1, 3)),
-        ("nnnN", 0, RolloutStep(Case.ROLLING, 0, 4)),
+        ("OOON", 3, RolloutStep(RolloutCase.ROLLING, 1, 3)),
+        ("OnnN", 1, RolloutStep(RolloutCase.ROLLING, 1, 3)),
+        ("nnnN", 0, RolloutStep(RolloutCase.ROLLING, 0, 4)),
     ],
     ids=["two of three go", "one is available", "none is, but the surge group"],
 )
@@ -125,8 +129,8 @@ def test_differs_from_upstream_zero_percentages_roll_one_group() -> None:
     limits = budget.read(spec(2, "25%"))
 
     assert limits == Budget(replicas=2, partition=0, unavailable=1, surge=0)
-    assert rollingupdate.next_step(limits, Current(2, 2, "2"), seen("OO")) == RolloutStep(Case.ROLLING, 1, 2)
-    assert rollingupdate.next_step(limits, Current(2, 1, "2"), seen("ON")) == RolloutStep(Case.ROLLING, 0, 2)
+    assert rollingupdate.next_step(limits, Current(2, 2, "2"), seen("OO")) == RolloutStep(RolloutCase.ROLLING, 1, 2)
+    assert rollingupdate.next_step(limits, Current(2, 1, "2"), seen("ON")) == RolloutStep(RolloutCase.ROLLING, 0, 2)
 
 
 def test_zero_unavailable_is_kept_with_a_surge() -> None:
@@ -197,7 +201,7 @@ def test_missing_replicas_annotation_counts_as_edited() -> None:
     """
     step = rollingupdate.next_step(budget.read(spec(4)), Current(4, 2, ""), seen("OONN"))
 
-    assert step == RolloutStep(Case.REPLICAS_EDITED, 2, 4)
+    assert step == RolloutStep(RolloutCase.REPLICAS_EDITED, 2, 4)
 
 
 @pytest.mark.parametrize(("states", "replicas"), [("OOO", 4), ("OOON", 4)])

@@ -9,7 +9,7 @@ from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.groupindex import GroupState, States, index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, RolloutStep
 
 
 def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> States:
@@ -83,10 +83,10 @@ def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expec
 @pytest.mark.parametrize(
     ("step", "expected"),
     [
-        (RolloutStep(Case.ROLLING, 1, 3), RolloutStep(Case.ROLLING, 2, 4)),
-        (RolloutStep(Case.ROLLING, 3, 5), RolloutStep(Case.ROLLING, 3, 5)),
-        (RolloutStep(Case.REPLICAS_EDITED, 1, 3), RolloutStep(Case.REPLICAS_EDITED, 1, 3)),
-        (RolloutStep(Case.NEW_REVISION, 4, 4), RolloutStep(Case.NEW_REVISION, 4, 4)),
+        (RolloutStep(RolloutCase.ROLLING, 1, 3), RolloutStep(RolloutCase.ROLLING, 2, 4)),
+        (RolloutStep(RolloutCase.ROLLING, 3, 5), RolloutStep(RolloutCase.ROLLING, 3, 5)),
+        (RolloutStep(RolloutCase.REPLICAS_EDITED, 1, 3), RolloutStep(RolloutCase.REPLICAS_EDITED, 1, 3)),
+        (RolloutStep(RolloutCase.NEW_REVISION, 4, 4), RolloutStep(RolloutCase.NEW_REVISION, 4, 4)),
     ],
 )
 def test_differs_from_upstream_step_waits_for_the_previous_one(step: RolloutStep, expected: RolloutStep) -> None:

@@ -56,7 +56,7 @@ def chosen(
     letters: str, budget: Budget, *, partition: int = 0, replicas: int | None = None, **changes: Any
 ) -> list[int]:
     """Return the indexes of the groups to replace, in order."""
-    return outdatedleaders.choose(
+    return outdatedleaders.leaders_to_delete(
         outdatedleaders.RolloutLeaders.of(
             statefulset(len(letters) if replicas is None else replicas, partition, **changes),
             index_groups([group(index, letter) for index, letter in enumerate(letters)], "web"),
@@ -122,7 +122,7 @@ def test_groups_below_the_partition_are_kept() -> None:
 def test_gated_group_of_an_abandoned_revision_is_kept() -> None:
     one = replace(group(0, "a"), is_gated=True)
 
-    found = outdatedleaders.choose(
+    found = outdatedleaders.leaders_to_delete(
         outdatedleaders.RolloutLeaders.of(
             statefulset(1, 1, maxUnavailable=1), index_groups([one], "web"), limits(1, 1), size=2, key="new"
         )
@@ -156,7 +156,7 @@ def test_leaders_are_kept_when_others_would_replace_them(changes: dict[str, Any]
 
 
 def test_set_without_a_strategy_needs_help() -> None:
-    assert outdatedleaders.needs_help(statefulset(1) | {"spec": {}})
+    assert outdatedleaders.ignores_max_unavailable(statefulset(1) | {"spec": {}})
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_updated_leader_is_kept(revision: str, of_set: str) -> None:
     """A leader is not deleted if it would be recreated unchanged or has the current revision (Q-8, R-ROLL-8)."""
     one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
-    found = outdatedleaders.choose(
+    found = outdatedleaders.leaders_to_delete(
         outdatedleaders.RolloutLeaders.of(statefulset(1), index_groups([one], "web"), limits(1, 1), size=1, key="new")
     )
 
@@ -178,7 +178,7 @@ def test_leader_without_an_index_is_kept() -> None:
     odd = GroupFacts("web-x", "x", None, True, "old", None)
 
     assert (
-        outdatedleaders.choose(
+        outdatedleaders.leaders_to_delete(
             outdatedleaders.RolloutLeaders.of(
                 statefulset(1), index_groups([odd], "web"), limits(1, 1), size=1, key="new"
             )
@@ -190,7 +190,7 @@ def test_leader_without_an_index_is_kept() -> None:
 def test_new_leader_with_previous_workers_is_unavailable() -> None:
     """The group is ready according to R-STAT-6, but unavailable for the limit of unavailable groups."""
     between = replace(group(0, "N"), workers=group(0, "O").workers)
-    found = outdatedleaders.choose(
+    found = outdatedleaders.leaders_to_delete(
         outdatedleaders.RolloutLeaders.of(
             statefulset(2), index_groups([between, group(1, "O")], "web"), limits(2, 1), size=2, key="new"
         )
@@ -281,8 +281,8 @@ def test_newest_revision_becomes_current_when_groups_are_broken(
 
     leaders = outdatedleaders.RolloutLeaders.of(live, groups, budget, size=2, key="new")
 
-    assert outdatedleaders.renewal(leaders) == expected
-    assert not expected or outdatedleaders.choose(leaders) == []
+    assert outdatedleaders.recreate_revision(leaders) == expected
+    assert not expected or outdatedleaders.leaders_to_delete(leaders) == []
 
 
 @pytest.mark.parametrize(("replicas", "updated", "corrected"), [(3, 0, 0), (3, 1, 1), (3, 2, 2), (0, 0, 0)])
@@ -291,7 +291,7 @@ def test_renewal_is_awaited_until_its_count_is_corrected(replicas: int, updated:
     status: JSONObject = SEEN | {"replicas": replicas, "updatedReplicas": updated}
     live = statefulset(3, 3, status=status)
 
-    renewed = status | outdatedleaders.renew(live, "web-new")
+    renewed = status | outdatedleaders.set_current_revision(live, "web-new")
 
     assert 0 <= renewed["currentReplicas"] <= replicas
     assert chosen("oOO", limits(3, 1), partition=3, status=renewed) == ([0] if not replicas else [])

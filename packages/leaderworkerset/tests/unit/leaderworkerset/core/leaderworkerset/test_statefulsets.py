@@ -9,12 +9,12 @@ from kuberuntime.objects import meta
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import budget, outdatedleaders, rollingupdate, statefulsets
 from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
+from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, RolloutStep
 
 
 def build(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2) -> dict[str, Any]:
     lws = leaderworkerset.decode(obj)
-    step = RolloutStep(Case.ROLLING, partition, replicas)
+    step = RolloutStep(RolloutCase.ROLLING, partition, replicas)
     return statefulsets.build(obj, lws, key="k", limits=budget.read(lws.spec), step=step)
 
 

@@ -10,7 +10,7 @@ from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as ca
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Plan, PutStatus, flat
+from kuberuntime.plan import Plan, PutStatus, flatten
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import reconcilefailure
@@ -39,8 +39,8 @@ FAILURES: Final = {
 
 def failed(plan: Plan) -> list[JSONObject]:
     """Return the statuses that are written if all other actions fail."""
-    first = [action for action in flat(plan.actions) if isinstance(action, PutStatus) and plan.error]
-    return [write.object for write in (*first, *flat(plan.on_failure)) if isinstance(write, PutStatus)]
+    first = [action for action in flatten(plan.actions) if isinstance(action, PutStatus) and plan.error]
+    return [write.object for write in (*first, *flatten(plan.on_failure)) if isinstance(write, PutStatus)]
 
 
 @pytest.mark.parametrize("observed", FAILURES.values(), ids=FAILURES)
@@ -69,7 +69,7 @@ def test_status_after_a_failure_follows_what_may_fail_again() -> None:
     observed = FAILURES["a deletion fails"]
     (held,) = failed(reconcile(observed, builders.NOW))
     before, after = (reconcile(cases.replace(observed, leaderworkerset=obj), LATER) for obj in (LWS, held))
-    assert not any(isinstance(action, PutStatus) for action in flat(before.actions))
+    assert not any(isinstance(action, PutStatus) for action in flatten(before.actions))
     assert isinstance(after.actions[-1], PutStatus)
     assert len(after.actions) > 1
 
@@ -77,7 +77,7 @@ def test_status_after_a_failure_follows_what_may_fail_again() -> None:
 def test_time_before_the_failure_is_kept() -> None:
     """A manager that starts in the meantime detects workers that were lost before (docs/adr/0014)."""
     (held,) = failed(reconcile(FAILURES["an annotation is unreadable"], LATER))
-    before = meta.find_condition(reconcilefailure.before_failure(held), "Available") or {}
+    before = meta.find_condition(reconcilefailure.without_failure(held), "Available") or {}
     expected = meta.find_condition(LWS, "Available") or {}
     assert (before["status"], before["lastTransitionTime"]) == ("True", expected["lastTransitionTime"])
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests import builders, decisions
 
 from kuberuntime.objects import meta
-from kuberuntime.plan import Apply, Delete, Plan, flat
+from kuberuntime.plan import Apply, Delete, Plan, flatten
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults
 from leaderworkerset.core.leaderworkerset.groupindex import index_groups
@@ -138,4 +138,4 @@ def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting:
 
 def deleted(plan: Plan) -> list[str]:
     """Return the names of the objects that the plan deletes."""
-    return [action.key.name for action in flat(plan.actions) if isinstance(action, Delete)]
+    return [action.key.name for action in flatten(plan.actions) if isinstance(action, Delete)]

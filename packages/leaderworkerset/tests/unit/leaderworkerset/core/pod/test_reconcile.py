@@ -16,7 +16,7 @@ from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.pod import statefulset
-from leaderworkerset.core.pod.reconcile import wants_node
+from leaderworkerset.core.pod.reconcile import required_node
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts.failure import describe
@@ -142,10 +142,10 @@ def test_workers_wait_until_their_leader_is_placed() -> None:
     node = {"metadata": {"name": "n1", "labels": {"rack": "r7"}}}
 
     assert reconcile(new_group(lws)) == Plan()
-    assert wants_node(new_group(lws)) == ""
-    assert wants_node(new_group(lws, leader=placed)) == "n1"
-    assert wants_node(new_group(leader=placed)) == ""
-    assert wants_node(group(lws=lws, leader=placed)) == ""
+    assert required_node(new_group(lws)) == ""
+    assert required_node(new_group(lws, leader=placed)) == "n1"
+    assert required_node(new_group(leader=placed)) == ""
+    assert required_node(group(lws=lws, leader=placed)) == ""
     assert reconcile(new_group(lws, leader=placed, nodes={"n1": node})) == Plan(
         (create_workers(lws, placed, {"rack": "r7"}),)
     )

@@ -21,7 +21,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.recreationrecord import RecreationState
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import reconcile_group as reconcile
-from leaderworkerset.capabilities.lostnodes.forcedeletion import wants_nodes
+from leaderworkerset.capabilities.lostnodes.forcedeletion import required_nodes
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.policies.recreation import RestartSettings
@@ -114,7 +114,7 @@ def test_lost_worker_is_released_while_its_leader_waits() -> None:
     leader = builders.leader_pod(lws, deleting=True)
     observed = group(stuck_worker(), lws=lws, leader=leader, nodes={"n1": None})
 
-    assert wants_nodes(observed) == {"n1"}
+    assert required_nodes(observed) == {"n1"}
     plan = reconcile(observed)
 
     assert [(type(action), action.grace_period) for action in plan.actions if isinstance(action, Delete)] == [
@@ -135,8 +135,8 @@ def test_lost_pods_are_not_released_by_default() -> None:
     """The Go controller has the same behavior."""
     observed = group(stuck_worker(), leader=builders.leader_pod(LWS, deleting=True))
 
-    assert wants_nodes(observed) == set()
-    assert wants_nodes(LiveGroup(now=builders.NOW, leader=LEADER)) == set()
+    assert required_nodes(observed) == set()
+    assert required_nodes(LiveGroup(now=builders.NOW, leader=LEADER)) == set()
     assert reconcile(observed) == Plan()
 
 

@@ -8,7 +8,7 @@ from tests import builders
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.recreationrecord import Origin
 from leaderworkerset.capabilities.enabled import EXTENSIONS
-from leaderworkerset.core.policies.disruptions import origin_of
+from leaderworkerset.core.policies.disruptions import failure_origin
 
 LWS = builders.leaderworkerset_object(
     metadata={"annotations": {"leaderworkerset.sigs.k8s.io/in-place-restarts": "60s"}}
@@ -83,4 +83,4 @@ DELETIONS = {
 )
 def test_origin_of_a_failure_is_known_from_the_pod(origin: Origin, failed: JSONObject) -> None:
     lws = builders.annotated(LWS["metadata"]["annotations"])
-    assert origin_of(failed, lws, EXTENSIONS.excuses) is origin
+    assert failure_origin(failed, lws, EXTENSIONS.excuses) is origin

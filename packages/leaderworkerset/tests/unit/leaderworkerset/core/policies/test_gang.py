@@ -19,7 +19,7 @@ from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupstate import describe
 from leaderworkerset.core.policies.celmutations import PodRule
-from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, GangSet, Preparation, Support, members_to_start
+from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, GangSet, Preparation, Support, initial_pod_count
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision, SchedulingObjects
 
 OBJECT = builders.leaderworkerset_object()
@@ -140,7 +140,7 @@ def test_workers_that_wait_for_their_leader_are_not_counted(
     """Workers that wait for their leader do not count (R-GANG-4, R-KQ-149)."""
     obj = builders.leaderworkerset_object(spec={"startupPolicy": policy}, metadata={"annotations": annotations})
 
-    assert members_to_start(leaderworkerset.decode(obj)) == expected
+    assert initial_pod_count(leaderworkerset.decode(obj)) == expected
 
 
 SELECTING = {"selector": {"matchLabels": groupname.leader_labels("web")}}

@@ -148,7 +148,7 @@ def test_record_keeps_the_longest_failed_run_in_a_row() -> None:
 def test_leader_with_a_random_key_continues_the_previous_record() -> None:
     leader = builders.hash_leader(builders.hash_object(), replaces="web-7d9f8b6c4-bbbbb")
 
-    assert recreationrecord.name_of_replaced(leader) == "web-7d9f8b6c4-bbbbb-recreations"
+    assert recreationrecord.replaced_record_name(leader) == "web-7d9f8b6c4-bbbbb-recreations"
 
 
 RECORD = recreation.build(LWS, LEADER, FIRST)
@@ -230,10 +230,10 @@ def test_differs_from_upstream_sixth_deletion_waits(pauses: list[int], backs_off
         previous = disrupted(previous, now, Origin.DELETION, settings)
         wait = (previous.due - builders.NOW).total_seconds() - now
         assert previous.state is (RecreationState.WAITING if wait > 0 else RecreationState.RECREATED)
-        assert wait <= recreation.longest_wait(previous, settings).total_seconds()
+        assert wait <= recreation.max_delay(previous, settings).total_seconds()
         now += max(wait, 0)
         times.append(now)
-        previous = recreation.carry_out(previous, settings, 0)
+        previous = recreation.start_recreation(previous, settings, 0)
         assert recreationrecord.read(recreation.build(LWS, LEADER, previous)) == previous
     fastest = min((later - first for first, later in zip(times, times[5:], strict=False)), default=200.0)
     assert fastest >= (120 if backs_off else 0)

@@ -22,8 +22,8 @@ LEADER = builders.leader_pod(LWS, 1)
 )
 def test_workload_name_derives_from_the_uid(uid: str, suffix: str) -> None:
     """A Workload name is derived from the UID (N-K8S-3: the vectors of the contract)."""
-    assert workloadnames.name_of("web", UID(uid)) == f"web-{suffix}"
-    assert workloadnames.name_of("w" * 253, UID(uid)) == f"{'w' * 242}-{suffix}"
+    assert workloadnames.build_workload_name("web", UID(uid)) == f"web-{suffix}"
+    assert workloadnames.build_workload_name("w" * 253, UID(uid)) == f"{'w' * 242}-{suffix}"
 
 
 @pytest.mark.parametrize(
@@ -82,5 +82,5 @@ def test_pod_group_of_workers_is_used_by_their_leader() -> None:
     workers: JSONObject = {"metadata": {"name": "web-h.bcdfg-1-worker-rev", "labels": own}}
     leader: JSONObject = {"metadata": {"name": "web-h.bcdfg-1-leader-rev", "labels": {labels.ROLE: labels.LEADER}}}
 
-    assert workloadnames.users(workers) == ("web-h.bcdfg-1-worker-rev", "web-h.bcdfg-1-leader-rev")
-    assert workloadnames.users(leader) == ("web-h.bcdfg-1-leader-rev",)
+    assert workloadnames.dependent_pod_groups(workers) == ("web-h.bcdfg-1-worker-rev", "web-h.bcdfg-1-leader-rev")
+    assert workloadnames.dependent_pod_groups(leader) == ("web-h.bcdfg-1-leader-rev",)

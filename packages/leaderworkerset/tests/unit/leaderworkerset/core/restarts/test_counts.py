@@ -76,7 +76,7 @@ def test_counts_are_not_copied_to_statefulsets() -> None:
 
 def test_confirmation_is_a_patch_without_changes() -> None:
     """The confirmation is a patch without changes (N-RB-2)."""
-    patch = counts.confirm(builders.leaderworkerset_object())
+    patch = counts.require_unchanged(builders.leaderworkerset_object())
 
     assert patch.patch == {"metadata": {"uid": "uid-of-web", "resourceVersion": "1"}}
 

@@ -37,7 +37,7 @@ def left(**status: Any) -> JSONObject:
     ids=["available", "a surge group is not ready", "not available", "undated", "no condition"],
 )
 def test_status_has_the_time_since_all_groups_are_complete(lws: JSONObject, since: str) -> None:
-    assert missingworkers.whole_since(lws) == since
+    assert missingworkers.complete_since(lws) == since
 
 
 @pytest.mark.parametrize(("index", "extra"), [(1, False), (2, True)])
@@ -47,13 +47,16 @@ def test_surge_group_may_be_new(index: int, *, extra: bool) -> None:
     assert missingworkers.may_be_new(obj, builders.leader_pod(obj, index)) is extra
 
 
-CLOCK = missingworkers.WholeTime(WHOLE, WITHIN_SKEW)
+CLOCK = missingworkers.CompletionTime(WHOLE, WITHIN_SKEW)
 SOON = "2026-03-01T12:00:02Z"
-WRITTEN = missingworkers.WholeTime(WHOLE, SOON)
+WRITTEN = missingworkers.CompletionTime(WHOLE, SOON)
 
 
 def lost(
-    moment: missingworkers.WholeTime = CLOCK, *, made: str = "2026-03-01T11:00:00Z", born: dict[int, str] | None = None
+    moment: missingworkers.CompletionTime = CLOCK,
+    *,
+    made: str = "2026-03-01T11:00:00Z",
+    born: dict[int, str] | None = None,
 ) -> list[str]:
     """Return the deleted workers of a group with three workers. `born` contains the existing workers."""
     leader, statefulset = group(0, made)
@@ -80,13 +83,13 @@ def test_missing_or_younger_worker_replaces_a_deleted_one() -> None:
 
 
 @pytest.mark.parametrize(("moment", "names"), [(CLOCK, []), (WRITTEN, ["web-0-3"])])
-def test_worker_created_soon_is_judged_by_the_clock(moment: missingworkers.WholeTime, names: list[str]) -> None:
+def test_worker_created_soon_is_judged_by_the_clock(moment: missingworkers.CompletionTime, names: list[str]) -> None:
     assert lost(moment, born={1: BEFORE, 2: WHOLE, 3: WITHIN_SKEW}) == names
 
 
 @pytest.mark.parametrize("moment", [CLOCK, WRITTEN])
 @pytest.mark.parametrize("made", [WHOLE, LONG_AFTER])
-def test_incomplete_groups_have_no_deleted_workers(moment: missingworkers.WholeTime, made: str) -> None:
+def test_incomplete_groups_have_no_deleted_workers(moment: missingworkers.CompletionTime, made: str) -> None:
     assert lost(moment, made=made) == []
 
 
@@ -125,7 +128,7 @@ def observed(
 
 def lost_groups(ready: int, *groups: missingworkers.ObservedGroup) -> list[str]:
     """Return the leaders of groups that lost workers after a status with `ready` ready groups."""
-    moments = missingworkers.moments(
+    moments = missingworkers.completion_times(
         missingworkers.LastStatus(groups=0, ready=ready, whole_since="", written=WHOLE), groups
     )
     return [
@@ -180,9 +183,12 @@ def test_only_as_many_groups_as_are_missing_lost_workers(ready: int, expected: l
 def test_transition_and_last_write_are_two_moments() -> None:
     last = missingworkers.LastStatus(groups=0, ready=1, whole_since=WHOLE, written=LONG_AFTER)
     leaders = frozenset({meta.uid(observed(0).leader)})
-    expected = [CLOCK, missingworkers.WholeTime(LONG_AFTER, "2026-03-01T12:01:03Z", leaders)]
-    assert missingworkers.moments(last, [observed(0, workers=[])]) == expected
-    assert missingworkers.moments(missingworkers.LastStatus(groups=0, ready=1, whole_since="", written=""), []) == []
+    expected = [CLOCK, missingworkers.CompletionTime(LONG_AFTER, "2026-03-01T12:01:03Z", leaders)]
+    assert missingworkers.completion_times(last, [observed(0, workers=[])]) == expected
+    assert (
+        missingworkers.completion_times(missingworkers.LastStatus(groups=0, ready=1, whole_since="", written=""), [])
+        == []
+    )
 
 
 def test_statefulset_older_than_its_leader_shows_two_clocks() -> None:
@@ -190,7 +196,7 @@ def test_statefulset_older_than_its_leader_shows_two_clocks() -> None:
     assert other.statefulset is not None
     other.statefulset["metadata"]["creationTimestamp"] = "2026-03-01T11:00:00Z"
     assert (
-        missingworkers.moments(
+        missingworkers.completion_times(
             missingworkers.LastStatus(groups=0, ready=2, whole_since="", written=WHOLE), [other, lost_one]
         )
         == []
@@ -200,7 +206,7 @@ def test_statefulset_older_than_its_leader_shows_two_clocks() -> None:
 @pytest.mark.parametrize("text", ["soon", "2026-03-01", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "-"])
 def test_times_that_cannot_be_read_show_nothing(text: str) -> None:
     assert (
-        missingworkers.moments(
+        missingworkers.completion_times(
             missingworkers.LastStatus(groups=0, ready=2, whole_since=text, written=text), [observed(0)]
         )
         == []
@@ -212,5 +218,5 @@ def test_times_that_cannot_be_read_show_nothing(text: str) -> None:
 )
 def test_first_workers_show_how_much_clocks_differ(created: str, latest: str) -> None:
     last = missingworkers.LastStatus(groups=0, ready=3, whole_since="", written=WHOLE)
-    moments = missingworkers.moments(last, [observed(0, workers=[created]), observed(1, workers=[])])
+    moments = missingworkers.completion_times(last, [observed(0, workers=[created]), observed(1, workers=[])])
     assert [(moment.at, moment.latest) for moment in moments] == [(WHOLE, latest)]

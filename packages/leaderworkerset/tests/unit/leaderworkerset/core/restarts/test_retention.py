@@ -53,8 +53,10 @@ def test_each_running_pod_is_kept_once() -> None:
     """A finalizer cannot be added to a pod that is being deleted (N-RB-4)."""
     going = builders.worker_pod(LEADER, 2, deleting=True)
 
-    assert patches(retention.keep([WORKER, kept(LEADER), going])) == [[("web-0-1", {"finalizers": [FINALIZER]})]]
-    assert retention.keep([kept(WORKER), going]) == ()
+    assert patches(retention.add_finalizer([WORKER, kept(LEADER), going])) == [
+        [("web-0-1", {"finalizers": [FINALIZER]})]
+    ]
+    assert retention.add_finalizer([kept(WORKER), going]) == ()
 
 
 def test_workers_are_released_before_their_leader() -> None:

@@ -122,12 +122,12 @@ class PortConnection:
         return True
 
 
-def purpose(stream: int, headers: Headers) -> tuple[str, StreamType, int] | None:
+def parse_stream_headers(stream: int, headers: Headers) -> tuple[str, StreamType, int] | None:
     """Return the request, type and port in the headers of a stream, or None if they are invalid.
 
     Clients that do not send a request ID open the error stream, then the data stream.
 
-    >>> purpose(3, {"streamtype": "data", "port": "80"}) == ("1", "data", 80)
+    >>> parse_stream_headers(3, {"streamtype": "data", "port": "80"}) == ("1", "data", 80)
     True
     """
     port = headers.get("port", "")

@@ -12,7 +12,13 @@ when the pod reads again or terminates.
 import asyncio
 from collections.abc import AsyncIterable
 
-from localkube.apiserver.frontend.portforward.portconnection import Dial, FrameSender, PortConnection, Send, purpose
+from localkube.apiserver.frontend.portforward.portconnection import (
+    Dial,
+    FrameSender,
+    PortConnection,
+    Send,
+    parse_stream_headers,
+)
 from localkube.apiserver.frontend.spdy import Connection, Frame, ProtocolError, Status, Type
 
 
@@ -68,7 +74,7 @@ class Tunnel:
 
     def _open(self, frame: Frame) -> None:
         """Accept a stream that starts or completes a link. Reject other streams."""
-        stream_purpose = purpose(frame.stream, frame.headers)
+        stream_purpose = parse_stream_headers(frame.stream, frame.headers)
         request, kind, port = stream_purpose or ("", "data", 0)
         link = self._incomplete.get(request) or PortConnection(request, port, self._outlet)
         if stream_purpose is None or not link.add(frame.stream, kind, port):

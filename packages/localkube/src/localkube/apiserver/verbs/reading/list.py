@@ -92,9 +92,9 @@ def _start(backend: Backend, call: Call) -> tuple[int, tuple[str, str]]:
             raise apierrors.bad_request("specifying resource version is not allowed when using continue")
         token = Token.decode(call.query["continue"])
         return token.revision, (token.namespace, token.name)
-    revision = version(resource_version)
+    revision = parse_version(resource_version)
     if revision > backend.store.revision:
-        raise too_new(revision, backend.store.revision)
+        raise too_new_error(revision, backend.store.revision)
     return (revision if match == "Exact" else backend.store.revision), ("", "")
 
 
@@ -123,7 +123,7 @@ def _forbidden_match(text: str) -> FieldError:
     return FieldError(Kind.FORBIDDEN, "resourceVersionMatch", detail=text)
 
 
-def version(text: str) -> int:
+def parse_version(text: str) -> int:
     """Parse a resourceVersion in the query. If it is absent, return 0."""
     if not REVISION.fullmatch(text or "0") or int(text or "0") > LARGEST_REVISION:
         raise apierrors.bad_request(
@@ -132,7 +132,7 @@ def version(text: str) -> int:
     return int(text or "0")
 
 
-def too_new(revision: int, current: int) -> apierrors.StatusError:
+def too_new_error(revision: int, current: int) -> apierrors.StatusError:
     """Build the error for a resourceVersion that does not exist yet."""
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
@@ -169,15 +169,15 @@ def _page(rows: Iterator[bytes], revision: int, limit: int, *, counted: bool) ->
 def encode_list(served: ServedKind, page: Page) -> bytes:
     """Encode a page as the List of its kind."""
     resource = served.resource
-    metadata = head_of(page)
+    metadata = list_metadata(page)
     if served.is_custom:
         metadata = {"continue": ""} | metadata  # lists of custom resources include this field even without a token
     head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
-    items = b",".join(_item(served, item) for item in page.items)
+    items = b",".join(_encode_item(served, item) for item in page.items)
     return encode(head)[:-1] + b',"items":[' + items + b"]}"
 
 
-def head_of(page: Page) -> JSONObject:
+def list_metadata(page: Page) -> JSONObject:
     """Build the metadata of a list."""
     head: JSONObject = {"resourceVersion": str(page.revision)}
     if page.token:
@@ -187,7 +187,7 @@ def head_of(page: Page) -> JSONObject:
     return head
 
 
-def _item(served: ServedKind, item: bytes) -> bytes:
+def _encode_item(served: ServedKind, item: bytes) -> bytes:
     """Remove apiVersion and kind from an item, because items of built-in lists do not include these fields."""
     if served.kind.alias is not None:
         obj = served.from_store(msgspec.json.decode(item))

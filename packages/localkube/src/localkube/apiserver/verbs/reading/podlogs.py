@@ -23,7 +23,7 @@ async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes] | None:
     """Return the chunks of the log, or None if the pod has no node. Errors of the node are raised immediately."""
     sent_options = read_options(call)
     pod = get(backend, call)
-    options = replace(sent_options, container=podtarget.container_of(pod, sent_options.container))
+    options = replace(sent_options, container=podtarget.requested_container(pod, sent_options.container))
     if not meta.spec(pod).get("nodeName"):
         return None
     pieces = backend.node.current.logs(pod, options)
@@ -53,12 +53,12 @@ def read_options(call: Call) -> LogOptions:
         timestamps=call.flag("timestamps"),
         tail_lines=numbers["tailLines"],
         since_seconds=numbers["sinceSeconds"],
-        since_time=_moment(call),
+        since_time=_since_time(call),
         limit_bytes=numbers["limitBytes"],
     )
 
 
-def _moment(call: Call) -> str | None:
+def _since_time(call: Call) -> str | None:
     """Return the time of `sinceTime` in UTC. Raise an error if it is invalid."""
     text = call.query.get("sinceTime")
     try:

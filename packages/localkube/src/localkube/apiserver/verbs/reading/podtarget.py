@@ -16,7 +16,7 @@ def running_pod(backend: Backend, call: Call) -> JSONObject:
     return pod
 
 
-def container_of(pod: JSONObject, container: str) -> str:
+def requested_container(pod: JSONObject, container: str) -> str:
     """Return the requested container. Without a name, the pod must have exactly one container."""
     spec, name = meta.spec(pod), meta.name(pod)
     ordinary = _names(spec, "containers")

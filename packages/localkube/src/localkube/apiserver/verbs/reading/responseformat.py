@@ -25,10 +25,10 @@ from localkube.apiserver.requests.watch import Encoder
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.tables import table
 from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.verbs.reading.list import Page, encode_list, head_of
+from localkube.apiserver.verbs.reading.list import Page, encode_list, list_metadata
 
 
-def show(backend: Backend, call: Call, code: int, obj: JSONObject, warnings: Sequence[str] = ()) -> Response:
+def object_response(backend: Backend, call: Call, code: int, obj: JSONObject, warnings: Sequence[str] = ()) -> Response:
     """Build a response with one object (or a Status), in a form that the client accepts."""
     form = negotiate(call.headers.get("accept", ""))
     if obj.get("kind") != "Status":
@@ -40,7 +40,7 @@ def show(backend: Backend, call: Call, code: int, obj: JSONObject, warnings: Seq
     return respond(code, obj, form.media, warnings)
 
 
-def show_page(backend: Backend, call: Call, page: Page) -> Response:
+def page_response(backend: Backend, call: Call, page: Page) -> Response:
     """Build a response with a page of a list, in a form that the client accepts."""
     form = negotiate(call.headers.get("accept", ""))
     if not form.shape:
@@ -48,8 +48,8 @@ def show_page(backend: Backend, call: Call, page: Page) -> Response:
     objects = [call.served.from_store(msgspec.json.decode(item)) for item in page.items]
     if form.shape == "Table":
         rows = table.render(call.served.kind, objects, backend.clock.now(), include_object(call))
-        return respond(200, {**rows, "metadata": head_of(page)}, form.media)
-    head = {"kind": "PartialObjectMetadataList", "apiVersion": META_API, "metadata": head_of(page)}
+        return respond(200, {**rows, "metadata": list_metadata(page)}, form.media)
+    head = {"kind": "PartialObjectMetadataList", "apiVersion": META_API, "metadata": list_metadata(page)}
     return respond(200, head | {"items": [metadata_only(obj) for obj in objects]}, form.media)
 
 
@@ -58,7 +58,7 @@ def include_object(call: Call) -> str:
     return call.query.get("includeObject", "")
 
 
-def encoder_of(backend: Backend, call: Call, form: Representation) -> Encoder:
+def watch_encoder(backend: Backend, call: Call, form: Representation) -> Encoder:
     """Return an encoder for watch events in a representation."""
     served = call.served
     identity = {"kind": served.resource.kind, "apiVersion": served.resource.api_version}
@@ -66,14 +66,14 @@ def encoder_of(backend: Backend, call: Call, form: Representation) -> Encoder:
         case "PartialObjectMetadata":
             return Encoder("metadata", METADATA_ONLY, lambda obj, _: encode(metadata_only(served.from_store(obj))))
         case "Table":
-            return Encoder(f"table {backend.identities.uid()}", TABLE, _rows(backend, call))
+            return Encoder(f"table {backend.identities.uid()}", TABLE, _table_row_encoder(backend, call))
         case _ if served.kind.alias is not None:
             return Encoder("object", identity, lambda obj, _: encode(served.from_store(obj)))
         case _:
             return Encoder("object", identity, lambda obj, value: encode(obj) if value is None else value)
 
 
-def _rows(backend: Backend, call: Call) -> Callable[[JSONObject, bytes | None], bytes]:
+def _table_row_encoder(backend: Backend, call: Call) -> Callable[[JSONObject, bytes | None], bytes]:
     """Return an encoder for Tables with one row.
 
     Only the first Table contains column definitions, so each watcher needs its own encoder.

@@ -24,7 +24,7 @@ from localkube.apiserver.storage.store import Store
 from localkube.apiserver.storage.storeerrors import CompactedError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import list as listing
-from localkube.apiserver.verbs.reading.responseformat import encoder_of
+from localkube.apiserver.verbs.reading.responseformat import watch_encoder
 
 LONGEST: Final = 3600
 """The duration of a watch without `timeoutSeconds`, in seconds."""
@@ -46,7 +46,7 @@ class WatchPlan(msgspec.Struct, frozen=True):
 def watch(backend: Backend, call: Call, form: Representation) -> AsyncIterator[bytes]:
     """Check the request. Return the lines of the watch."""
     check(call)
-    revision = listing.version(call.query.get("resourceVersion", ""))
+    revision = listing.parse_version(call.query.get("resourceVersion", ""))
     marked = call.flag("sendInitialEvents")
     plan = WatchPlan(
         selection=filters.parse(call.served, call.namespace, call.query),
@@ -58,7 +58,7 @@ def watch(backend: Backend, call: Call, form: Representation) -> AsyncIterator[b
     )
     backend.store.flush()
     if revision > backend.store.revision:
-        raise listing.too_new(revision, backend.store.revision)
+        raise listing.too_new_error(revision, backend.store.revision)
     try:
         return WatchLines(backend, call, plan, form)
     except CompactedError as error:
@@ -88,11 +88,11 @@ class WatchLines:
     """
 
     def __init__(self, backend: Backend, call: Call, plan: WatchPlan, form: Representation) -> None:
-        encoder = encoder_of(backend, call, form)
+        encoder = watch_encoder(backend, call, form)
         self._store, self._hub, self._plan = backend.store, backend.broadcaster, plan
         self._feed, self._watcher = backend.broadcaster.attach(call.served, plan.selection, encoder)
         try:
-            self._watcher.push(_first(backend.store, self._feed, plan))
+            self._watcher.push(_initial_lines(backend.store, self._feed, plan))
         except CompactedError:
             self._detach()
             raise
@@ -120,17 +120,19 @@ class WatchLines:
             self._watcher.push(self._feed.bookmark(self._store.revision))
 
 
-def _first(store: Store, feed: Feed, plan: WatchPlan) -> bytes:
+def _initial_lines(store: Store, feed: Feed, plan: WatchPlan) -> bytes:
     """Return the lines before the first change from the broadcaster."""
     served = feed.served
     if plan.sends_initial_events:
-        return feed.added_lines(_present(store.list(served.stored_as, plan.selection.namespace), plan.selection))
+        return feed.added_lines(
+            _existing_objects(store.list(served.stored_as, plan.selection.namespace), plan.selection)
+        )
     if plan.revision:
         return feed.lines_of(store.changes_since(plan.revision, served.stored_as))
     return b""
 
 
-def _present(rows: Iterator[bytes], selection: Selection) -> Iterator[tuple[JSONObject, bytes]]:
+def _existing_objects(rows: Iterator[bytes], selection: Selection) -> Iterator[tuple[JSONObject, bytes]]:
     for row in rows:
         obj = msgspec.json.decode(row)
         if selection.matches(obj):

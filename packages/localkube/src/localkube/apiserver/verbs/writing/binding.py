@@ -26,7 +26,7 @@ async def bind(backend: Backend, call: Call) -> JSONObject:
     if uid and uid != meta.uid(stored):
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta.uid(stored)}"
         raise apierrors.conflict(call.served.resource, call.name, why)
-    backend.store.update(call.key, _bound(stored, node, sent, timestamps.render(backend.clock.now())), stored)
+    backend.store.update(call.key, _bind_pod(stored, node, sent, timestamps.render(backend.clock.now())), stored)
     await backend.store.settle()
     return SUCCESS
 
@@ -40,7 +40,7 @@ def _require_unbound(call: Call, pod: JSONObject) -> None:
         raise apierrors.conflict(resource, call.name, f'pod {call.name} is already assigned to node "{node}"')
 
 
-def _bound(pod: JSONObject, node: str, sent: JSONObject, now: str) -> JSONObject:
+def _bind_pod(pod: JSONObject, node: str, sent: JSONObject, now: str) -> JSONObject:
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     conditions = [
         condition for condition in meta.status(pod).get("conditions") or [] if condition.get("type") != "PodScheduled"

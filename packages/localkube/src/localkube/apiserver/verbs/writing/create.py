@@ -59,11 +59,11 @@ async def _attempt(
     resource, store = call.served.resource, backend.store
     fresh = metadata.new_metadata(meta.metadata(sent), backend.identities, backend.clock.now())
     name, before = str(fresh.get("name") or ""), store.revision
-    namespacelifecycle.require_open(store, resource, call.namespace, name)
+    namespacelifecycle.require_active_namespace(store, resource, call.namespace, name)
     change = writesteps.Write(call, "create", {**sent, "metadata": fresh}, None, has_managed_fields=owned)
-    obj = await writesteps.complete(backend, change, write_options)
+    obj = await writesteps.complete_write(backend, change, write_options)
     if store.revision != before:  # the object was changed while webhooks were called
-        namespacelifecycle.require_open(store, resource, call.namespace, name)
+        namespacelifecycle.require_active_namespace(store, resource, call.namespace, name)
     if resource == PODS and backend.max_pods is not None:
         admission.require_quota(store, meta.name(obj), backend.max_pods)
     key = call.served.key(call.namespace, meta.name(obj))

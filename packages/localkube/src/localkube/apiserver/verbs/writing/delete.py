@@ -95,16 +95,16 @@ async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject, Sequenc
     outcome = await delete_object(backend, call, delete_options)
     code = 202 if not outcome.is_removed and delete_options.orphan_dependents is False else 200
     if outcome.is_removed and call.served.stored_as not in RETURNS_OBJECT:
-        return code, success(call, outcome.object), outcome.warnings
+        return code, success_status(call, outcome.object), outcome.warnings
     return code, outcome.object, outcome.warnings
 
 
 async def delete_object(backend: Backend, call: Call, delete_options: DeleteOptions) -> Outcome:
     """Mark or remove one object according to the options."""
-    namespacelifecycle.require_mortal(call.served.resource, call.name)
+    namespacelifecycle.require_deletable(call.served.resource, call.name)
     stored = get.read_stored(backend, call)
     options = WriteOptions(dry_run=delete_options.dry_run)
-    attempt = admission.attempt_of(call, call.served.from_store(stored), None, options)
+    attempt = admission.build_attempt(call, call.served.from_store(stored), None, options)
     await backend.admission.mutate(attempt)
     await backend.admission.validate(attempt)
     outcome = delete_now(backend, call, delete_options)
@@ -138,12 +138,12 @@ def mark_deleted(call: Call, obj: JSONObject, delete_options: DeleteOptions, now
     if meta.is_deleting(obj) and metadata.get("deletionGracePeriodSeconds"):
         return _shorten_grace_period(obj, delete_options)
     finalizers = _finalizers(metadata.get("finalizers") or [], delete_options)
-    grace = _grace(obj, delete_options) if _is_graceful(call) and not meta.is_deleting(obj) else 0
+    grace = _grace_period(obj, delete_options) if _is_graceful(call) and not meta.is_deleting(obj) else 0
     kept = {name: value for name, value in metadata.items() if name != "finalizers"}
     marks: JSONObject = {"finalizers": finalizers} if finalizers else {}
     marks["deletionGracePeriodSeconds"] = grace
     if not meta.is_deleting(obj):
-        marks["deletionTimestamp"] = timestamps.render(_after(now, grace))
+        marks["deletionTimestamp"] = timestamps.render(_add_seconds(now, grace))
         if "generation" in metadata:
             marks["generation"] = metadata["generation"] + 1
     marked = {**obj, "metadata": {**kept, **marks}}
@@ -156,12 +156,12 @@ def _shorten_grace_period(obj: JSONObject, delete_options: DeleteOptions) -> JSO
     before = metadata["deletionGracePeriodSeconds"]
     if delete_options.grace_period is None or delete_options.grace_period >= before:
         return obj
-    moment = _after(timestamps.parse(metadata["deletionTimestamp"]), delete_options.grace_period - before)
+    moment = _add_seconds(timestamps.parse(metadata["deletionTimestamp"]), delete_options.grace_period - before)
     marks = {"deletionTimestamp": timestamps.render(moment), "deletionGracePeriodSeconds": delete_options.grace_period}
     return {**obj, "metadata": {**metadata, **marks}}
 
 
-def _after(moment: datetime, seconds: int) -> datetime:
+def _add_seconds(moment: datetime, seconds: int) -> datetime:
     """Add seconds to a time. A duration of more than 64 bits of nanoseconds overflows, as in Go."""
     nanoseconds = (seconds * NANOSECONDS + NANOSECONDS_END) % (2 * NANOSECONDS_END) - NANOSECONDS_END
     return moment + timedelta(microseconds=nanoseconds // 1000)
@@ -180,7 +180,7 @@ def _is_graceful(call: Call) -> bool:
     return call.served.stored_as == resources.PODS.group_resource
 
 
-def _grace(pod: JSONObject, delete_options: DeleteOptions) -> int:
+def _grace_period(pod: JSONObject, delete_options: DeleteOptions) -> int:
     """Return the grace period of a pod in seconds, or 0 if no node runs the pod or it has terminated."""
     if not meta.spec(pod).get("nodeName") or podstate.has_ended(pod):
         return 0
@@ -249,7 +249,7 @@ def _errors(delete_options: DeleteOptions) -> list[FieldError]:
     return []
 
 
-def success(call: Call, obj: JSONObject) -> JSONObject:
+def success_status(call: Call, obj: JSONObject) -> JSONObject:
     """Build the Status for a removed object."""
     resource = call.served.resource
     details = {"name": meta.name(obj), "group": resource.group, "kind": resource.plural, "uid": meta.uid(obj)}

@@ -40,7 +40,7 @@ async def evict(backend: Backend, call: Call) -> JSONObject:
     pod = backend.store.get(call.key)
     is_protected = pod is not None and not meta.is_deleting(pod) and meta.status(pod).get("phase") not in UNPROTECTED
     if pod is not None and is_protected and (budget := _find_budget(backend, pod)) is not None:
-        if _is_unguarded(pod, budget):
+        if _is_evictable_while_unready(pod, budget):
             delete_options = replace(delete_options, resource_version=meta.resource_version(pod))
         else:
             granted = _record_eviction(budget, pod, timestamps.render(backend.clock.now()))
@@ -84,7 +84,7 @@ def _budgets(backend: Backend, pod: JSONObject) -> Iterator[JSONObject]:
             yield budget
 
 
-def _is_unguarded(pod: JSONObject, budget: JSONObject) -> bool:
+def _is_evictable_while_unready(pod: JSONObject, budget: JSONObject) -> bool:
     """Return whether an unready pod can be evicted without being counted."""
     if meta.is_condition_true(pod, "Ready"):
         return False
@@ -99,19 +99,21 @@ def _record_eviction(budget: JSONObject, pod: JSONObject, now: str) -> JSONObjec
     status, name = meta.status(budget), meta.name(budget)
     allowed, disrupted = status["disruptionsAllowed"], status.get("disruptedPods") or {}
     if status.get("observedGeneration", 0) < meta.generation(budget):
-        raise _too_many(f"The disruption budget {name} is still being processed by the server.", seconds=10)
+        raise _too_many_requests_error(
+            f"The disruption budget {name} is still being processed by the server.", seconds=10
+        )
     if allowed < 0:
         raise apierrors.forbidden(POD_DISRUPTION_BUDGETS, name, "pdb disruptions allowed is negative")
     if len(disrupted) > MOST_DISRUPTED:
         why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
         raise apierrors.forbidden(POD_DISRUPTION_BUDGETS, name, why)
     if allowed == 0:
-        raise _too_many(_why_none(status, name))
+        raise _too_many_requests_error(_no_eviction_reason(status, name))
     counts = {"disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, meta.name(pod): now}}
     return {**budget, "status": {**status, **counts}}
 
 
-def _why_none(status: JSONObject, name: str) -> str:
+def _no_eviction_reason(status: JSONObject, name: str) -> str:
     condition = meta.find_condition({"status": status}, "DisruptionAllowed") or {}
     if condition.get("reason") == "SyncFailed":
         why = condition.get("message", "")
@@ -120,7 +122,7 @@ def _why_none(status: JSONObject, name: str) -> str:
     return f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
 
 
-def _too_many(why: str, *, seconds: int = 0) -> apierrors.StatusError:
+def _too_many_requests_error(why: str, *, seconds: int = 0) -> apierrors.StatusError:
     text = "Cannot evict pod as it would violate the pod's disruption budget."
     details: JSONObject = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
     details |= {"retryAfterSeconds": seconds} if seconds else {}

@@ -35,7 +35,7 @@ async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOpt
     write_options = options.parse(call, "PatchOptions")
     if body.media_type(call.headers) == APPLY_PATCH:
         return await _apply(backend, call, write_options)
-    patched = patcher(call)
+    patched = build_patcher(call)
 
     def patched_object(old: JSONObject) -> JSONObject:
         obj = patched(old)
@@ -48,12 +48,12 @@ async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOpt
 
     return (
         200,
-        await update.edit_object(backend, call, Edit(update.operation_of(call), patched_object), write_options),
+        await update.edit_object(backend, call, Edit(update.write_operation(call), patched_object), write_options),
         write_options,
     )
 
 
-def patcher(call: Call) -> Patcher:
+def build_patcher(call: Call) -> Patcher:
     """Return a function that performs the JSON, merge or strategic merge patch of a call."""
     if "force" in call.query:
         error = FieldError(FieldKind.FORBIDDEN, "force", detail="may not be specified for non-apply patch")
@@ -86,14 +86,14 @@ async def _apply(backend: Backend, call: Call, write_options: WriteOptions) -> t
         raise apierrors.invalid("meta.k8s.io", "PatchOptions", "", [error])
     applied = _parse_applied(call)
     force = call.flag("force")
-    writer = writesteps.writer(backend, call, write_options, "Apply")
+    writer = writesteps.build_writer(backend, call, write_options, "Apply")
 
     def applied_object(old: JSONObject | None) -> JSONObject:
         return apply.apply(call.served.kind, old, applied, writer, force=force)
 
     while True:
         if backend.store.get(call.key) is not None:
-            edit = Edit(update.operation_of(call), applied_object, has_managed_fields=True)
+            edit = Edit(update.write_operation(call), applied_object, has_managed_fields=True)
             return 200, await update.edit_object(backend, call, edit, write_options), write_options
         if call.subresource:
             raise apierrors.not_found(call.served.resource, call.name)
@@ -112,7 +112,7 @@ async def _apply(backend: Backend, call: Call, write_options: WriteOptions) -> t
             continue
 
 
-def _writable(call: Call, applied: JSONObject) -> JSONObject:
+def _writable_fields(call: Call, applied: JSONObject) -> JSONObject:
     """Return the writable fields of this call, which are all fields except the status, or only the status."""
     if call.subresource == "status":
         return {name: value for name, value in applied.items() if name in STATUS_PARTS}
@@ -130,7 +130,7 @@ def _parse_applied(call: Call) -> JSONObject:
         raise apierrors.bad_request(f"invalid object type: /{content.get('apiVersion')}, Kind={kind}")
     applied = body.with_identity(call, content)
     body.require_name(call, applied)
-    applied = _writable(call, applied)
+    applied = _writable_fields(call, applied)
     unknown = call.served.kind.unknown_fields(applied)
     if unknown:
         place = f"{(content.get('metadata') or {}).get('namespace', '')}/{call.name}"

@@ -64,14 +64,14 @@ async def update_scale(backend: Backend, call: Call) -> JSONObject:
 async def patch_scale(backend: Backend, call: Call) -> JSONObject:
     """Patch the Scale of an object, and set its replicas accordingly."""
     write_options = options.parse(call, "PatchOptions")
-    return await _scale(backend, call, write_options, patch_verb.patcher(call))
+    return await _scale(backend, call, write_options, patch_verb.build_patcher(call))
 
 
 async def _scale(backend: Backend, call: Call, write_options: WriteOptions, patcher: patch_verb.Patcher) -> JSONObject:
     def apply(old: JSONObject) -> JSONObject:
         scale = _parse_scale(call, patcher(build_scale(call, old)))
         sent = {"uid": scale.metadata.uid, "resourceVersion": scale.metadata.resource_version}
-        scaled: JSONObject = _with(old, _split_path(_paths(call).spec_replicas), scale.replicas)
+        scaled: JSONObject = _set_path(old, _split_path(_scale_paths(call).spec_replicas), scale.replicas)
         return {**scaled, "metadata": meta.metadata(old) | {name: value for name, value in sent.items() if value}}
 
     return build_scale(call, await update.edit_object(backend, call, Edit("update", apply), write_options))
@@ -79,7 +79,7 @@ async def _scale(backend: Backend, call: Call, write_options: WriteOptions, patc
 
 def build_scale(call: Call, obj: JSONObject) -> JSONObject:
     """Build the Scale of an object."""
-    paths = _paths(call)
+    paths = _scale_paths(call)
     replicas = meta.at(obj, _split_path(paths.spec_replicas))
     status: JSONObject = {"replicas": meta.at(obj, _split_path(paths.status_replicas)) or 0}
     selector = meta.at(obj, _split_path(paths.selector)) if paths.selector else None
@@ -108,7 +108,7 @@ def _parse_scale(call: Call, content: JSON) -> ScaleBody:
     return scale
 
 
-def _paths(call: Call) -> ScalePaths:
+def _scale_paths(call: Call) -> ScalePaths:
     paths = call.served.kind.scale
     if paths is None:
         raise apierrors.unknown_resource()
@@ -120,8 +120,8 @@ def _split_path(path: str) -> list[str]:
     return path.strip(".").split(".")
 
 
-def _with(obj: JSON, parts: list[str], value: JSON) -> Any:
+def _set_path(obj: JSON, parts: list[str], value: JSON) -> Any:
     if not parts:
         return value
     base = obj if isinstance(obj, dict) else {}
-    return {**base, parts[0]: _with(base.get(parts[0]), parts[1:], value)}
+    return {**base, parts[0]: _set_path(base.get(parts[0]), parts[1:], value)}

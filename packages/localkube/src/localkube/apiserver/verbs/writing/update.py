@@ -63,12 +63,14 @@ async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOp
     if not exists and call.served.stored_as in CREATED_BY_PUT and not call.subresource:
         return 201, await create_object(backend, call, sent, write_options), write_options
     edit = Edit(
-        operation_of(call), lambda _: sent, is_conditional=call.served.is_custom or call.served.stored_as in CONDITIONAL
+        write_operation(call),
+        lambda _: sent,
+        is_conditional=call.served.is_custom or call.served.stored_as in CONDITIONAL,
     )
     return 200, await edit_object(backend, call, edit, write_options), write_options
 
 
-def operation_of(call: Call) -> Operation:
+def write_operation(call: Call) -> Operation:
     """Return the operation for a write to the call's subresource."""
     match call.subresource:
         case "status" | "resize" as operation:
@@ -90,7 +92,7 @@ async def edit_object(backend: Backend, call: Call, edit: Edit, write_options: W
             raise apierrors.invalid(resource.group, resource.plural, call.name, [error])
         placed = {**desired, "metadata": metadata.updated_metadata(meta.metadata(desired), meta.metadata(old))}
         change = writesteps.Write(call, edit.operation, placed, old, has_managed_fields=edit.has_managed_fields)
-        new = await writesteps.complete(backend, change, write_options)
+        new = await writesteps.complete_write(backend, change, write_options)
         if write_options.dry_run or new == old:
             await backend.store.settle()
             return new

@@ -30,22 +30,24 @@ class Write(Struct, frozen=True):
     has_managed_fields: bool = False
 
 
-async def complete(backend: Backend, change: Write, write_options: WriteOptions) -> JSONObject:
+async def complete_write(backend: Backend, change: Write, write_options: WriteOptions) -> JSONObject:
     """Return the object to store, or the stored object itself if the write does not change it."""
     call, kind = change.call, change.call.served.kind
     obj = prepare(change)
     if change.operation == "create" and call.served.resource == PODS:
-        obj = priorities.resolve(backend.store, obj)
+        obj = priorities.resolve_priority(backend.store, obj)
     if not change.has_managed_fields:
         anew = meta.metadata(change.new).get("managedFields") in ([], [{}])  # a client removes all entries
-        obj = ownership.track(kind, change.old, obj, writer(backend, call, write_options, "Update"), anew=anew)
-    attempt = admission.attempt_of(call, change.old, obj, write_options)
+        obj = ownership.track_fields(
+            kind, change.old, obj, build_writer(backend, call, write_options, "Update"), anew=anew
+        )
+    attempt = admission.build_attempt(call, change.old, obj, write_options)
     if is_admitted(call):
         obj = await backend.admission.mutate(attempt) or obj  # changes by webhooks do not affect ownership
     validate(change, obj)
     if is_admitted(call):
         await backend.admission.validate(replace(attempt, object=obj))
-    return obj if change.old is None else ownership.settle(change.old, obj)
+    return obj if change.old is None else ownership.drop_unchanged_times(change.old, obj)
 
 
 def is_admitted(call: Call) -> bool:
@@ -53,7 +55,7 @@ def is_admitted(call: Call) -> bool:
     return call.subresource != "scale"
 
 
-def writer(backend: Backend, call: Call, write_options: WriteOptions, operation: WriteType) -> Writer:
+def build_writer(backend: Backend, call: Call, write_options: WriteOptions, operation: WriteType) -> Writer:
     """Return the manager and operation of the write for managedFields."""
     version, now = call.served.resource.api_version, timestamps.render(backend.clock.now())
     return Writer(write_options.manager, operation, version, now, call.subresource)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
-from localkube.kubelet.processes.kernelerrors import RefusedError, explain
+from localkube.kubelet.processes.kernelerrors import RequestError, explain
 
 from . import containerinit
 from .kernel import syscalls
@@ -152,7 +152,7 @@ def _live(link: LauncherConnection, live: Callable[[LauncherConnection], None]) 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         live(link)
-    except (OSError, RefusedError, ValueError) as error:
+    except (OSError, RequestError, ValueError) as error:
         link.send({"event": "refused", "text": explain(error)})
     finally:
         os._exit(containerinit.FAILED)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
 from localkube.kubelet.processes import processtree
-from localkube.kubelet.processes.kernelerrors import RefusedError, explain
+from localkube.kubelet.processes.kernelerrors import RequestError, explain
 
 from .kernel import syscalls
 from .kernel.syscalls import read_pid
@@ -45,10 +45,10 @@ def start(become: Callable[[], None], report: Report, own: Iterable[int]) -> int
     for fd in (*own, writing):
         os.close(fd)
     with open(reading, "rb") as pipe:
-        refusal = pipe.read().decode()
-    if refusal:
+        problem = pipe.read().decode()
+    if problem:
         os.waitpid(pid, 0)
-        report.link.send({"event": "refused", "text": refusal})
+        report.link.send({"event": "refused", "text": problem})
         os._exit(FAILED)
     report_started(report, pid)
     return pid
@@ -106,7 +106,7 @@ def send_signal(pid: int, number: int) -> None:
 def _run(become: Callable[[], None], report: int) -> None:
     try:
         become()
-    except (RefusedError, OSError, ValueError) as error:  # ValueError: the path contains NUL
+    except (RequestError, OSError, ValueError) as error:  # ValueError: the path contains NUL
         os.write(report, explain(error).encode())
     finally:
         os._exit(FAILED)

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple, NoReturn
 
 from localkube.kubelet.processes import safeopen
-from localkube.kubelet.processes.kernelerrors import RefusedError
+from localkube.kubelet.processes.kernelerrors import RequestError
 
 from .containerinit import adopt_orphans, send_signal
 from .kernel import containerdisk, network, packetrules, syscalls
@@ -153,18 +153,18 @@ class NamespaceHost:
         if self._bridge is not None:
             packetrules.replace(rules)
         elif rules:
-            raise RefusedError(NO_OWN_NETWORKS)
+            raise RequestError(NO_OWN_NETWORKS)
 
     def delay(self, pod: Pod, seconds: float) -> None:
         """Delay every packet to the pod by this time, or stop the delay if it is 0."""
         network = self._resources[pod.id].network
         if self._bridge is None or network is None:
-            raise RefusedError(NO_OWN_NETWORKS)
+            raise RequestError(NO_OWN_NETWORKS)
         self._bridge.delay(network, seconds)
 
     def bound(self, first: int, path: str, size: int) -> int:
         """Resize an in-memory file system of a running container, and return the previous size."""
-        return containerdisk.bound(first, path, size)
+        return containerdisk.resize(first, path, size)
 
     def _files(self, pod: Pod) -> str:
         return f"{self._pods_directory}/{pod.id}"
@@ -259,7 +259,7 @@ def _open(mount: MountRequest, memory: set[str]) -> Bind:
             source, mount.sub_path, safeopen.OpenOptions(creates_directories=source in memory)
         )
     except safeopen.PathEscapeError as error:
-        raise RefusedError(
+        raise RequestError(
             f'mount {source}: subPath "{mount.sub_path}" leads outside the volume through a symbolic link'
         ) from error
     opened = OpenFile(handle, safeopen.is_directory(handle))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NoReturn, TypeAlias
 
 from localkube.kubelet.processes.descriptors import require_spare
-from localkube.kubelet.processes.kernelerrors import RefusedError, explain, is_exhausted
+from localkube.kubelet.processes.kernelerrors import RequestError, explain, is_exhausted
 
 from . import containerinit, stub
 from .children import Children, ForkRequest, Streams, wake_on_children
@@ -91,7 +91,7 @@ class Server:
         except ConnectionClosedError:
             raise
         except Exception as error:  # noqa: BLE001 - the loop edge: one pod's request must not end all other pods
-            if not isinstance(error, OSError | RefusedError | ValueError):
+            if not isinstance(error, OSError | RequestError | ValueError):
                 traceback.print_exc()
             self._link.send({"reply": request["id"], "error": explain(error), "exhausted": is_exhausted(error)})
         finally:
@@ -111,7 +111,7 @@ class Server:
     def _start(self, request: Message, fds: list[int]) -> None:
         pod = self._pods.get(request["pod"])
         if pod is None or pod.id in self._leaving:
-            raise RefusedError(f"pod {request['pod']} has no sandbox")
+            raise RequestError(f"pod {request['pod']} has no sandbox")
         require_spare(SPARE)
         container = parse_container(request)
         streams: Streams = (self._null, fds[0], fds[1])
@@ -131,7 +131,7 @@ class Server:
     def _exec(self, request: Message, fds: list[int]) -> None:
         process = self._children.get(request["container"])
         if process is None or not process.is_started:
-            raise RefusedError("the container is not running")
+            raise RequestError("the container is not running")
         require_spare(SPARE)
         env = dict(process.container.env)
         if os.isatty(fds[0]):
@@ -154,7 +154,7 @@ class Server:
     def _socket(self, request: Message, _: list[int]) -> None:
         pod = None if request["pod"] is None else self._pods.get(request["pod"])
         if pod is None and request["pod"] is not None:
-            raise RefusedError(f"pod {request['pod']} has no sandbox")
+            raise RequestError(f"pod {request['pod']} has no sandbox")
         with self._ground.open_socket(pod) as opened:
             self._done(request, (opened.fileno(),))
 
@@ -179,14 +179,14 @@ class Server:
     def _delay(self, request: Message, _: list[int]) -> None:
         pod = self._pods.get(request["pod"])
         if pod is None:
-            raise RefusedError(f"pod {request['pod']} has no sandbox")
+            raise RequestError(f"pod {request['pod']} has no sandbox")
         self._ground.delay(pod, request["seconds"])
         self._done(request)
 
     def _bound(self, request: Message, _: list[int]) -> None:
         process = self._children.get(request["container"])
         if process is None or not process.is_started:
-            raise RefusedError("the container is not running")
+            raise RequestError("the container is not running")
         size = self._ground.bound(process.pid, request["path"], request["size"])
         self._link.send({"reply": request["id"], "size": size})
 

@@ -11,7 +11,7 @@ import os
 import socket
 from contextlib import suppress
 
-from localkube.kubelet.processes.kernelerrors import RefusedError
+from localkube.kubelet.processes.kernelerrors import RequestError
 
 from . import containerinit
 from .kernel import syscalls
@@ -49,7 +49,7 @@ class PlainHost:
         """Reject containers that need namespaces. A scratch directory on the host can replace an empty volume."""
         containerinit.adopt_orphans()
         if container.root is not None:
-            raise RefusedError(
+            raise RequestError(
                 f"image root {container.root}: cannot replace /, because this machine does not permit namespaces"
             )
         for mount in container.mounts:
@@ -58,7 +58,7 @@ class PlainHost:
                 continue
             if mount.target.rstrip("/") in _STAND_INS and os.path.isdir(source) and not os.listdir(source):
                 continue
-            raise RefusedError(
+            raise RequestError(
                 f"mount {mount.source} at {mount.target}: this machine does not permit namespaces. Use a hostPath "
                 "volume whose path is its mountPath"
             )
@@ -77,19 +77,19 @@ class PlainHost:
 
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
         """Raise an error, because the host network does not need a connection to other networks."""
-        raise RefusedError(f"attach {interface}: pods use the host network")
+        raise RequestError(f"attach {interface}: pods use the host network")
 
     def lose(self, rules: list[PacketRule]) -> None:
         """Reject rules for lost packets, because pods do not have networks."""
         if rules:
-            raise RefusedError(NO_OWN_NETWORKS)
+            raise RequestError(NO_OWN_NETWORKS)
 
     def delay(self, pod: Pod, seconds: float) -> None:
         """Reject packet delays, because pods do not have networks."""
-        raise RefusedError(NO_OWN_NETWORKS)
+        raise RequestError(NO_OWN_NETWORKS)
 
     def bound(self, first: int, path: str, size: int) -> int:
         """Reject resizing a file system, because containers do not have separate file systems."""
-        raise RefusedError(
+        raise RequestError(
             f"{path}: containers do not have their own file systems, because this machine does not permit namespaces"
         )

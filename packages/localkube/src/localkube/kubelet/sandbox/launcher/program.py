@@ -1,6 +1,6 @@
 """Turns the current process into the main process of a container: file descriptors, identity, directory and exec.
 
-A refusal raises `RefusedError` with the message of container runtimes, as users search for those.
+A refusal raises `RequestError` with the message of container runtimes, as users search for those.
 """
 
 import errno
@@ -10,7 +10,7 @@ import signal
 import termios
 
 from localkube.kubelet.processes.descriptors import restore_limit
-from localkube.kubelet.processes.kernelerrors import RefusedError, explain
+from localkube.kubelet.processes.kernelerrors import RequestError, explain
 
 from .kernel import syscalls
 from .launchspecs import Container
@@ -35,12 +35,12 @@ def find_executable(name: str, path: str) -> str:
                 return candidate
             forbidden = True
     if forbidden:
-        raise RefusedError(f'exec: "{name}": permission denied')
-    raise RefusedError(f'exec: "{name}": executable file not found in $PATH')
+        raise RequestError(f'exec: "{name}": permission denied')
+    raise RequestError(f'exec: "{name}": executable file not found in $PATH')
 
 
 def become(program: Container, streams: tuple[int, int, int], files: int, *, confined: bool) -> None:
-    """Execute the program with this limit on open files. Raise `RefusedError` if this fails.
+    """Execute the program with this limit on open files. Raise `RequestError` if this fails.
 
     `confined` programs of root get only a container's capabilities.
     """
@@ -57,9 +57,9 @@ def become(program: Container, streams: tuple[int, int, int], files: int, *, con
     try:
         os.execve(file, program.argv, dict(program.env))  # noqa: S606 - a shell would change what is run
     except OSError as error:
-        raise RefusedError(f'exec: "{name}": {_explain(error, file)}') from error
+        raise RequestError(f'exec: "{name}": {_explain(error, file)}') from error
     except ValueError as error:
-        raise RefusedError(f'exec: "{name}": {error}') from error
+        raise RequestError(f'exec: "{name}": {error}') from error
 
 
 def _explain(error: OSError, file: str) -> str:
@@ -81,7 +81,7 @@ def _take_identity(user: int | None, group: int | None) -> None:
         if group not in (None, os.getegid()) or user not in (None, os.geteuid()):
             _change_identity(os.geteuid() if user is None else user, os.getegid() if group is None else group)
     except OSError as error:
-        raise RefusedError(
+        raise RequestError(
             f"run as user {user}, group {group}: {os.strerror(error.errno or 0).lower()}. Remove runAsUser and "
             f"runAsGroup, or run the cluster as root instead of user {os.geteuid()}"
         ) from error
@@ -116,4 +116,4 @@ def _enter_directory(cwd: str | None) -> None:
     try:
         os.chdir(cwd or "/")
     except OSError as error:
-        raise RefusedError(f"chdir {explain(error)}") from error
+        raise RequestError(f"chdir {explain(error)}") from error

@@ -76,7 +76,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 def test_kubectl_takes_over_its_client_side_fields() -> None:
     annotation = '{"apiVersion":"v1","data":{"a":"1","b":"1"},"kind":"ConfigMap","metadata":{"name":"m"}}'
     made = config_map({"a": "1", "b": "9"}, annotations={LAST_APPLIED: annotation})
-    stored = ownership.track(CONFIG_MAPS, None, made, writer("kubectl-client-side-apply", "Update"))
+    stored = ownership.track_fields(CONFIG_MAPS, None, made, writer("kubectl-client-side-apply", "Update"))
     taken = apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("kubectl"))
     assert taken["data"] == {"a": "2", "b": "9"}
     assert '"a":"2"' in taken["metadata"]["annotations"][LAST_APPLIED], "the annotation tells what was applied last"
@@ -88,7 +88,7 @@ def test_kubectl_takes_over_its_client_side_fields() -> None:
 
 def test_malformed_last_applied_annotation_is_ignored() -> None:
     made = config_map({"a": "1"}, annotations={LAST_APPLIED: "{"})
-    stored = ownership.track(CONFIG_MAPS, None, made, writer("someone", "Update"))
+    stored = ownership.track_fields(CONFIG_MAPS, None, made, writer("someone", "Update"))
     with pytest.raises(StatusError, match="1 conflict"):
         apply(CONFIG_MAPS, stored, config_map({"a": "2"}), writer("kubectl"))
 

@@ -12,7 +12,7 @@ from localkube.apiserver.patch.fieldset import FieldSet, difference, intersectio
 from localkube.apiserver.patch.objectfields import Difference, compare
 from localkube.apiserver.types import schemas
 
-POD = schemas.of_struct("Pod")
+POD = schemas.struct_schema("Pod")
 FREE = Schema("any")
 
 OBJECTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
@@ -22,8 +22,8 @@ OBJECTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
     ),
     max_size=3,
 )
-SETS = OBJECTS.map(lambda obj: fieldset.children(objectfields.of_whole(FREE, obj))) | OBJECTS.map(
-    lambda obj: objectfields.of_applied(POD, {"spec": {"securityContext": obj}})
+SETS = OBJECTS.map(lambda obj: fieldset.children(objectfields.all_fields(FREE, obj))) | OBJECTS.map(
+    lambda obj: objectfields.applied_fields(POD, {"spec": {"securityContext": obj}})
 )
 
 

@@ -3,7 +3,7 @@
 from localkube.apiserver.patch import strategic
 from localkube.apiserver.types import schemas
 
-POD = schemas.of_struct("Pod")
+POD = schemas.struct_schema("Pod")
 
 
 A, B = {"name": "a", "image": "1"}, {"name": "b", "image": "2"}

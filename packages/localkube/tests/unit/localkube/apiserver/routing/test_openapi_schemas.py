@@ -40,7 +40,7 @@ def registry(*crds: JSONObject) -> Registry:
 
 
 def test_every_kind_and_type_has_a_description() -> None:
-    for name in openapi.index(registry())["paths"]:
+    for name in openapi.document_index(registry())["paths"]:
         for component, schema in schemas(openapi.document(registry(), name)).items():
             if not component.endswith("IntOrString"):
                 assert schema["description"].endswith(ELSEWHERE), component
@@ -49,7 +49,7 @@ def test_every_kind_and_type_has_a_description() -> None:
 
 def test_every_reference_resolves() -> None:
     crd = definition()
-    for name in openapi.index(registry(crd))["paths"]:
+    for name in openapi.document_index(registry(crd))["paths"]:
         document = openapi.document(registry(crd), name)
         assert {*references(document)} <= {*schemas(document)}
 

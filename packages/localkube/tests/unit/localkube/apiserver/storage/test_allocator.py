@@ -49,14 +49,14 @@ def test_c_library_without_malloc_trim_is_ignored(monkeypatch: pytest.MonkeyPatc
         raise error
 
     monkeypatch.setattr(ctypes, "CDLL", refuse)
-    assert not allocator.trim()
+    assert not allocator.trim_memory()
 
 
 async def test_store_returns_memory_when_it_compacts(monkeypatch: pytest.MonkeyPatch) -> None:
     trimmed: list[int] = []
 
     objects = Store(remembered=10)
-    monkeypatch.setattr(allocator, "trim", lambda: trimmed.append(objects.revision))
+    monkeypatch.setattr(allocator, "trim_memory", lambda: trimmed.append(objects.revision))
     key = StoreKey("configmaps", "default", "a")
     obj = objects.create(key, {"metadata": {}})
     for _ in range(2 * COMPACT_EVERY + 100):

@@ -9,10 +9,10 @@ from tests.unit.localkube.controllers.objects import NOW
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import REPLICA_SETS
-from kuberuntime.plan import Emit, Finally, Plan, Put, PutStatus, flat
+from kuberuntime.plan import Emit, Finally, Plan, Put, PutStatus, flatten
 from localkube.controllers.autoscaling import autoscalercontrol
 from localkube.controllers.autoscaling.autoscalercontrol import ObservedAutoscaler
-from localkube.controllers.autoscaling.scalingbehavior import History, Moment
+from localkube.controllers.autoscaling.scalingbehavior import History, ReplicaRecord
 
 
 def observed(current: int, cpu: str, status: Any = None, metrics: Any = None, **change: Any) -> ObservedAutoscaler:
@@ -41,7 +41,7 @@ def plan(seen: ObservedAutoscaler) -> Plan:
 
 
 def status_of(written: Plan) -> Any:
-    (found,) = [one.object["status"] for one in flat(written.actions) if isinstance(one, PutStatus)]
+    (found,) = [one.object["status"] for one in flatten(written.actions) if isinstance(one, PutStatus)]
     return found
 
 
@@ -69,7 +69,9 @@ def test_unchanged_status_is_not_written() -> None:
 
 def test_condition_time_changes_only_with_its_status() -> None:
     before = status_of(plan(observed(2, "500m")))
-    after = status_of(plan(observed(2, "450m", before, history=History((Moment(NOW, 9),)), now=NOW + timedelta(60))))
+    after = status_of(
+        plan(observed(2, "450m", before, history=History((ReplicaRecord(NOW, 9),)), now=NOW + timedelta(60)))
+    )
     assert [one["lastTransitionTime"] for one in after["conditions"]] == ["2026-01-01T12:00:00Z"] * 3
 
 
@@ -106,7 +108,7 @@ def test_bounds_and_zero_replicas_need_no_metrics() -> None:
     assert autoscalercontrol.decide(observed(1, "1", spec={"minReplicas": 3})).replicas == 3
     off = autoscalercontrol.decide(observed(0, "1"))
     assert (off.replicas, off.conditions[1][2]) == (0, "ScalingDisabled")
-    assert off.history.recommended == (Moment(NOW, 0),)
+    assert off.history.recommended == (ReplicaRecord(NOW, 0),)
 
 
 def test_unreadable_scale_causes_an_event_and_a_condition() -> None:

@@ -44,7 +44,7 @@ def metric(target: Any = HALF, name: str = "cpu", container: str = "") -> Any:
 
 
 def replicas(pods: list[Any], metrics: list[Any], target: Any = HALF) -> int:
-    return replicacalculator.propose(metric(target), load(pods, metrics)).replicas
+    return replicacalculator.propose_replicas(metric(target), load(pods, metrics)).replicas
 
 
 ONE, TWO = pod("a"), pod("b")
@@ -59,24 +59,28 @@ def test_replicas_follow_the_share_of_requests(cpu: str, found: int) -> None:
 
 
 def test_status_has_the_mean_in_both_units() -> None:
-    found = replicacalculator.propose(metric(), load([ONE, TWO], [measured("a", "300m"), measured("b", "500m")]))
+    found = replicacalculator.propose_replicas(
+        metric(), load([ONE, TWO], [measured("a", "300m"), measured("b", "500m")])
+    )
     assert found.status == {
         "type": "Resource",
         "resource": {"name": "cpu", "current": {"averageUtilization": 40, "averageValue": "400m"}},
     }
     assert found.name == "cpu resource utilization (percentage of request)"
     average = {"type": "AverageValue", "averageValue": "200m"}
-    assert replicacalculator.propose(metric(average), load([ONE], [measured("a", "300m")])).name == "cpu resource"
+    assert (
+        replicacalculator.propose_replicas(metric(average), load([ONE], [measured("a", "300m")])).name == "cpu resource"
+    )
 
 
 def test_container_metric_ignores_other_containers() -> None:
     containers = [{"name": "main", "resources": {"requests": {"cpu": "1"}}}, {"name": "proxy"}]
     both = pod("a", spec={"containers": containers})
-    found = replicacalculator.propose(metric(container="main"), load([both], [measured("a", "1", proxy="9")]))
+    found = replicacalculator.propose_replicas(metric(container="main"), load([both], [measured("a", "1", proxy="9")]))
     assert found.replicas == 2
     assert found.status["containerResource"]["container"] == "main"
     with pytest.raises(ReadingError, match="missing request for cpu in container proxy of Pod a"):
-        replicacalculator.propose(metric(), load([both], [measured("a", "1", proxy="9")]))
+        replicacalculator.propose_replicas(metric(), load([both], [measured("a", "1", proxy="9")]))
 
 
 def test_sidecar_requests_are_counted() -> None:
@@ -134,7 +138,7 @@ def test_pods_without_metrics_never_reverse_the_direction() -> None:
 def test_high_load_never_scales_down() -> None:
     """The replica count does not change if the proposal is below it although the load exceeds the target."""
     pods = [ONE, TWO]
-    found = replicacalculator.propose(metric(), load(pods, [measured("a", "2")], current=9))
+    found = replicacalculator.propose_replicas(metric(), load(pods, [measured("a", "2")], current=9))
     assert found.replicas == 9
 
 
@@ -148,10 +152,10 @@ def test_high_load_never_scales_down() -> None:
 )
 def test_missing_metric_is_named(pods: list[Any], metrics: list[Any], text: str) -> None:
     with pytest.raises(ReadingError, match=text) as raised:
-        replicacalculator.propose(metric(), load(pods, metrics))
+        replicacalculator.propose_replicas(metric(), load(pods, metrics))
     assert raised.value.reason == "FailedGetResourceMetric"
     with pytest.raises(ReadingError, match="not metrics of type Pods") as raised:
-        replicacalculator.propose({"type": "Pods"}, load(pods, metrics))
+        replicacalculator.propose_replicas({"type": "Pods"}, load(pods, metrics))
     assert raised.value.reason == "FailedGetPodsMetric"
     with pytest.raises(ReadingError, match="failed to get memory usage"):
-        replicacalculator.propose(metric({"averageValue": "1Gi"}, "memory"), load([ONE], [measured("a", "1")]))
+        replicacalculator.propose_replicas(metric({"averageValue": "1Gi"}, "memory"), load([ONE], [measured("a", "1")]))

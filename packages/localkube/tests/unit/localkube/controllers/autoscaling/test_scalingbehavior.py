@@ -7,15 +7,15 @@ import pytest
 from tests.unit.localkube.controllers.objects import NOW
 
 from localkube.controllers.autoscaling import scalingbehavior
-from localkube.controllers.autoscaling.scalingbehavior import History, Moment, ScalingBehavior
+from localkube.controllers.autoscaling.scalingbehavior import History, ReplicaRecord, ScalingBehavior
 
 
 def scaler(behavior: Any = None, least: int = 1, most: int = 100) -> ScalingBehavior:
-    return scalingbehavior.of({"spec": {"minReplicas": least, "maxReplicas": most, "behavior": behavior}})
+    return scalingbehavior.read_behavior({"spec": {"minReplicas": least, "maxReplicas": most, "behavior": behavior}})
 
 
-def ago(seconds: float, replicas: int) -> Moment:
-    return Moment(NOW - timedelta(seconds=seconds), replicas)
+def ago(seconds: float, replicas: int) -> ReplicaRecord:
+    return ReplicaRecord(NOW - timedelta(seconds=seconds), replicas)
 
 
 def policy(kind: str, value: int, seconds: int = 60) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def test_scale_up_window_uses_the_lowest_recommendation() -> None:
     ],
 )
 def test_policies_limit_the_change_within_a_period(
-    behavior: Any, current: int, wanted: int, changed: tuple[Moment, ...], found: tuple[int, str]
+    behavior: Any, current: int, wanted: int, changed: tuple[ReplicaRecord, ...], found: tuple[int, str]
 ) -> None:
     assert scalingbehavior.apply_limits(scaler(behavior), wanted, current, History(changed=changed), NOW)[:2] == found
 

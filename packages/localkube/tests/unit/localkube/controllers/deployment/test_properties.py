@@ -50,11 +50,11 @@ def test_rollout_respects_surge_and_availability(replicas: int, strategy: Any, s
     model = Model(build_deployment(replicas=replicas, strategy=strategy))
     model.settle()
     model.change(template=build_template("v2"))
-    surge, unavailable = sizes.bounds(model.deployment)
+    surge, unavailable = sizes.rolling_limits(model.deployment)
     for share in sorted(shares):
         model.step()
         assert sum(map(size_of, model.sets.values())) <= replicas + surge
         (old, *new) = model.sets.values()
-        kept = sizes.available(old) + sum(map(sizes.available, new))
+        kept = sizes.available_pods(old) + sum(map(sizes.available_pods, new))
         assert kept >= replicas - unavailable
         model.run_pods(lambda one, share=share: size_of(one) if image_of(one) == "v1" else share)

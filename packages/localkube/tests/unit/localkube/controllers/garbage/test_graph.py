@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects.meta import UID, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PODS
-from localkube.controllers.garbage.graph import FOREGROUND, MOST_GONE, ORPHAN, Graph, GraphNode, Owner, read_node
+from localkube.controllers.garbage.graph import FOREGROUND, MAX_DELETED, ORPHAN, Graph, GraphNode, Owner, read_node
 
 
 def node(name: str, *owners: str, blocks: bool = True) -> GraphNode:
@@ -55,11 +55,11 @@ def test_affected_objects_are_in_order_of_observation() -> None:
 def test_remembered_deleted_owners_are_bounded() -> None:
     graph = build(node("b", "a"))
     graph.note_absent(UID("a"))
-    for number in range(MOST_GONE):
+    for number in range(MAX_DELETED):
         graph.note_absent(UID(f"absent-{number}"))
     assert not graph.is_known_deleted(UID("a"))
-    assert all(graph.is_known_deleted(UID(f"absent-{number}")) for number in range(MOST_GONE))
-    assert len(graph._deleted) == MOST_GONE
+    assert all(graph.is_known_deleted(UID(f"absent-{number}")) for number in range(MAX_DELETED))
+    assert len(graph._deleted) == MAX_DELETED
 
 
 def test_deleted_object_without_dependents_is_not_remembered() -> None:

@@ -21,7 +21,7 @@ from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 from localkube.controllers.nodes.podgc import BY_NODE, node_index
-from localkube.controllers.nodes.tainteviction import TaintEviction, toleration_time
+from localkube.controllers.nodes.tainteviction import TaintEvictionController, toleration_time
 
 pytestmark = pytest.mark.virtual_time
 
@@ -66,7 +66,7 @@ class TaintedNode:
 
     clock: VirtualClock
     client: Client
-    eviction: TaintEviction
+    eviction: TaintEvictionController
 
     async def left(self) -> timedelta | None:
         """Return the time until the controller evicts the pod, or None if it evicts the pod now."""
@@ -102,7 +102,7 @@ async def world() -> AsyncIterator[TaintedNode]:
         running = [group.create_task(one.run()) for one in (pods, nodes)]
         for one in (pods, nodes):
             await one.wait_synced()
-        yield TaintedNode(clock, client, TaintEviction(pods=pods, nodes=nodes, clock=clock))
+        yield TaintedNode(clock, client, TaintEvictionController(pods=pods, nodes=nodes, clock=clock))
         for task in running:
             task.cancel()
     await server.close()

@@ -23,7 +23,7 @@ def scheduled(status: str, message: str, since: str) -> JSONObject:
 
 def test_scheduled_condition_is_added_to_the_others() -> None:
     pod = build_pod("a", {"status": {"conditions": [READY]}})
-    assert conditions.unschedulable(pod, "no room", NOW) == [
+    assert conditions.unschedulable_conditions(pod, "no room", NOW) == [
         READY,
         scheduled("False", "no room", "2026-01-01T12:00:00Z"),
     ]
@@ -32,8 +32,8 @@ def test_scheduled_condition_is_added_to_the_others() -> None:
 def test_condition_time_is_kept_and_equal_message_not_written() -> None:
     before = scheduled("False", "no room", "2026-01-01T11:00:00Z")
     pod = build_pod("a", {"status": {"conditions": [before]}})
-    assert conditions.unschedulable(pod, "no GPU", NOW) == [before | {"message": "no GPU"}]
-    assert conditions.unschedulable(pod, "no room", NOW) is None
+    assert conditions.unschedulable_conditions(pod, "no GPU", NOW) == [before | {"message": "no GPU"}]
+    assert conditions.unschedulable_conditions(pod, "no room", NOW) is None
 
 
 def test_events_name_pod_and_node() -> None:

@@ -14,7 +14,7 @@ from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.objects.resources import NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
-from localkube.controllers.scheduler.controller import Scheduler, Sources
+from localkube.controllers.scheduler.controller import Scheduler, SchedulerInformers
 
 pytestmark = pytest.mark.virtual_time
 
@@ -36,7 +36,7 @@ async def test_failed_decision_is_reported_and_others_continue() -> None:
     servers[PODS].put("bad", **pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]))
     servers[PODS].put("good", **pod())
     executor = Executor(Client(servers[PODS]), NoEvents(), VirtualClock())
-    sources = Sources(
+    sources = SchedulerInformers(
         pods=informers[PODS],
         nodes=informers[NODES],
         claims=informers[PERSISTENT_VOLUME_CLAIMS],

@@ -9,7 +9,7 @@ from tests.unit.localkube.controllers.objects import build_node, build_pod
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.controllers.scheduler.capacity import ClusterState
-from localkube.controllers.scheduler.decision import Decision, Placement, Refusal, decide
+from localkube.controllers.scheduler.decision import Decision, Placement, Unschedulable, decide
 from localkube.controllers.scheduler.podinfo import read_pod
 from localkube.controllers.scheduler.predicates import Cause
 
@@ -39,7 +39,7 @@ def asking(name: str = "p", **amounts: str) -> JSONObject:
 
 def refused(decision: Decision) -> str:
     """Return the message for an unschedulable pod."""
-    assert isinstance(decision, Refusal), decision
+    assert isinstance(decision, Unschedulable), decision
     return decision.message
 
 
@@ -94,7 +94,7 @@ def test_reasons_are_counted_over_all_nodes() -> None:
     assert refused(decision) == (
         "0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient nvidia.com/gpu."
     )
-    assert isinstance(decision, Refusal)
+    assert isinstance(decision, Unschedulable)
     assert decision.causes == {Cause.NODE, Cause.RESOURCES}
 
 
@@ -125,7 +125,7 @@ def test_requests_of_running_pods_are_subtracted() -> None:
 def test_requests_are_kept_when_the_node_changes() -> None:
     cluster = cluster_of([build_node("node-0")], [(asking("first", cpu="5"), "node-0")])
     cluster.put_node(build_node("node-0", cpu="9"))
-    assert isinstance(decide(cluster, read_pod(asking("second", cpu="5"))), Refusal)
+    assert isinstance(decide(cluster, read_pod(asking("second", cpu="5"))), Unschedulable)
     assert decide(cluster, read_pod(asking("second", cpu="4"))) == Placement("node-0")
 
 
@@ -223,7 +223,7 @@ def test_match_label_keys_limit_a_term_to_the_own_revision() -> None:
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     cluster = cluster_of(RACKS[:1], [(pod("old", {"app": "a", "rev": "1"}), "node-0")])
     assert isinstance(decide(cluster, read_pod(pod("n", {"app": "a", "rev": "2"}, affinity=affinity))), Placement)
-    assert isinstance(decide(cluster, read_pod(pod("n", {"app": "a", "rev": "1"}, affinity=affinity))), Refusal)
+    assert isinstance(decide(cluster, read_pod(pod("n", {"app": "a", "rev": "1"}, affinity=affinity))), Unschedulable)
 
 
 def spreading(name: str, **fields: Any) -> JSONObject:
@@ -252,7 +252,7 @@ def test_spread_requires_the_label_and_enough_domains() -> None:
     )
     running = [(spreading("one"), "node-0"), (spreading("two"), "node-2")]
     few = decide(cluster_of(RACKS, running), read_pod(spreading("three", minDomains=3)))
-    assert isinstance(few, Refusal)
+    assert isinstance(few, Unschedulable)
 
 
 def test_soft_rules_are_preferences() -> None:

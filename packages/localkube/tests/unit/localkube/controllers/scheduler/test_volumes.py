@@ -23,12 +23,12 @@ from localkube.controllers.scheduler.podinfo import read_pod
 )
 def test_claims_must_be_bound(claim: JSONObject | None, expected: str | None) -> None:
     mounting = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
-    assert conditions.objection(read_pod(build_pod("p", {"spec": mounting})), lambda _: claim) == expected
+    assert conditions.claim_rejection_reason(read_pod(build_pod("p", {"spec": mounting})), lambda _: claim) == expected
 
 
 def test_ephemeral_claim_is_named_after_pod_and_volume() -> None:
     pod = read_pod(build_pod("p", {"spec": {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]}}))
     assert (
-        conditions.objection(pod, lambda _: None)
+        conditions.claim_rejection_reason(pod, lambda _: None)
         == 'waiting for ephemeral volume controller to create the persistentvolumeclaim "p-v"'
     )

@@ -28,7 +28,7 @@ BY_POD = meta.controller_reference(POD)
 
 
 def test_claims_have_labels_of_template_and_selector() -> None:
-    [claim] = podclaims.build(build_set(), "web-0")
+    [claim] = podclaims.build_claims(build_set(), "web-0")
     assert claim == {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -38,7 +38,7 @@ def test_claims_have_labels_of_template_and_selector() -> None:
 
 
 def test_new_claim_belongs_to_the_set_if_when_deleted_is_delete() -> None:
-    [claim] = podclaims.build(build_set(deleted="Delete"), "web-0")
+    [claim] = podclaims.build_claims(build_set(deleted="Delete"), "web-0")
     assert claim["metadata"]["ownerReferences"] == [BY_SET]
 
 

@@ -6,7 +6,7 @@ from tests.unit.localkube.controllers.objects import build_statefulset, build_te
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.controllers.statefulset import revisions
-from localkube.controllers.statefulset.revisions import Current, New, Raise
+from localkube.controllers.statefulset.revisions import CurrentRevision, NewRevision, RenumberedRevision
 
 FIRST = revisions.build(build_statefulset(), 1, 0)
 SECOND = revisions.build(build_statefulset(template=build_template("v2")), 2, 0)
@@ -15,13 +15,15 @@ SECOND = revisions.build(build_statefulset(template=build_template("v2")), 2, 0)
 @pytest.mark.parametrize(
     ("history", "expected"),
     [
-        pytest.param([], New(1), id="the first"),
-        pytest.param([FIRST], Current(FIRST), id="unchanged"),
-        pytest.param([SECOND], New(3), id="changed"),
-        pytest.param([FIRST, SECOND], Raise(FIRST, 3), id="rolled back"),
+        pytest.param([], NewRevision(1), id="the first"),
+        pytest.param([FIRST], CurrentRevision(FIRST), id="unchanged"),
+        pytest.param([SECOND], NewRevision(3), id="changed"),
+        pytest.param([FIRST, SECOND], RenumberedRevision(FIRST, 3), id="rolled back"),
     ],
 )
-def test_update_revision_is_reused_or_created(history: list[JSONObject], expected: Current | Raise | New) -> None:
+def test_update_revision_is_reused_or_created(
+    history: list[JSONObject], expected: CurrentRevision | RenumberedRevision | NewRevision
+) -> None:
     assert revisions.choose_update(build_statefulset(), history) == expected
 
 
@@ -34,7 +36,7 @@ def test_revision_name_depends_on_template_and_collisions() -> None:
 
 
 def test_template_survives_the_round_trip() -> None:
-    assert revisions.template_of(FIRST) == build_template("v1")
+    assert revisions.read_template(FIRST) == build_template("v1")
 
 
 def test_current_revision_defaults_to_the_update_revision() -> None:
@@ -46,12 +48,12 @@ def test_current_revision_defaults_to_the_update_revision() -> None:
 def test_revisions_are_ordered_by_number_age_and_name() -> None:
     young = FIRST | {"metadata": {"name": "a", "creationTimestamp": "2026-01-02T00:00:00Z"}}
     old = FIRST | {"metadata": {"name": "b", "creationTimestamp": "2026-01-01T00:00:00Z"}}
-    assert revisions.order([SECOND, young, old]) == [old, young, SECOND]
+    assert revisions.sort_revisions([SECOND, young, old]) == [old, young, SECOND]
 
 
 @pytest.mark.parametrize(("limit", "names"), [(None, []), (2, ["r0"]), (0, ["r0", "r2", "r4"])])
 def test_oldest_unused_revisions_are_deleted(limit: int | None, names: list[str]) -> None:
     history: list[JSONObject] = [{"metadata": {"name": f"r{number}"}, "revision": number} for number in range(5)]
     statefulset = build_statefulset(revisionHistoryLimit=limit)
-    gone = revisions.obsolete(statefulset, history, {"r1", "r3"})
+    gone = revisions.obsolete_revisions(statefulset, history, {"r1", "r3"})
     assert [meta.name(revision) for revision in gone] == names

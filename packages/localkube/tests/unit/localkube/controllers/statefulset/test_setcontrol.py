@@ -184,8 +184,8 @@ def test_pod_is_recreated_at_the_revision_of_its_ordinal(
     statefulset = build_statefulset({"status": status})
     statefulset["spec"]["updateStrategy"] = strategy
     pod = setcontrol.build_pod(observe(statefulset, {}, update=NEW), ordinal)
-    assert identity.revision_of(pod) == meta.name(revision)
-    assert pod["spec"]["containers"] == revisions.template_of(revision)["spec"]["containers"]
+    assert identity.pod_revision(pod) == meta.name(revision)
+    assert pod["spec"]["containers"] == revisions.read_template(revision)["spec"]["containers"]
 
 
 def test_set_being_deleted_touches_no_pod() -> None:

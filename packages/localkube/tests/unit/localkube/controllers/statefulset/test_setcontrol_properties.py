@@ -84,7 +84,7 @@ def worlds(draw: st.DrawFn) -> ModeledSet:
     world = ModeledSet(build_statefulset(**spec))
     for ordinal in draw(st.sets(st.integers(0, 8))):
         revision = draw(st.sampled_from([OLD, NEW]))
-        states = ALIVE + FINISHED if ordinal in identity.ordinals(world.statefulset) else ALIVE
+        states = ALIVE + FINISHED if ordinal in identity.desired_ordinals(world.statefulset) else ALIVE
         world.add(identity.build_pod(world.statefulset, revision, ordinal), draw(st.sampled_from(states)))
     return world
 
@@ -102,13 +102,13 @@ def test_every_state_converges_to_the_desired_pods(world: ModeledSet) -> None:
             break
     else:
         raise AssertionError("no rest after 60 rounds")
-    assert sorted(map(identity.ordinal_of, world.pods.values())) == list(identity.ordinals(statefulset))
+    assert sorted(map(identity.pod_ordinal, world.pods.values())) == list(identity.desired_ordinals(statefulset))
     boundary = identity.start_ordinal(statefulset) + statefulset["spec"]["updateStrategy"]["rollingUpdate"]["partition"]
     for name, pod in world.pods.items():
-        if identity.ordinal_of(pod) >= boundary:
-            assert identity.revision_of(pod) == meta.name(NEW)
+        if identity.pod_ordinal(pod) >= boundary:
+            assert identity.pod_revision(pod) == meta.name(NEW)
         elif name in before and meta.uid(before[name]) != meta.uid(pod):
-            assert identity.revision_of(pod) == meta.name(OLD)
+            assert identity.pod_revision(pod) == meta.name(OLD)
 
 
 @pytest.mark.slow
@@ -117,11 +117,11 @@ def test_every_state_converges_to_the_desired_pods(world: ModeledSet) -> None:
 def test_one_round_deletes_at_most_one_healthy_pod(world: ModeledSet) -> None:
     decided = setcontrol.decide(world.observe())
     deleted = {s.key.name for phase in decided.phases for steps in phase for s in steps if isinstance(s, Delete)}
-    wanted = identity.ordinals(world.statefulset)
+    wanted = identity.desired_ordinals(world.statefulset)
     healthy = [
-        identity.ordinal_of(world.pods[name])
+        identity.pod_ordinal(world.pods[name])
         for name in deleted
-        if identity.ordinal_of(world.pods[name]) in wanted and not podstate.has_ended(world.pods[name])
+        if identity.pod_ordinal(world.pods[name]) in wanted and not podstate.has_ended(world.pods[name])
     ]
     partition = world.statefulset["spec"]["updateStrategy"]["rollingUpdate"]["partition"]
     assert len(healthy) <= 1

@@ -87,5 +87,5 @@ def test_pod_with_a_future_ready_time_is_available() -> None:
     ahead, waiting = pod(NEW_NAME, since=-86400), pod(NEW_NAME, since=5)
     found = build_statefulset(minReadySeconds=30)
     assert status.count(found, [ahead, waiting], (OLD, NEW), NOW).available == 1
-    assert podhealth.next_available([ahead, waiting], 30, NOW) == 25
-    assert podhealth.next_available([ahead], 30, NOW) is None
+    assert podhealth.seconds_until_available([ahead, waiting], 30, NOW) == 25
+    assert podhealth.seconds_until_available([ahead], 30, NOW) is None

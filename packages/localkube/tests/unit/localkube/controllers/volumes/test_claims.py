@@ -63,7 +63,7 @@ def test_volume_is_provisioned_in_the_default_class(fields: dict[str, str]) -> N
     assert meta.name(create.object) == "pvc-1"
     assert create.object["spec"]["hostPath"] == {"path": "/srv/volumes/pvc-1", "type": "DirectoryOrCreate"}
     assert create.object["spec"]["claimRef"]["uid"] == "1"
-    assert claims.directory_of(create.object, ROOT) == ROOT / "pvc-1"
+    assert claims.volume_directory(create.object, ROOT) == ROOT / "pvc-1"
 
 
 def test_smallest_sufficient_volume_is_bound() -> None:
@@ -134,4 +134,4 @@ def test_only_provisioned_volumes_are_reclaimed(provisioner: str) -> None:
     assert not claims.is_abandoned(volume, build_claim())
     assert not claims.is_abandoned(build_volume("own", claimRef=KEY | {"uid": "1"}), None)
     elsewhere = merge(volume, {"spec": {"hostPath": {"path": "/home"}}})
-    assert claims.directory_of(elsewhere, ROOT) is None
+    assert claims.volume_directory(elsewhere, ROOT) is None

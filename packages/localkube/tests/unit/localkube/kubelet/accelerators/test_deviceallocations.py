@@ -10,7 +10,7 @@ from tests.unit.localkube.kubelet.accelerators.test_allocation import container,
 from kuberuntime.objects.meta import UID, JSONObject
 from localkube import wellknown
 from localkube.kubelet.accelerators import deviceallocations
-from localkube.kubelet.accelerators.accelerator import uuid_of
+from localkube.kubelet.accelerators.accelerator import device_uuid
 from localkube.kubelet.accelerators.allocation import ShortageError
 from localkube.kubelet.accelerators.deviceallocations import DeviceAllocations
 
@@ -45,7 +45,7 @@ class OwnersOfDevices(RuleBasedStateMachine):
             self.restart()
             return
         self.pods[uid]["metadata"]["annotations"] = (
-            {wellknown.DEVICES: deviceallocations.annotation(record)} if record else {}
+            {wellknown.DEVICES: deviceallocations.annotation_value(record)} if record else {}
         )
         self.started[uid] = {device for own in record.values() for device in own}
 
@@ -133,4 +133,4 @@ def test_restore_ignores_a_record_of_missing_devices() -> None:
 
 
 def test_uuid_of_a_share_is_the_uuid_of_its_gpu() -> None:
-    assert {uuid_of(device) for device in DEVICES["n0"]} == {"GPU-0", "GPU-1", "GPU-2"}
+    assert {device_uuid(device) for device in DEVICES["n0"]} == {"GPU-0", "GPU-1", "GPU-2"}

@@ -133,11 +133,11 @@ def test_monitored_reports_only_faults_of_gpus(tmp_path: Path, monkeypatch: pyte
 
 
 def test_device_claim_rejects_a_second_cluster() -> None:
-    with hostclaims.claim(["GPU-claimed-0", "GPU-claimed-1", "GPU-claimed-1"]):
-        second = hostclaims.claim(["GPU-claimed-1"])
+    with hostclaims.claim_devices(["GPU-claimed-0", "GPU-claimed-1", "GPU-claimed-1"]):
+        second = hostclaims.claim_devices(["GPU-claimed-1"])
         with pytest.raises(AcceleratorError, match="GPU-claimed-1 is in use by a different local cluster"):
             second.__enter__()
-    with hostclaims.claim(["GPU-claimed-1"]):
+    with hostclaims.claim_devices(["GPU-claimed-1"]):
         pass
 
 

@@ -23,29 +23,29 @@ def directory(root: Path, *names: str) -> Path:
 def test_image_is_mapped_with_or_without_its_tag(tmp_path: Path) -> None:
     venv = directory(tmp_path, "bin")
     expected = ProgramSource(f"environment://{venv}", environment=venv)
-    assert images.find_place("vllm:v1", {"vllm:v1": venv}) == expected
-    assert images.find_place("vllm:v1", {"vllm": venv}) == expected
-    assert images.find_place("vllm@sha256:0", {"vllm": venv}) == expected
-    assert images.find_place("other:v1", {"vllm": venv}) == HOST
+    assert images.find_source("vllm:v1", {"vllm:v1": venv}) == expected
+    assert images.find_source("vllm:v1", {"vllm": venv}) == expected
+    assert images.find_source("vllm@sha256:0", {"vllm": venv}) == expected
+    assert images.find_source("other:v1", {"vllm": venv}) == HOST
 
 
 def test_directory_with_etc_is_a_root_unless_an_environment(tmp_path: Path) -> None:
     root = directory(tmp_path / "root", "etc", "usr/bin")
     conda = directory(tmp_path / "conda", "etc", "bin", "conda-meta")
-    assert images.find_place("a", {"a": root}).root == root
-    assert images.find_place("a", {"a": conda}).environment == conda
+    assert images.find_source("a", {"a": root}).root == root
+    assert images.find_source("a", {"a": conda}).environment == conda
 
 
 def test_other_directory_is_a_folder_with_its_environment(tmp_path: Path) -> None:
-    plain = images.find_place("a", {"a": tmp_path})
+    plain = images.find_source("a", {"a": tmp_path})
     assert (plain.folder, plain.environment) == (tmp_path, None)
     (tmp_path / ".venv").mkdir()
-    assert images.find_place("a", {"a": tmp_path}).environment == tmp_path / ".venv"
+    assert images.find_source("a", {"a": tmp_path}).environment == tmp_path / ".venv"
 
 
 def test_missing_directory_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(UnrunnableError, match="which is not an existing directory"):
-        images.find_place("a", {"a": tmp_path / "no"})
+        images.find_source("a", {"a": tmp_path / "no"})
 
 
 @pytest.mark.parametrize("name", ["vllm:1:2", "org/Server", "a b", "vllm@sha256:0", ":1"])
@@ -168,11 +168,11 @@ def test_stub_answers_on_declared_and_probed_ports() -> None:
         livenessProbe={"tcpSocket": {"port": 9000}},
         startupProbe={"exec": {"command": ["x"]}},
     )
-    assert images.stub(pod(main), main, "why") == ((), (8000, 9000))
+    assert images.stub_command(pod(main), main, "why") == ((), (8000, 9000))
 
 
 def test_stub_of_an_init_container_exits_immediately() -> None:
     init = container("init", image="tool:v1")
-    assert images.stub(pod(initContainers=[init]), init, "why")[0][0] == "/bin/sh"
+    assert images.stub_command(pod(initContainers=[init]), init, "why")[0][0] == "/bin/sh"
     sidecar = container("proxy", restartPolicy="Always")
-    assert images.stub(pod(initContainers=[sidecar]), sidecar, "why")[0] == ()
+    assert images.stub_command(pod(initContainers=[sidecar]), sidecar, "why")[0] == ()

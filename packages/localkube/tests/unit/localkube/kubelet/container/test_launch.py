@@ -13,7 +13,7 @@ from localkube.kubelet.container.launch import Launch, LaunchInputs
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Capabilities, Mount
 from localkube.kubelet.spec import environment
-from localkube.kubelet.spec.environment import Context, ReferencedObjects
+from localkube.kubelet.spec.environment import EnvironmentInputs, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
 
@@ -28,7 +28,7 @@ def plan(main: JSONObject, *, namespaces: bool = True, spec: JSONObject | None =
         state_directory=Path("/state"),
         **defaults | settings,
     )
-    context = Context(
+    context = EnvironmentInputs(
         pod=pod(main, **spec or {}), ip="10.0.0.1", node=NodeFacts("", {}), sources=ReferencedObjects({}, {})
     )
     return launch.plan(main, context, LaunchInputs(configured, {"v": Path("/state/v")}, FILE))

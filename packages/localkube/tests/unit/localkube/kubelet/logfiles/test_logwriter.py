@@ -139,7 +139,7 @@ async def test_attached_reader_sees_new_output_by_stream(tmp_path: Path) -> None
     seen: list[tuple[str, bytes]] = []
 
     async def watch() -> None:
-        seen.extend([piece async for piece in logreader.onwards(tmp_path, writer)])
+        seen.extend([piece async for piece in logreader.follow_new_output(tmp_path, writer)])
 
     watching = asyncio.create_task(watch())
     await asyncio.sleep(1)
@@ -156,10 +156,10 @@ async def test_end_of_each_kept_run_has_complete_lines(tmp_path: Path) -> None:
         writer = LogWriter(tmp_path, VirtualClock())
         os.write(writer.stdout, output)
         writer.close()
-    assert logreader.ends_of_runs(tmp_path, 2, 100) == [b"long " + b"x" * 50 + b"\nend\n", b"2\n3\n"]
-    assert logreader.ends_of_runs(tmp_path, 3, 20) == [b"end\n", b"1\n2\n3\n"]
-    assert logreader.ends_of_runs(tmp_path, 3, 3) == [b"", b"3\n"]
-    assert logreader.ends_of_runs(tmp_path / "absent", 3, 3) == []
+    assert logreader.last_lines_of_runs(tmp_path, 2, 100) == [b"long " + b"x" * 50 + b"\nend\n", b"2\n3\n"]
+    assert logreader.last_lines_of_runs(tmp_path, 3, 20) == [b"end\n", b"1\n2\n3\n"]
+    assert logreader.last_lines_of_runs(tmp_path, 3, 3) == [b"", b"3\n"]
+    assert logreader.last_lines_of_runs(tmp_path / "absent", 3, 3) == []
 
 
 async def test_followers_rest_as_long_as_they_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.node import hosts
-from localkube.kubelet.node.hosts import Hosts, Lines
+from localkube.kubelet.node.hosts import HostsFiles, HostsLines
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -28,12 +28,12 @@ def service(name: str = "web", namespace: str = "default", **spec: Any) -> JSONO
     }
 
 
-def lines(found: JSONObject, *services: JSONObject, ip: str = "10.0.0.1") -> Lines:
+def lines(found: JSONObject, *services: JSONObject, ip: str = "10.0.0.1") -> HostsLines:
     return hosts.pod_lines(found, ip, services, "cluster.local")
 
 
 def test_pod_of_a_headless_service_has_all_its_names() -> None:
-    assert lines(member(), service()) == Lines(
+    assert lines(member(), service()) == HostsLines(
         near=(
             "10.0.0.1 web-0.web.default.svc.cluster.local web-0.web.default.svc web-0.web.default web-0.web web-0\n"
             "10.0.0.1 web.default.svc.cluster.local web.default.svc web.default web\n"
@@ -55,7 +55,7 @@ def test_pod_of_a_headless_service_has_all_its_names() -> None:
     ids=["stands for another name", "selects others", "selects nothing"],
 )
 def test_only_a_service_that_selects_the_pod_adds_names(other: JSONObject) -> None:
-    assert lines(member(), other) == Lines("10.0.0.1 web-0\n", "")
+    assert lines(member(), other) == HostsLines("10.0.0.1 web-0\n", "")
 
 
 @pytest.mark.parametrize("kind", ["ClusterIP", "NodePort", "LoadBalancer"])
@@ -71,13 +71,13 @@ def test_pod_without_subdomain_has_only_service_names() -> None:
 
 def test_unready_pod_is_listed_only_if_the_service_publishes_it() -> None:
     unready = {**member(), "status": {}}
-    assert lines(unready, service()) == Lines("10.0.0.1 web-0\n", "")
+    assert lines(unready, service()) == HostsLines("10.0.0.1 web-0\n", "")
     assert lines(unready, service(publishNotReadyAddresses=True)) == lines(member(), service())
 
 
 def test_pod_without_address_or_ended_has_no_names() -> None:
-    assert lines(member(), service(), ip="") == Lines("", "")
-    assert lines({**member(), "status": {"phase": "Failed"}}, service()) == Lines("", "")
+    assert lines(member(), service(), ip="") == HostsLines("", "")
+    assert lines({**member(), "status": {"phase": "Failed"}}, service()) == HostsLines("", "")
 
 
 def read(directory: Path) -> list[str]:
@@ -85,7 +85,7 @@ def read(directory: Path) -> list[str]:
 
 
 def test_pods_of_a_namespace_share_a_hosts_file(tmp_path: Path) -> None:
-    kept = Hosts(tmp_path, "cluster.local")
+    kept = HostsFiles(tmp_path, "cluster.local")
     kept.set_service(service())
     kept.set_pod(member(), "10.0.0.1")
     kept.set_pod(member("job", "batch", subdomain=None), "10.0.0.2")
@@ -97,7 +97,7 @@ def test_pods_of_a_namespace_share_a_hosts_file(tmp_path: Path) -> None:
 
 
 def test_files_follow_pods_and_services(tmp_path: Path) -> None:
-    kept = Hosts(tmp_path, "cluster.local")
+    kept = HostsFiles(tmp_path, "cluster.local")
     kept.set_pod(member(), "10.0.0.1")
     kept.set_pod(member("web-1"), "10.0.0.2")
     kept.set_service(service())
@@ -113,7 +113,7 @@ def test_files_follow_pods_and_services(tmp_path: Path) -> None:
 
 
 def test_pod_with_host_aliases_has_its_own_file(tmp_path: Path) -> None:
-    kept = Hosts(tmp_path, "cluster.local")
+    kept = HostsFiles(tmp_path, "cluster.local")
     special = member("web-1", hostAliases=[{"ip": "1.2.3.4", "hostnames": ["db", "db.local"]}])
     kept.set_pod(member(), "10.0.0.1")
     kept.set_pod(special, "10.0.0.2")
@@ -126,7 +126,7 @@ def test_pod_with_host_aliases_has_its_own_file(tmp_path: Path) -> None:
 
 
 async def test_changes_are_written_by_the_writer(tmp_path: Path) -> None:
-    kept = Hosts(tmp_path, "cluster.local")
+    kept = HostsFiles(tmp_path, "cluster.local")
     writer = asyncio.create_task(kept.run())
     kept.set_pod(member(), "10.0.0.1")
     await asyncio.sleep(0)
@@ -136,7 +136,7 @@ async def test_changes_are_written_by_the_writer(tmp_path: Path) -> None:
 
 
 def test_failed_write_is_repeated(tmp_path: Path) -> None:
-    kept = Hosts(tmp_path / "root", "cluster.local")
+    kept = HostsFiles(tmp_path / "root", "cluster.local")
     kept.set_service(service())
     kept.set_pod(member(), "10.0.0.1")
     (tmp_path / "root").write_text("in the way")
@@ -148,7 +148,7 @@ def test_failed_write_is_repeated(tmp_path: Path) -> None:
 
 
 async def test_pods_that_start_together_share_one_write(tmp_path: Path) -> None:
-    kept = Hosts(tmp_path, "cluster.local")
+    kept = HostsFiles(tmp_path, "cluster.local")
     directory = kept.directory(member())
     writer = asyncio.create_task(kept.run())
 
@@ -165,7 +165,7 @@ async def test_pods_that_start_together_share_one_write(tmp_path: Path) -> None:
 
 async def test_failed_write_is_raised_to_waiting_callers(tmp_path: Path) -> None:
     (tmp_path / "root").write_text("in the way")
-    kept = Hosts(tmp_path / "root", "cluster.local")
+    kept = HostsFiles(tmp_path / "root", "cluster.local")
     kept.set_pod(member(), "10.0.0.1")
     writer = asyncio.create_task(kept.run())
     with pytest.raises(OSError, match="root"):
@@ -174,7 +174,7 @@ async def test_failed_write_is_raised_to_waiting_callers(tmp_path: Path) -> None
 
 
 def test_names_of_a_removed_pod_leave_other_namespaces(tmp_path: Path) -> None:
-    kept = Hosts(tmp_path, "cluster.local")
+    kept = HostsFiles(tmp_path, "cluster.local")
     kept.set_service(service())
     kept.set_pod(member(), "10.0.0.1")
     other = member("other", "elsewhere")
@@ -188,7 +188,7 @@ def test_names_of_a_removed_pod_leave_other_namespaces(tmp_path: Path) -> None:
 
 def test_empty_namespace_is_forgotten_with_its_file(tmp_path: Path) -> None:
     """Otherwise, each former namespace would remain in memory and on disk."""
-    written, pod, selecting = Hosts(tmp_path, "cluster.local"), member(), service()
+    written, pod, selecting = HostsFiles(tmp_path, "cluster.local"), member(), service()
     written.set_service(selecting)
     written.set_pod(pod, "10.0.0.1")
     file = written.directory(pod) / "hosts"
@@ -207,7 +207,7 @@ def test_empty_namespace_is_forgotten_with_its_file(tmp_path: Path) -> None:
 
 
 def test_changed_selector_of_a_service_moves_its_name(tmp_path: Path) -> None:
-    kept = Hosts(tmp_path, "cluster.local")
+    kept = HostsFiles(tmp_path, "cluster.local")
     kept.set_pod(member(), "10.0.0.1")
     kept.set_pod(member("db-0") | {"metadata": member("db-0")["metadata"] | {"labels": {"app": "db"}}}, "10.0.0.2")
     kept.set_service(service())

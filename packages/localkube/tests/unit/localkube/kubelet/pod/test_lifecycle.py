@@ -22,8 +22,8 @@ from localkube.kubelet.pod.lifecycle import (
     Start,
     Step,
     Stop,
+    StopPod,
     Terminate,
-    WindDown,
 )
 from localkube.kubelet.pod.state import ContainerState, PodState, Waiting
 from localkube.kubelet.processes.runner import Exit
@@ -41,14 +41,14 @@ def steps(found: JSONObject, current: PodState, seconds: float = 0) -> tuple[Ste
 
 
 def test_volumes_precede_the_sandbox_and_the_sandbox_containers() -> None:
-    fresh = state.initial(pod(), NOW)
+    fresh = state.initial_state(pod(), NOW)
     assert steps(pod(), fresh) == (PrepareVolumes(),)
     assert steps(pod(), replace(fresh, has_volumes=True)) == (CreateSandbox(),)
     assert steps(pod(), replace(fresh, has_volumes=True, has_sandbox=True)) == (Start("main"),)
 
 
 def test_failed_setup_is_retried_at_its_time() -> None:
-    put_off = replace(state.initial(pod(), NOW), not_before=after(10))
+    put_off = replace(state.initial_state(pod(), NOW), not_before=after(10))
     assert lifecycle.next_steps(pod(), put_off, NOW) == Decision((), after(10))
     assert steps(pod(), put_off, 10) == (PrepareVolumes(),)
 
@@ -69,7 +69,7 @@ def test_init_containers_run_to_completion_in_sequence() -> None:
 def test_failed_init_container_restarts_unless_policy_is_never() -> None:
     assert steps(INIT, set_up(INIT, ended(1, "init-1"))) == (Start("init-1"),)
     never = pod(initContainers=[container("init-1")], restartPolicy="Never")
-    assert steps(never, set_up(never, ended(1, "init-1"))) == (WindDown(after(30)),)
+    assert steps(never, set_up(never, ended(1, "init-1"))) == (StopPod(after(30)),)
 
 
 def test_started_sidecar_allows_the_next_container() -> None:
@@ -97,7 +97,7 @@ def test_exited_sidecar_restarts_while_the_others_run() -> None:
 )
 def test_restart_policy_applies_to_a_terminated_container(policy: str, code: int, again: bool) -> None:
     found = pod(restartPolicy=policy)
-    expected: Step = Start("main") if again else WindDown(after(30))
+    expected: Step = Start("main") if again else StopPod(after(30))
     assert steps(found, set_up(found, ended(code))) == (expected,)
 
 
@@ -112,7 +112,7 @@ def test_second_restart_waits_ten_seconds() -> None:
 def test_setting_the_clock_back_by_a_day_stops_all_waits() -> None:
     """A back-off lasts at most five minutes, so a back-off until the next day indicates a clock error."""
     day = -24 * 3600
-    put_off = replace(state.initial(pod(), NOW), not_before=after(10))
+    put_off = replace(state.initial_state(pod(), NOW), not_before=after(10))
     second = state.record_exit(state.record_launch(ended(1), "id", "", NOW), Exit(1), "", after(1))
     delayed = state.record_delay(second, Waiting(state.CRASH_LOOP), after(11))
     stopped = replace(set_up(pod()), kill_at=after(30))
@@ -120,7 +120,7 @@ def test_setting_the_clock_back_by_a_day_stops_all_waits() -> None:
     assert steps(pod(), put_off, day) == (PrepareVolumes(),)
     assert steps(pod(), set_up(pod(), second), day) == (Start("main"),)
     assert steps(pod(), set_up(pod(), delayed), day) == (Start("main"),)
-    assert steps(deleted(pod()), stopped, day) == (WindDown(after(day + 30)),)
+    assert steps(deleted(pod()), stopped, day) == (StopPod(after(day + 30)),)
 
 
 def test_unhealthy_container_stops_with_the_grace_of_its_probe() -> None:
@@ -139,12 +139,12 @@ def test_pod_fails_after_its_active_deadline() -> None:
 
 
 def test_deleted_pod_first_records_its_end() -> None:
-    assert steps(deleted(pod(), 7), set_up(pod(), running())) == (WindDown(after(7)),)
+    assert steps(deleted(pod(), 7), set_up(pod(), running())) == (StopPod(after(7)),)
 
 
 def test_second_deletion_can_only_shorten_the_time() -> None:
     current = set_up(pod(), running(), kill_at=after(7))
-    assert steps(deleted(pod(), 2), current) == (WindDown(after(2)),)
+    assert steps(deleted(pod(), 2), current) == (StopPod(after(2)),)
     assert steps(deleted(pod(), 20), current) == (Stop("main", after(7), STOPPING),)
 
 
@@ -249,7 +249,7 @@ def test_clock_jump_changes_no_wait(days: float) -> None:
         (limited, set_up(limited, running()), 600, Fail),
         (deleted(pod()), replace(set_up(pod(), stopping), kill_at=after(30)), 30, Kill),
         (pod(), set_up(pod(), crashed), 10, Start),
-        (pod(), replace(state.initial(pod(), NOW), not_before=after(10)), 10, PrepareVolumes),
+        (pod(), replace(state.initial_state(pod(), NOW), not_before=after(10)), 10, PrepareVolumes),
     ):
         moved = current.after_jump(jump)
         early = lifecycle.next_steps(found, moved, after(seconds - 1) + jump)
@@ -279,7 +279,7 @@ def test_changed_image_restarts_a_container_with_any_policy() -> None:
     over = state.record_exit(ending, Exit(143), "", after(1))
     assert steps(found, set_up(found, over), 1) == (Start("main"),)
     assert not state.record_launch(over, "id", "", NOW, "app:2").is_replaced
-    assert steps(found, set_up(found, replace(over, is_replaced=False)), 1) == (WindDown(after(31)),)
+    assert steps(found, set_up(found, replace(over, is_replaced=False)), 1) == (StopPod(after(31)),)
 
 
 def test_changed_image_restarts_a_sidecar_but_no_init_container() -> None:

@@ -119,13 +119,13 @@ def test_containers_behind_an_init_container_are_initializing() -> None:
 
 
 def test_volume_problem_is_shown() -> None:
-    found = build(pod(), replace(state.initial(pod(), NOW), problem="volumes: no"))
+    found = build(pod(), replace(state.initial_state(pod(), NOW), problem="volumes: no"))
     assert status_of(found)["state"] == {"waiting": {"reason": "ContainerCreating", "message": "volumes: no"}}
     assert condition(found, "PodReadyToStartContainers")[0] == "False"
 
 
 def test_container_in_back_off_shows_its_last_state() -> None:
-    shown = podstatus.back_off(pod(metadata={"uid": "u1"}), "main", timedelta(seconds=20))
+    shown = podstatus.backoff_waiting(pod(metadata={"uid": "u1"}), "main", timedelta(seconds=20))
     crashed = state.record_delay(ended(3), shown, after(20))
     found = status_of(build(pod(), set_up(pod(), crashed)))
     message = "back-off 20s restarting failed container=main pod=web-0_default(u1)"
@@ -203,7 +203,7 @@ def test_stopping_container_counts_as_running() -> None:
 
 
 def test_failed_start_has_exit_code_128() -> None:
-    failed = state.start_failed(state.record_start(waiting()), "exec: no such file", NOW)
+    failed = state.record_start_failure(state.record_start(waiting()), "exec: no such file", NOW)
     assert failed.phase is Phase.TERMINATED
     found = status_of(build(pod(), set_up(pod(), failed)))["state"]["terminated"]
     assert (found["exitCode"], found["reason"], found["message"]) == (128, "StartError", "exec: no such file")

@@ -21,7 +21,7 @@ def recover(found: JSONObject) -> PodState:
 
 
 def test_unknown_pod_is_new() -> None:
-    assert recover(pod()) == state.initial(pod(), after(60))
+    assert recover(pod()) == state.initial_state(pod(), after(60))
 
 
 def test_running_container_restarts_without_being_counted() -> None:
@@ -30,7 +30,7 @@ def test_running_container_restarts_without_being_counted() -> None:
     assert (main.phase, main.restarts) == (Phase.WAITING, 0)
     assert main.last is not None
     assert (main.last.reason, main.last.exit_code) == ("ClusterRestarted", 137)
-    assert recovery.cut_off(current, recovery.CLUSTER_RESTARTED) == ["main"]
+    assert recovery.interrupted_containers(current, recovery.CLUSTER_RESTARTED) == ["main"]
     again = state.record_launch(state.record_start(main), "id", "", after(61))
     assert (again.restarts, again.attempts) == (0, 1)
 

@@ -10,7 +10,7 @@ from tests.unit.localkube.kubelet.pods import NOW, after, deleted, ended, launch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.pod import lifecycle, podstatus, recovery, state
-from localkube.kubelet.pod.lifecycle import Decision, Kill, RestartAll, Start, StartOver, WindDown
+from localkube.kubelet.pod.lifecycle import Decision, Kill, RestartAll, Start, StartOver, StopPod
 from localkube.kubelet.pod.state import Phase, PodState
 from localkube.kubelet.spec.backoff import Backoff
 from localkube.kubelet.spec.fieldref import NodeFacts
@@ -55,7 +55,7 @@ def test_starting_container_is_killed_after_its_start() -> None:
 
 
 def test_containers_restart_in_order_and_are_counted_once() -> None:
-    over = state.started_over(cleared(), after(1))
+    over = state.record_restart_of_all(cleared(), after(1))
     assert steps(over, 1) == (Start("init"),)
     for name, current in over.containers.items():
         assert (current.phase, current.has_passed, current.restarts) == (Phase.WAITING, False, 1), name
@@ -69,15 +69,17 @@ def test_containers_restart_in_order_and_are_counted_once() -> None:
 
 def test_unstarted_container_is_not_counted_as_restarted() -> None:
     waits = begun().with_container(state.ContainerState(name="main"))
-    main = state.started_over(waits, NOW).containers["main"]
+    main = state.record_restart_of_all(waits, NOW).containers["main"]
     assert (main.restarts, main.last) == (0, None)
 
 
 def test_first_restart_is_immediate_and_the_next_backs_off() -> None:
-    first = state.started_over(cleared(), after(1))
+    first = state.record_restart_of_all(cleared(), after(1))
     assert first.containers["watcher"].backoff == Backoff(timedelta(seconds=10), after(1))
     watcher = replace(ended(88, "watcher", after(5)), backoff=first.containers["watcher"].backoff)
-    again = state.started_over(begun().with_container(watcher).with_container(ended(137, "main", after(5))), after(5))
+    again = state.record_restart_of_all(
+        begun().with_container(watcher).with_container(ended(137, "main", after(5))), after(5)
+    )
     decision = lifecycle.next_steps(POD, again, after(6))
     assert decision == Decision((), after(15))
     assert steps(again.retry_now(), 6) == ()
@@ -87,14 +89,14 @@ def test_first_restart_is_immediate_and_the_next_backs_off() -> None:
 def test_pod_is_not_completed_during_a_restart_of_all() -> None:
     for current in (begun(), cleared()):
         assert podstatus.pod_phase(POD, current) in ("Running", "Pending")
-    assert podstatus.pod_phase(POD, state.started_over(cleared(), after(1))) == "Pending"
+    assert podstatus.pod_phase(POD, state.record_restart_of_all(cleared(), after(1))) == "Pending"
 
 
 def test_condition_is_true_until_all_containers_have_ended() -> None:
     condition = meta.find_condition(status(begun()), "AllContainersRestarting") or {}
     assert (condition["status"], condition["reason"]) == ("True", "RestartAllContainersStarted")
     assert condition["message"] == "container watcher exited with code 88"
-    over = status(state.started_over(cleared(), after(1)))
+    over = status(state.record_restart_of_all(cleared(), after(1)))
     assert (meta.find_condition(over, "AllContainersRestarting") or {})["status"] == "False"
     assert meta.find_condition(status(set_up(pod(), running()), pod()), "AllContainersRestarting") is None
 
@@ -102,11 +104,11 @@ def test_condition_is_true_until_all_containers_have_ended() -> None:
 def test_initialized_pod_stays_initialized() -> None:
     before = status(begun(by=""))
     assert meta.is_condition_true(before, "Initialized")
-    assert meta.is_condition_true(status(state.started_over(cleared(), after(1)), before), "Initialized")
+    assert meta.is_condition_true(status(state.record_restart_of_all(cleared(), after(1)), before), "Initialized")
 
 
 def test_pod_deleted_during_a_restart_ends() -> None:
-    assert steps(cleared(), found=deleted(POD)) == (WindDown(after(30)),)
+    assert steps(cleared(), found=deleted(POD)) == (StopPod(after(30)),)
 
 
 @pytest.mark.parametrize("name", ["watcher", "init", "main"])
@@ -123,6 +125,6 @@ def test_interrupted_restart_continues_after_a_cluster_restart() -> None:
         recovered = recovery.recover(status(current), after(60))
         assert recovered.restarted_by == "watcher"
         assert steps(recovered, 60) == (StartOver(),)
-        over = state.started_over(recovered, after(60))
+        over = state.record_restart_of_all(recovered, after(60))
         assert all(one.phase is Phase.WAITING for one in over.containers.values())
     assert recovery.recover(status(begun(by="")), after(60)).restarted_by == ""

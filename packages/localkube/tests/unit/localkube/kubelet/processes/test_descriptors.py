@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from localkube.kubelet.processes import descriptors
-from localkube.kubelet.processes.kernelerrors import RefusedError
+from localkube.kubelet.processes.kernelerrors import RequestError
 
 FEW = 128
 
@@ -32,5 +32,5 @@ def test_sufficient_descriptors_are_accepted() -> None:
 
 
 def test_shortage_of_descriptors_is_an_error_with_advice() -> None:
-    with pytest.raises(RefusedError, match=f"fewer than {FEW} of {FEW} are left. Restart the cluster with a higher"):
+    with pytest.raises(RequestError, match=f"fewer than {FEW} of {FEW} are left. Restart the cluster with a higher"):
         descriptors.require_spare(FEW)

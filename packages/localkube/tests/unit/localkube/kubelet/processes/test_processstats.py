@@ -30,7 +30,7 @@ def test_container_includes_all_descendants_of_its_keeper(tmp_path: Path) -> Non
     add(tmp_path, 6, 1, "stub", (7, 0, 0, 0), 3)
     (tmp_path / "self").mkdir()
     (tmp_path / "9").mkdir()
-    found = processstats.read({3, 6, 99}, str(tmp_path))
+    found = processstats.read_usage({3, 6, 99}, str(tmp_path))
     assert found[3].seconds == 300 / processstats.TICKS
     assert found[3].memory == 9 * processstats.PAGE
     assert found[6].seconds == 7 / processstats.TICKS
@@ -50,12 +50,12 @@ def test_shared_pages_count_once_in_the_memory_of_a_container(tmp_path: Path) ->
         (tmp_path / str(pid) / "smaps_rollup").write_text(
             f"0-1 ---p 0 0 0 [rollup]\nRss: 200 kB\nPss: {kibibytes} kB\n"
         )
-    assert processstats.memory(3, str(tmp_path)) == 200 * 1024 + 7 * processstats.PAGE
-    assert processstats.memory(99, str(tmp_path)) == 0
+    assert processstats.read_memory(3, str(tmp_path)) == 200 * 1024 + 7 * processstats.PAGE
+    assert processstats.read_memory(99, str(tmp_path)) == 0
 
 
 def test_machine_without_proc_measures_nothing(tmp_path: Path) -> None:
-    assert processstats.read({1}, str(tmp_path / "absent")) == {}
+    assert processstats.read_usage({1}, str(tmp_path / "absent")) == {}
 
 
 @pytest.mark.slow
@@ -63,10 +63,10 @@ def test_cpu_time_of_a_busy_process_increases() -> None:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
         try:
             deadline = time.monotonic() + 60
-            while processstats.read({busy.pid})[busy.pid].seconds < 0.2:
+            while processstats.read_usage({busy.pid})[busy.pid].seconds < 0.2:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
-            assert processstats.read({busy.pid})[busy.pid].memory > os.sysconf("SC_PAGE_SIZE")
+            assert processstats.read_usage({busy.pid})[busy.pid].memory > os.sysconf("SC_PAGE_SIZE")
         finally:
             busy.kill()
-    assert processstats.read({busy.pid}) == {}
+    assert processstats.read_usage({busy.pid}) == {}

@@ -18,7 +18,7 @@ MOUNTS = (
 
 def test_groups_around_a_process_are_tried_from_the_nearest() -> None:
     own = "4:cpu,cpuacct:/docker/a/b\n3:cpuset:/\n0::/user.slice/session\n"
-    assert [*cpugroups.parents(MOUNTS, own)] == [
+    assert [*cpugroups.parent_groups(MOUNTS, own)] == [
         Parent(Path("/sys/fs/cgroup/user.slice/session"), 2),
         Parent(Path("/sys/fs/cgroup/user.slice"), 2),
         Parent(Path("/sys/fs/cgroup"), 2),
@@ -27,7 +27,7 @@ def test_groups_around_a_process_are_tried_from_the_nearest() -> None:
 
 
 def test_group_outside_of_the_own_mounts_is_not_tried() -> None:
-    assert [*cpugroups.parents(MOUNTS, "4:cpu,cpuacct:/other\n0::/../up\n")] == []
+    assert [*cpugroups.parent_groups(MOUNTS, "4:cpu,cpuacct:/other\n0::/../up\n")] == []
 
 
 @pytest.mark.parametrize(("control", "usable"), [("cpuset cpu memory", True), ("memory pids", False), (None, False)])
@@ -70,4 +70,4 @@ def test_share_below_the_least_of_the_kernel_is_rounded_up(tmp_path: Path) -> No
 
 
 def test_machine_without_cgroups_has_no_limits(tmp_path: Path) -> None:
-    assert cpugroups.find(str(tmp_path)) is None
+    assert cpugroups.find_groups(str(tmp_path)) is None

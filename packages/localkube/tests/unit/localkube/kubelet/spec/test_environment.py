@@ -10,7 +10,7 @@ from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.node import objects
 from localkube.kubelet.spec import environment
-from localkube.kubelet.spec.environment import Context, ReferencedObjects
+from localkube.kubelet.spec.environment import EnvironmentInputs, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
 
@@ -18,8 +18,8 @@ SOURCES = ReferencedObjects({"settings": {"mode": b"fast", "level": b"3"}}, {"to
 NODE = NodeFacts("127.0.0.1", {"cpu": quantity.parse("8")})
 
 
-def context(found: JSONObject | None = None, **fields: Any) -> Context:
-    return Context(pod=found or pod(), ip="10.0.0.1", node=NODE, **{"sources": SOURCES, **fields})
+def context(found: JSONObject | None = None, **fields: Any) -> EnvironmentInputs:
+    return EnvironmentInputs(pod=found or pod(), ip="10.0.0.1", node=NODE, **{"sources": SOURCES, **fields})
 
 
 def variables(*entries: JSONObject, env_from: list[JSONObject] | None = None, **fields: Any) -> dict[str, str]:

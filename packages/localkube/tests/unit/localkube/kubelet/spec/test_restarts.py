@@ -26,7 +26,7 @@ NOT_ON_42 = [{"action": "Restart", "exitCodes": {"operator": "NotIn", "values": 
 )
 def test_container_policy_overrides_the_pod_policy(own: JSONObject, code: int, again: bool) -> None:
     main = container(**own)
-    assert restarts.starts_again(pod(main, restartPolicy="Never"), main, code) is again
+    assert restarts.is_restarted(pod(main, restartPolicy="Never"), main, code) is again
 
 
 @pytest.mark.parametrize(
@@ -34,21 +34,21 @@ def test_container_policy_overrides_the_pod_policy(own: JSONObject, code: int, a
 )
 def test_succeeded_init_container_is_not_restarted(policy: str, expected: str) -> None:
     init = container("init")
-    assert restarts.policy(pod(initContainers=[init], restartPolicy=policy), init) == expected
+    assert restarts.restart_policy(pod(initContainers=[init], restartPolicy=policy), init) == expected
 
 
 def test_held_completion_does_not_restart_the_container() -> None:
     main = container()
     held = restarts.hold_completed(pod(main))
-    assert not restarts.starts_again(held, main, 0)
-    assert restarts.starts_again(held, main, 1)
+    assert not restarts.is_restarted(held, main, 0)
+    assert restarts.is_restarted(held, main, 1)
 
 
 @pytest.mark.parametrize("name", [wellknown.HOLD_COMPLETED, wellknown.FORMER_HOLD_COMPLETED])
 def test_completion_annotation_does_not_restart_the_container(name: str) -> None:
     held = {"metadata": {"annotations": {name: "true"}}, "spec": {"restartPolicy": "Always", "containers": []}}
-    assert not restarts.starts_again(held, {"name": "main"}, 0)
-    assert restarts.starts_again(held, {"name": "main"}, 1)
+    assert not restarts.is_restarted(held, {"name": "main"}, 0)
+    assert restarts.is_restarted(held, {"name": "main"}, 1)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_completion_annotation_does_not_restart_the_container(name: str) -> None
 )
 def test_first_matching_rule_decides(rules: list[JSONObject] | None, code: int, *, all_of_them: bool) -> None:
     main = container(restartPolicy="Never", restartPolicyRules=rules)
-    assert restarts.restarts_all(main, code) is all_of_them
-    assert restarts.starts_again(pod(main), main, code) is (code == 88 and bool(rules))
+    assert restarts.requires_restart_of_all(main, code) is all_of_them
+    assert restarts.is_restarted(pod(main), main, code) is (code == 88 and bool(rules))
 
 
 def test_rule_of_any_container_can_restart_the_pod() -> None:

@@ -56,8 +56,8 @@ from localkube.kubelet.spec import scripts
     ],
 )  # fmt: skip
 def test_programs_are_read_from_a_script(script: str, names: list[str]) -> None:
-    assert [found.name for found in scripts.starts(["/bin/sh", "-c", script])] == names
-    assert [found.name for found in scripts.starts(["bash", "-euo", "pipefail", "-c", script])] == names
+    assert [found.name for found in scripts.started_programs(["/bin/sh", "-c", script])] == names
+    assert [found.name for found in scripts.started_programs(["bash", "-euo", "pipefail", "-c", script])] == names
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_programs_are_read_from_a_script(script: str, names: list[str]) -> None:
     ],
 )
 def test_programs_started_by_env_are_read(argv: list[str], names: list[str]) -> None:
-    assert [found.name for found in scripts.starts(argv)] == names
+    assert [found.name for found in scripts.started_programs(argv)] == names
 
 
 def test_module_started_by_env_is_read() -> None:
@@ -94,15 +94,17 @@ def test_module_started_by_env_is_read() -> None:
 
 
 def test_deeply_nested_script_is_ignored() -> None:
-    assert list(scripts.starts(["sh", "-c", 'a "$(' * 5000 + ')"' * 5000])) == []
+    assert list(scripts.started_programs(["sh", "-c", 'a "$(' * 5000 + ')"' * 5000])) == []
 
 
 @pytest.mark.parametrize(
     "argv", [["sleep", "10"], ["sh", "-x", "script.sh"], ["sh", "-c"], ["python3", "-c", "import os"]]
 )
 def test_other_programs_name_nothing(argv: list[str]) -> None:
-    assert list(scripts.starts(argv)) == []
+    assert list(scripts.started_programs(argv)) == []
 
 
 def test_file_of_an_interpreter_is_recognized() -> None:
-    assert list(scripts.starts(["sh", "-c", "bash /opt/x.sh"]))[1] == scripts.StartedProgram("/opt/x.sh", is_file=True)
+    assert list(scripts.started_programs(["sh", "-c", "bash /opt/x.sh"]))[1] == scripts.StartedProgram(
+        "/opt/x.sh", is_file=True
+    )

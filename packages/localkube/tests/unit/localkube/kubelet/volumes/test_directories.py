@@ -10,16 +10,16 @@ from tests.kubeletpods import container, pod
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.processes.runner import Mount
-from localkube.kubelet.spec.environment import Context, ReferencedObjects
+from localkube.kubelet.spec.environment import EnvironmentInputs, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import directories, volumemounts
 from localkube.kubelet.volumes.directories import Claims
 
 
-def context(volumes: list[JSONObject], **fields: Any) -> Context:
+def context(volumes: list[JSONObject], **fields: Any) -> EnvironmentInputs:
     sources = ReferencedObjects({"settings": {"a": b"1"}}, {})
-    return Context(pod=pod(volumes=volumes), ip="", node=NodeFacts("", {}), sources=sources, **fields)
+    return EnvironmentInputs(pod=pod(volumes=volumes), ip="", node=NodeFacts("", {}), sources=sources, **fields)
 
 
 def prepare(root: Path, *volumes: JSONObject, bound: Claims | None = None, **fields: Any) -> dict[str, Path]:
@@ -39,7 +39,7 @@ def test_memory_volumes_have_their_size() -> None:
         {"name": "b", "emptyDir": {"medium": "Memory"}},
         {"name": "c", "emptyDir": {}},
     ]
-    assert directories.in_memory(pod(volumes=volumes), Path("/v")) == (("/v/a", 1 << 20), ("/v/b", 0))
+    assert directories.memory_volumes(pod(volumes=volumes), Path("/v")) == (("/v/a", 1 << 20), ("/v/b", 0))
 
 
 CLAIM = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
@@ -124,10 +124,10 @@ def test_missing_host_path_is_empty_when_lenient(tmp_path: Path, kind: str) -> N
 def test_refresh_keeps_files_of_a_deleted_source(tmp_path: Path) -> None:
     volumes = [{"name": "v", "configMap": {"name": "settings"}}]
     path = prepare(tmp_path, *volumes)["v"]
-    bare = Context(pod=pod(volumes=volumes), ip="", node=NodeFacts("", {}), sources=ReferencedObjects({}, {}))
+    bare = EnvironmentInputs(pod=pod(volumes=volumes), ip="", node=NodeFacts("", {}), sources=ReferencedObjects({}, {}))
     directories.refresh(bare, tmp_path / "volumes", "v2")
     assert (path / "a").read_bytes() == b"1"
-    newer = Context(
+    newer = EnvironmentInputs(
         pod=pod(volumes=volumes),
         ip="",
         node=NodeFacts("", {}),

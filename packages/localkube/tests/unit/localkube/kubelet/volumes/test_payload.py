@@ -7,7 +7,7 @@ from tests.kubeletpods import container, pod
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.spec.environment import Context, ReferencedObjects
+from localkube.kubelet.spec.environment import EnvironmentInputs, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import payload
@@ -24,7 +24,7 @@ POD = pod(
 
 def build(volume: JSONObject, **fields: Any) -> dict[str, tuple[bytes, int]]:
     node = NodeFacts("127.0.0.1", {"cpu": quantity.parse("8")})
-    context = Context(pod=POD, ip="", node=node, sources=SOURCES, **fields)
+    context = EnvironmentInputs(pod=POD, ip="", node=node, sources=SOURCES, **fields)
     return {path: (file.content, file.mode) for path, file in payload.build({"name": "v", **volume}, context).items()}
 
 

@@ -104,18 +104,18 @@ def command(target: Target, words: tuple[str, ...], container: str | None) -> No
         if not Path(source).exists():
             raise CommandError(f"{source}: no such file or directory")
 
-    async def act(session: Session) -> None:
+    async def run_command(session: Session) -> None:
         if isinstance(copy, Upload):
             await upload(session, copy, container)
         else:
             await download(session, copy, container)
 
-    target.run(act)
+    target.run(run_command)
 
 
 async def ranks_of(session: Session, remote: RankPath, container: str | None) -> list[RankContainer]:
     """Return the selected containers."""
-    pods = await targets.pods_of(session, remote.selection)
+    pods = await targets.list_pods(session, remote.selection)
     return [RankContainer(session, pod, container or default_container(pod)) for pod in pods]
 
 
@@ -126,7 +126,7 @@ async def upload(session: Session, copy: Upload, container: str | None) -> None:
 
     async def copy_to(rank: RankContainer) -> None:
         async with gate:
-            await upload_to(rank, copy)
+            await upload_to_rank(rank, copy)
 
     results = await asyncio.gather(*map(copy_to, ranks), return_exceptions=True)
     failed = [error for error in results if error is not None]
@@ -139,7 +139,7 @@ async def upload(session: Session, copy: Upload, container: str | None) -> None:
     print_text(f"copied to {format_count(len(ranks), 'rank')}")
 
 
-async def upload_to(rank: RankContainer, copy: Upload) -> None:
+async def upload_to_rank(rank: RankContainer, copy: Upload) -> None:
     """Copy the sources to one rank. If the path is a directory, copy into it. Otherwise, use the name of the path."""
     path = copy.to.path
     is_directory = path.endswith("/") or len(copy.sources) > 1 or await transfer.run(rank, ("test", "-d", path)) == 0
@@ -157,7 +157,9 @@ async def download(session: Session, copy: Download, container: str | None) -> N
     several = {remote: sum(other == remote for other, _ in pairs) > 1 for remote in copy.sources}
     count = 0
     for remote, rank in pairs:
-        directory, name = place(copy.to, remote, meta.name(rank.pod) if several[remote] else "", copy.sources)
+        directory, name = destination_path(
+            copy.to, remote, meta.name(rank.pod) if several[remote] else "", copy.sources
+        )
         directory.mkdir(parents=True, exist_ok=True)
         words = ("tar", "cf", "-", "-C", remote.parent, f"./{remote.name}")
         count += await transfer.download(rank, words, partial(archive.unpack, destination=directory, name=name))
@@ -166,7 +168,7 @@ async def download(session: Session, copy: Download, container: str | None) -> N
     )
 
 
-def place(to: str, remote: RankPath, pod: str, sources: Sequence[RankPath]) -> tuple[Path, str]:
+def destination_path(to: str, remote: RankPath, pod: str, sources: Sequence[RankPath]) -> tuple[Path, str]:
     """Return the directory and name of a copied path, as `cp` does, below the pod name if specified."""
     path = Path(to)
     if pod:

@@ -38,11 +38,11 @@ def command(target: Target, names: tuple[str, ...]) -> None:
     """
     selections = [targets.parse(name) for name in names]
 
-    async def act(session: Session) -> None:
+    async def run_command(session: Session) -> None:
         for at, selection in enumerate(selections):
             print_text(*[*([""] if at else []), *await describe(session, selection)])
 
-    target.run(act)
+    target.run(run_command)
 
 
 async def describe(session: Session, selection: Selection) -> list[str]:
@@ -51,7 +51,7 @@ async def describe(session: Session, selection: Selection) -> list[str]:
     view: Shown
     if cluster.sets:
         view = cluster.sets[0]
-        happened = await _list_events(eventlog.read_whole(session.client, view))
+        happened = await _list_events(eventlog.read_disaggregatedset(session.client, view))
     else:
         whole = cluster.views[0]
         view = narrow(whole, selection)

@@ -32,11 +32,15 @@ def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, fo
     """
     sources = manifestoptions.collect(options)
     if sources:
-        from lwsctl.cli.doctor.manifestvalidation import validity
+        from lwsctl.cli.doctor.manifestvalidation import validate_manifests
 
         documents = sources.load()
         objects = [document.object for document in documents]
-        results = [*validity(documents), *manifestchecks.guards(objects), *manifestchecks.contradictions(objects)]
+        results = [
+            *validate_manifests(documents),
+            *manifestchecks.check_wait_loops(objects),
+            *manifestchecks.check_contradictions(objects),
+        ]
         return _print(results, form)
     from lwsctl.cli.doctor.checkinputs import observe_machine
 
@@ -50,7 +54,7 @@ def _print(results: list[CheckResult], form: str | None) -> int:
     if form == "json":
         click.echo(output.as_json(findings.document(results)))
     else:
-        print_text(*findings.lines(results))
+        print_text(*findings.report_lines(results))
     return 0 if findings.is_healthy(results) else FAILED
 
 

@@ -42,7 +42,7 @@ class EventsRequest(Struct, frozen=True):
         return (
             events
             if self.length is None
-            else eventhistory.since(events, timedelta(seconds=self.length), SystemClock().now())
+            else eventhistory.recent_events(events, timedelta(seconds=self.length), SystemClock().now())
         )
 
 
@@ -76,7 +76,7 @@ def command(
 async def show(target: Target, request: EventsRequest) -> None:
     """Print the existing events."""
     async with target.session() as session:
-        view = await targets.view_of(session, await targets.find(session, request.selection.name))
+        view = await targets.read_view(session, await targets.find(session, request.selection.name))
         events = request.keep(await eventlog.read(session.client, view, request.selection))
     if request.form not in DOCUMENTS:
         click.echo(
@@ -86,7 +86,7 @@ async def show(target: Target, request: EventsRequest) -> None:
         for event in events:
             click.echo(event_document(event, request.form))
     elif events:
-        print_text(*eventlines.table(events, SystemClock().now()))
+        print_text(*eventlines.event_table(events, SystemClock().now()))
     else:
         click.echo(f"{request.selection} has no events.", err=True)
 
@@ -104,7 +104,7 @@ async def watch(target: Target, request: EventsRequest) -> None:
 
     async with target.session() as session:
         lws = await targets.find(session, request.selection.name)
-        names = await eventlog.names_in(session.client, session.namespace)
+        names = await eventlog.list_names(session.client, session.namespace)
         pods = Informer(session.client, Query(PODS, session.namespace, f"{labels.NAME}={meta.name(lws)}"))
         events = Informer(session.client, Query(CORE_EVENTS, session.namespace))
         counts: dict[str, int] = {}
@@ -114,7 +114,7 @@ async def watch(target: Target, request: EventsRequest) -> None:
             for event in request.keep(happened):
                 if counts.get(event.ident) != event.count:
                     counts[event.ident] = event.count
-                    print_text(event_document(event, request.form) if request.form else eventlines.line(event))
+                    print_text(event_document(event, request.form) if request.form else eventlines.event_line(event))
 
         async with following(pods, events, session.keepalive) as objects:
             await objects.until(print_new)

@@ -43,7 +43,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
     for place, episode in readable:
         if episode is None:
             print_text(f"skipping {place.path}, which cannot be read", err=True)
-    episodes = recordings.in_order(readable)
+    episodes = recordings.sort_episodes(readable)
     if number is not None and not episodes:
         raise CommandError(f"episode {name} does not exist; use `lws history {selection}` to list all episodes")
     if form is not None:
@@ -51,16 +51,16 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
     elif not episodes:
         print_text(
-            f"No failures of {selection or 'groups'} are recorded.{'' if recordings.directory(target) else UNLESS}",
+            f"No failures of {selection or 'groups'} are recorded.{'' if recordings.episode_directory(target) else UNLESS}",
             err=True,
         )
     else:
         now = SystemClock().now()
         print_text(
             *(
-                episodetable.table(episodes, now, with_namespace=everywhere)
+                episodetable.episode_table(episodes, now, with_namespace=everywhere)
                 if number is None
-                else episodetable.lines(episodes[0], now)
+                else episodetable.episode_lines(episodes[0], now)
             )
         )
 

@@ -136,7 +136,7 @@ class Gatherer(msgspec.Struct):
         query = (("container", container), ("limitBytes", str(LOG_BYTES)), ("timestamps", "true"))
         more = (("previous", "true"),) if previous else ()
         path = resources.PODS.path(meta.namespace(pod), meta.name(pod), "log")
-        target = log_place(pod, container, previous=previous)
+        target = log_file_path(pod, container, previous=previous)
         try:
             answer = await self.client.send(Request("GET", path, (*query, *more)))
         except KubeError as error:
@@ -155,10 +155,10 @@ HISTORY: Final = PurePosixPath("history")
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def place(kind: Resource, obj: JSONObject) -> PurePosixPath:
+def file_path(kind: Resource, obj: JSONObject) -> PurePosixPath:
     """Return the file path for an object.
 
-    >>> str(place(PODS, {"metadata": {"namespace": "lws-system", "name": "web-0"}}))
+    >>> str(file_path(PODS, {"metadata": {"namespace": "lws-system", "name": "web-0"}}))
     'namespaces/lws-system/pods/web-0/web-0.yaml'
     """
     name = meta.name(obj)
@@ -168,7 +168,7 @@ def place(kind: Resource, obj: JSONObject) -> PurePosixPath:
     return folder / (kind.group or "core") / kind.plural / f"{name}.yaml"
 
 
-def log_place(pod: JSONObject, container: str, *, previous: bool) -> PurePosixPath:
+def log_file_path(pod: JSONObject, container: str, *, previous: bool) -> PurePosixPath:
     """Return the file path for a container log."""
     folder = NAMESPACES / meta.namespace(pod) / PODS.plural / meta.name(pod) / container / container / "logs"
     return folder / ("previous.log" if previous else "current.log")
@@ -187,7 +187,7 @@ def without_secrets(kind: Resource, obj: JSONObject) -> JSONObject:
     if annotations:
         own["annotations"] = annotations
     if kind == SECRETS:
-        keys = {name: _end(name, text) for name, text in sorted((obj.get("data") or {}).items())}
+        keys = {name: _file_suffix(name, text) for name, text in sorted((obj.get("data") or {}).items())}
         return head | {"type": obj.get("type", ""), "keys": keys}
     rest = {name: value for name, value in obj.items() if name not in head}
     if kind in OF_CLUSTER and kind != OPERATORS:
@@ -199,7 +199,7 @@ def without_secrets(kind: Resource, obj: JSONObject) -> JSONObject:
     return masked_object
 
 
-def _end(name: str, text: str) -> str:
+def _file_suffix(name: str, text: str) -> str:
     if not name.endswith(".crt"):
         return "not shown"
     try:
@@ -244,16 +244,16 @@ def command(target: Target, /, directory: Path) -> None:
         files += 1
 
     def write_object(kind: Resource, obj: JSONObject) -> None:
-        write(str(place(kind, obj)), rendering.document(without_secrets(kind, obj)).encode())
+        write(str(file_path(kind, obj)), rendering.document(without_secrets(kind, obj)).encode())
 
     def write_log(path: str, text: bytes) -> None:
         write(path, mask_message(text.decode(errors="replace")).encode())
 
-    async def act(session: Session) -> Gatherer:
+    async def run_command(session: Session) -> Gatherer:
         gatherer = Gatherer(session.client, write_object, write_log)
         await gatherer.gather((target.namespace,) if target.namespace else PLACES)
         try:
-            episodes = await recordings.of_session(session, target.namespace or "")
+            episodes = await recordings.read_session(session, target.namespace or "")
         except APIError as error:
             gatherer.notes.append(f"recorded failures: {error}")
             return gatherer
@@ -262,7 +262,7 @@ def command(target: Target, /, directory: Path) -> None:
             write(str(HISTORY.joinpath(*names)), msgspec.json.encode(episode))
         return gatherer
 
-    gatherer = target.run(act)
+    gatherer = target.run(run_command)
     notes = gatherer.notes
     unserved = [f"not served: {', '.join(sorted(gatherer.unserved))}"] if gatherer.unserved else []
     write(str(NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())

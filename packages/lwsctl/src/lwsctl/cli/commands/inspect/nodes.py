@@ -15,9 +15,9 @@ from lwsctl.cli.views import formats, output
 from lwsctl.cli.views.terminal import print_text
 from lwsctl.diagnosis import nodeamounts
 from lwsctl.diagnosis.causes.closednodes import taint_text
-from lwsctl.diagnosis.causes.scheduling import amount_text
-from lwsctl.diagnosis.nodeamounts import FIRST, share
-from lwsctl.model.nodestate import Node, nodes_of, requests_of
+from lwsctl.diagnosis.causes.scheduling import format_amount
+from lwsctl.diagnosis.nodeamounts import FIRST, format_share
+from lwsctl.model.nodestate import Node, nodes_of, pod_requests
 from lwsctl.views import devices
 
 
@@ -35,16 +35,16 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
     if names and selector:
         raise UsageError("names cannot be combined with --selector")
 
-    async def act(session: Session) -> None:
-        objects = await objects_of(session, names, selector)
+    async def run_command(session: Session) -> None:
+        objects = await list_nodes(session, names, selector)
         if form:
             click.echo(formats.render_objects(form, objects, is_one=len(names) == 1), nl=False)
             return
-        pods = await pods_of(session)
+        pods = await list_pods(session)
         nodes = nodes_of(objects, pods)
         print_text(*node_table(nodes, show_labels=show_labels))
         for node in nodes if names else ():
-            print_text("", *description(node))
+            print_text("", *describe_node(node))
         if not nodes:
             print_text("No nodes found.", err=True)
         if pods is None:
@@ -53,17 +53,17 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
                 err=True,
             )
 
-    target.run(act)
+    target.run(run_command)
 
 
-async def objects_of(session: Session, names: Sequence[str], selector: str) -> list[JSONObject]:
+async def list_nodes(session: Session, names: Sequence[str], selector: str) -> list[JSONObject]:
     """Return the named nodes or the nodes with these labels."""
     if names:
         return [await session.client.get(NODES, ObjectKey("", name.removeprefix("node/"))) for name in names]
     return sorted((await session.client.list(NODES, label_selector=selector)).items, key=meta.key)
 
 
-async def pods_of(session: Session) -> list[JSONObject] | None:
+async def list_pods(session: Session) -> list[JSONObject] | None:
     """Return the pods in all namespaces, or None if the user does not have permission to list them."""
     try:
         return (await session.client.list(PODS)).items
@@ -78,14 +78,14 @@ def node_table(nodes: Sequence[Node], *, show_labels: bool) -> list[str]:
     """
     if not nodes:
         return []
-    names = nodeamounts.names(nodes)
+    names = nodeamounts.resource_names(nodes)
     word = "" if nodes[0].pods is None else "FREE "
     header = ["NODE", "STATUS", *(f"{word}{name.upper() if name in FIRST else name}" for name in names), "TAINTS"]
     rows = [
         [
             node.name,
             node.status,
-            *(share(node, name) for name in names),
+            *(format_share(node, name) for name in names),
             ", ".join(map(taint_text, meta.spec(node.object).get("taints") or [])) or "-",
         ]
         for node in nodes
@@ -97,12 +97,12 @@ def node_table(nodes: Sequence[Node], *, show_labels: bool) -> list[str]:
     return output.table(header, rows)
 
 
-def description(node: Node) -> Iterator[str]:
+def describe_node(node: Node) -> Iterator[str]:
     """Yield the labels, conditions and resources of a node, and its pods."""
     parts = {
         "Labels": _labels(node),
         "Conditions": [_condition(condition) for condition in meta.status(node.object).get("conditions") or []],
-        "Free": [f"{name}: {share(node, name)}" for name in sorted(node.allocatable)],
+        "Free": [f"{name}: {format_share(node, name)}" for name in sorted(node.allocatable)],
         "Pods": [f"{meta.key(pod)}: {_request(pod)}" for pod in node.pods or ()],
     }
     yield f"{node.name}:"
@@ -112,9 +112,9 @@ def description(node: Node) -> Iterator[str]:
 
 
 def _request(pod: JSONObject) -> str:
-    requests = {name: value for name, value in sorted(requests_of(pod).items()) if name != "pods"}
-    words = ", ".join(f"{name} {amount_text(value, name)}" for name, value in requests.items()) or "no requests"
-    own = devices.of_pod(pod)
+    requests = {name: value for name, value in sorted(pod_requests(pod).items()) if name != "pods"}
+    words = ", ".join(f"{name} {format_amount(value, name)}" for name, value in requests.items()) or "no requests"
+    own = devices.pod_devices(pod)
     return f"{words} ({', '.join(own)})" if own else words
 
 

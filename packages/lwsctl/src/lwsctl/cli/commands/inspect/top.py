@@ -53,13 +53,13 @@ def command(
     if request.selections and (everywhere or selector):
         raise UsageError("names cannot be combined with --all-namespaces or --selector")
 
-    async def act(session: Session) -> None:
+    async def run_command(session: Session) -> None:
         cluster = await read(session, request)
         rows = await measure_ranks(session, request, cluster)
         if sort:
-            rows.sort(key=lambda row: rankusage.amount(row[1], SORTS[sort]), reverse=True)
+            rows.sort(key=lambda row: rankusage.used_amount(row[1], SORTS[sort]), reverse=True)
         if form:
-            value = [record(view, rank) for view, rank in rows]
+            value = [usage_record(view, rank) for view, rank in rows]
             click.echo(output.as_json(value) if form == "json" else output.as_yaml(value), nl=form == "json")
             return
         print_text(*table(rows, SystemClock().now(), everywhere=everywhere))
@@ -70,13 +70,13 @@ def command(
                 err=True,
             )
 
-    target.run(act)
+    target.run(run_command)
 
 
 async def measure_ranks(session: Session, request: GetRequest, cluster: Cluster) -> list[Row]:
     """Return the requested ranks that have a pod, with their usage."""
     try:
-        metrics = await Lists(session.client).all(rankusage.metrics_of(request.namespace(session)))
+        metrics = await Lists(session.client).all(rankusage.metrics_selector(request.namespace(session)))
     except NotFoundError as error:
         raise CommandError(MISSING_API) from error
     views = with_usage(select_views(cluster.views, request), metrics)
@@ -93,14 +93,16 @@ def table(rows: Sequence[Row], now: datetime, *, everywhere: bool = False) -> li
     ranks = [rank for _, rank in rows]
     names = rankusage.resources(ranks) or (rankusage.CPU, rankusage.MEMORY)
     header = ["RANK", "NODE", *(rankusage.TITLES[name].upper() for name in names)]
-    lines = [[f"{view.name}/{rank.place}", rank.node or "-", *rankusage.cells(rank, names, now)] for view, rank in rows]
+    lines = [
+        [f"{view.name}/{rank.place}", rank.node or "-", *rankusage.usage_cells(rank, names, now)] for view, rank in rows
+    ]
     if len(rows) > 1:
-        lines.append([f"{len(rows)} ranks", "", *rankusage.sums(ranks, names)])
+        lines.append([f"{len(rows)} ranks", "", *rankusage.usage_totals(ranks, names)])
     spaces = [view.namespace for view, _ in rows] + [""] * (len(lines) - len(rows))
     return output.table(header, lines, namespaces=spaces if everywhere else ())
 
 
-def record(view: View, rank: Rank) -> dict[str, object]:
+def usage_record(view: View, rank: Rank) -> dict[str, object]:
     """Return the usage of a rank as an object. `used` is null if the rank is not measured."""
     return {
         "namespace": view.namespace,

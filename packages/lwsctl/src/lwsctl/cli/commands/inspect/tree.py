@@ -151,23 +151,23 @@ def _of_set(view: SetView, views: Sequence[View], now: datetime, *, every_rank: 
 
 def _of_view(view: View, now: datetime, *, every_rank: bool, prefix: str) -> Branch:
     if every_rank or len(view.groups) <= FEW_GROUPS:
-        below = tuple(_of_group(group, now) for group in view.groups)
+        below = tuple(_group_branch(group, now) for group in view.groups)
     else:
-        below = tuple(Branch(_fold_cells(fold, now), fold.why) for fold in group_rows(view.groups, now))
+        below = tuple(Branch(_group_row_cells(fold, now), fold.why) for fold in group_rows(view.groups, now))
     updated = [f"updated {view.updated} of {view.desired}"] if view.is_updating else []
     state = ", ".join([*updated, *output.hidden_groups_line(view)])
     cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
     return Branch(cells, below=below)
 
 
-def _of_group(group: Group, now: datetime) -> Branch:
+def _group_branch(group: Group, now: datetime) -> Branch:
     fold = group_rows([group], now)[0]
     note = output.format_recreations(group, now)
-    ranks = tuple(_of_rank(rank, now) for rank in group.ranks)
-    return Branch(_fold_cells(fold, now), note, ranks)
+    ranks = tuple(_rank_branch(rank, now) for rank in group.ranks)
+    return Branch(_group_row_cells(fold, now), note, ranks)
 
 
-def _fold_cells(fold: GroupRow, now: datetime) -> Cells:
+def _group_row_cells(fold: GroupRow, now: datetime) -> Cells:
     noun = "group" if len(fold.groups) == 1 else "groups"
     ready = f"{fold.ready_ranks}/{fold.ranks}"
     return (
@@ -181,7 +181,7 @@ def _fold_cells(fold: GroupRow, now: datetime) -> Cells:
     )
 
 
-def _of_rank(rank: Rank, now: datetime) -> Branch:
+def _rank_branch(rank: Rank, now: datetime) -> Branch:
     cells = (
         f"{rank.index} {rank.pod}",
         "yes" if rank.is_ready else "no",

@@ -2,11 +2,11 @@
 
 import click
 
-from lwsctl.cli.commandtable import COMMANDS, by_name
+from lwsctl.cli.commandtable import COMMANDS, index_by_name
 from lwsctl.cli.shell.lazygroup import LazyGroup
 
 
-@click.group("chaos", cls=LazyGroup, table=by_name(COMMANDS["chaos"].verbs))
+@click.group("chaos", cls=LazyGroup, table=index_by_name(COMMANDS["chaos"].verbs))
 def command() -> None:
     """Inject faults into a local cluster, and report the effects.
 

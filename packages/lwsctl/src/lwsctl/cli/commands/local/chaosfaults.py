@@ -18,7 +18,7 @@ from lwsctl.cli.faultnames import FAULTS, FaultTarget
 from lwsctl.cli.storms import report as reports
 from lwsctl.cli.storms import storm, stormpage
 from lwsctl.cli.storms.storm import Step
-from lwsctl.cli.storms.stormrunner import StormRun, faults
+from lwsctl.cli.storms.stormrunner import StormRun, request_faults
 from lwsctl.cli.views import output
 from lwsctl.cli.views.terminal import print_text
 
@@ -42,12 +42,12 @@ def one_fault(name: str) -> click.Command:
     """Return the command for a fault."""
     fault = FAULTS[name]
 
-    def act(target: Target, /, words: tuple[str, ...] = (), **options: Any) -> int:
+    def run_command(target: Target, /, words: tuple[str, ...] = (), **options: Any) -> int:
         seconds, value = options.pop("lasting", 0.0), options.pop("value", "")
-        step = storm.step(0.0, name, words, seconds, value)
+        step = storm.build_step(0.0, name, words, seconds, value)
         return play(target, lambda _: [step], **options)
 
-    command = storm_options(click.pass_obj(act))
+    command = storm_options(click.pass_obj(run_command))
     if not fault.is_moment:
         command = click.option("--for", "lasting", type=sharedoptions.limit, default=f"{storm.USUAL_SECONDS:g}s",
                                show_default=True, metavar="DURATION", help="Duration of the fault.")(command)  # fmt: skip
@@ -118,12 +118,12 @@ def random(target: Target, /, seed: int, minutes: float, **options: Any) -> int:
 def listing(target: Target) -> None:
     """List active faults."""
 
-    async def act(session: Session) -> None:
-        items = (await faults(session.client, "GET"))["items"]
+    async def run_command(session: Session) -> None:
+        items = (await request_faults(session.client, "GET"))["items"]
         rows = [(fault["kind"], " ".join(fault["targets"]) or "-", f"{fault['secondsLeft']:.0f}s") for fault in items]
         print_text(*(output.table(("FAULT", "TARGETS", "ENDS IN"), rows) if rows else ["There are no active faults."]))
 
-    target.run(act)
+    target.run(run_command)
 
 
 @click.command("undo")
@@ -131,11 +131,11 @@ def listing(target: Target) -> None:
 def undo(target: Target) -> None:
     """Stop all active faults."""
 
-    async def act(session: Session) -> None:
-        await faults(session.client, "DELETE")
+    async def run_command(session: Session) -> None:
+        await request_faults(session.client, "DELETE")
         print_text("All faults have stopped.")
 
-    target.run(act)
+    target.run(run_command)
 
 
 def play(
@@ -148,7 +148,7 @@ def play(
 ) -> int:
     """Run a storm, and print its report."""
 
-    async def act(session: Session) -> int:
+    async def run_command(session: Session) -> int:
         logging.configure_default("error")  # watches are interrupted intentionally
         playing = StormRun(session, lambda text: print_text(text, err=bool(form)))
         try:
@@ -167,7 +167,7 @@ def play(
                 _print(playing.report, form)
         return 0 if playing.report.is_well else FAILED
 
-    return target.run(act)
+    return target.run(run_command)
 
 
 def _print(report: reports.StormReport, form: str | None) -> None:

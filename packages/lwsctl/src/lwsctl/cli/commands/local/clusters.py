@@ -72,7 +72,7 @@ class ClusterRow(Struct, frozen=True, kw_only=True):
 def command(target: Target, form: str | None) -> None:
     """List local clusters with their state, age, nodes, pods and directory."""
     target.cluster_name(None)
-    clusters = asyncio.run(read([place for place in clusterdirectories.all_places() if place.is_cluster]))
+    clusters = asyncio.run(read([place for place in clusterdirectories.all_directories() if place.is_cluster]))
     if form:
         items = [cluster.document() for cluster in clusters]
         document = {"apiVersion": "lws/v1", "kind": "ClusterList", "items": items}

@@ -26,11 +26,11 @@ def command(target: Target, name: str | None, every: bool, deletes: bool, timeou
     if every and (name or target.local):
         raise UsageError("--all stops all clusters; remove the name")
     own = target.cluster_name(name)
-    directories = clusters(deletes=deletes) if every else [clusterdirectories.place(own)]
+    directories = clusters(deletes=deletes) if every else [clusterdirectories.cluster_directory(own)]
     if not directories:
         click.echo("There are no clusters to delete." if deletes else "No clusters are running.")
     for place in directories:
-        end(place, timeout, deletes=deletes)
+        stop_and_report(place, timeout, deletes=deletes)
 
 
 def clusters(*, deletes: bool) -> list[ClusterDirectory]:
@@ -38,11 +38,13 @@ def clusters(*, deletes: bool) -> list[ClusterDirectory]:
 
     These are running clusters, or all clusters with --delete. Clusters of `lws run` are excluded.
     """
-    own = [place for place in clusterdirectories.all_places() if place.is_cluster and not place.marker_file.is_file()]
+    own = [
+        place for place in clusterdirectories.all_directories() if place.is_cluster and not place.marker_file.is_file()
+    ]
     return [place for place in own if deletes or place.pid() is not None]
 
 
-def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
+def stop_and_report(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
     """Stop a cluster and print the result. If requested, delete the cluster."""
     name = place.name
     was_running = stop(place, timeout)
@@ -52,7 +54,7 @@ def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
     elif was_running or place.is_cluster:
         click.echo(f"Cluster {name} {'stopped' if was_running else 'is not running'}.")
     else:
-        there = [directory.name for directory in clusterdirectories.all_places() if directory.is_cluster]
+        there = [directory.name for directory in clusterdirectories.all_directories() if directory.is_cluster]
         click.echo(f"Cluster {name} does not exist (existing: {', '.join(there) or 'none'}){hint(name, there)}")
 
 

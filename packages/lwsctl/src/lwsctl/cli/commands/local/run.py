@@ -33,7 +33,7 @@ from lwsctl.cli.reading import manifestoptions
 from lwsctl.cli.reading.manifestoptions import manifest_arguments
 from lwsctl.cli.reading.manifests import Document, sort_documents
 from lwsctl.cli.rehearsal.imagewarnings import notes
-from lwsctl.cli.sets.causes import Causes, stuck_options
+from lwsctl.cli.sets.causes import CauseMonitor, stuck_options
 from lwsctl.cli.views.live import REFRESH, Display, display
 from lwsctl.cli.views.progress import ProgressLine
 from lwsctl.cli.views.terminal import print_text
@@ -105,7 +105,7 @@ def command(target: Target, /, **options: Any) -> int:
     run FILE` is equivalent to `lws run -f FILE`.
     """
     if target.local or target.kubeconfig or target.context_name:
-        to = f" {clusterdirectories.place(target.local).options_text}" if target.local else ""
+        to = f" {clusterdirectories.cluster_directory(target.local).options_text}" if target.local else ""
         raise UsageError(
             f"lws run starts a temporary cluster; for a running cluster, use lws apply{to}, lws wait{to} and lws logs{to}"
         )
@@ -138,12 +138,12 @@ def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> Cluste
 def start(plan: "Run", documents: Sequence[Document]) -> int:
     """Run in a new directory, with nodes and objects that are derived from the manifests."""
     lightaiohttp.load()
-    from lwsctl.cli.local.autonodes import assume
+    from lwsctl.cli.local.autonodes import derive_cluster
 
-    assumed = assume(documents, plan.cluster)
+    assumed = derive_cluster(documents, plan.cluster)
     images = notes((document.object for document in documents), dict(plan.cluster.images), is_typed=True)
     print_text(*assumed.lines, *(() if plan.cluster.stub else images), err=True)
-    place = clusterdirectories.ephemeral()
+    place = clusterdirectories.create_ephemeral()
     try:
         with place.hold_lock():
             return asyncio.run(run(plan, place, assumed))
@@ -168,13 +168,13 @@ class Run(Struct, frozen=True):
 
 async def run(plan: Run, place: ClusterDirectory, assumed: "AssumedCluster") -> int:
     """Start the cluster, apply the manifests, and watch the groups until the run is complete."""
-    from kuberuntime.serving.signals import until_stopped
+    from kuberuntime.serving.signals import stop_event
     from lwsctl.cli.local.localcluster import local_cluster
 
     progress = ProgressLine()
     hold, documents = plan.options.until == "done", sort_documents(assumed.documents)
     async with (
-        until_stopped(place.remove) as stopped,
+        stop_event(place.remove) as stopped,
         local_cluster(
             place, plan.cluster, progress.show, nodes=assumed.nodes, keep=False, hold_completed=hold
         ) as cluster,
@@ -207,11 +207,11 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "AssumedCluster") -> 
 
 async def follow(session: Session, documents: Sequence[Document], options: RunOptions, stopped: asyncio.Event) -> int:
     """Show groups and logs until the run is complete. Return the exit code."""
-    keys = keys_of(documents, session.namespace)
+    keys = watched_keys(documents, session.namespace)
     sets = [informers_of(session.client, *key) for key in keys]
     screen = display([followed.key.name for followed in sets])
     causes = {
-        followed.key: Causes(
+        followed.key: CauseMonitor(
             replace(session, namespace=followed.key.namespace),
             followed.key.name,
             screen.note,
@@ -228,19 +228,19 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
         async with following(
             *(informer for followed in sets for informer in followed.all), *causes.values()
         ) as objects:
-            end = await first_end(objects, RunInputs(session.client, keys, sets, screen), options, stopped)
+            end = await wait_for_end(objects, RunInputs(session.client, keys, sets, screen), options, stopped)
     finally:
         screen.close()
     if end is RunResult.FINISHED:
-        print_text(conclusion(views_of(sets), options), err=True)
+        print_text(result_line(existing_views(sets), options), err=True)
         return 0
     if end is RunResult.STOPPED:
         return INTERRUPTED if options.until else 0
     if isinstance(end, str):
         raise CommandError(end)
-    views = views_of(sets)
+    views = existing_views(sets)
     proof = timedelta(seconds=options.ready_for)
-    lacks = "; ".join(f"{view.name}: {lack(view, proof, is_done=session.until_done)}" for view in views)
+    lacks = "; ".join(f"{view.name}: {unmet_condition(view, proof, is_done=session.until_done)}" for view in views)
     late = (causes.get(view.key) for view in views if not _is_at_end(view, proof, is_done=session.until_done))
     first = next(filter(None, late), None)
     why = await first.last() if first else ""
@@ -251,7 +251,7 @@ def _is_at_end(view: Shown, proof: timedelta, *, is_done: bool) -> bool:
     return all_done([view]) if is_done and isinstance(view, View) else view.is_ready and not _unproven(view, proof)
 
 
-def lack(view: Shown, proof: timedelta, *, is_done: bool) -> str:
+def unmet_condition(view: Shown, proof: timedelta, *, is_done: bool) -> str:
     """Return the reason why a set has not met the exit condition, or has not been ready for the required time."""
     if is_done and isinstance(view, View):
         return count_of_ended(view)
@@ -260,7 +260,7 @@ def lack(view: Shown, proof: timedelta, *, is_done: bool) -> str:
 
 
 def _unproven(view: Shown, proof: timedelta) -> str | None:
-    return unmetconditions.for_lasting(view, SystemClock().now(), proof)
+    return unmetconditions.missing_for_lasting(view, SystemClock().now(), proof)
 
 
 class RunResult(Enum):
@@ -280,7 +280,7 @@ class RunInputs(Struct, frozen=True):
     screen: Display
 
 
-async def first_end(
+async def wait_for_end(
     objects: ConditionWatch, parts: RunInputs, options: RunOptions, stopped: asyncio.Event
 ) -> RunResult | str:
     """Watch groups and logs until the exit condition, a failure, a stop request, or the timeout."""
@@ -294,7 +294,7 @@ async def first_end(
     ]
     watching = asyncio.create_task(watch(objects, parts, options))
     stop = asyncio.create_task(stopped.wait())
-    failing = asyncio.create_task(failure(tasks))
+    failing = asyncio.create_task(raise_first_error(tasks))
     try:
         await asyncio.wait({watching, stop, failing}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
         if failing.done():
@@ -304,7 +304,7 @@ async def first_end(
             return watching.result()
         if not stopped.is_set():
             return RunResult.TIMED_OUT
-        await last_words(objects, parts)
+        await print_last_output(objects, parts)
         return RunResult.STOPPED
     finally:
         for task in (*tasks, watching, stop, failing):
@@ -312,7 +312,7 @@ async def first_end(
         await asyncio.gather(*tasks, watching, stop, failing, return_exceptions=True)
 
 
-async def last_words(objects: ConditionWatch, parts: RunInputs) -> None:
+async def print_last_output(objects: ConditionWatch, parts: RunInputs) -> None:
     """Delete the sets. Follow the logs until the pods are deleted, to show the last output of the ranks."""
     parts.screen.note(f"stopping: ranks have {LAST_WORDS:g} s to exit; press Ctrl-C again to kill them now")
 
@@ -331,7 +331,7 @@ async def last_words(objects: ConditionWatch, parts: RunInputs) -> None:
             await objects.until(are_gone, every=REFRESH)
 
 
-async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
+async def raise_first_error(tasks: Sequence[asyncio.Task[None]]) -> None:
     """Raise the error of the first failed task, for example if stdout is closed. This function never returns."""
     await asyncio.gather(*tasks)
     await asyncio.Event().wait()
@@ -343,7 +343,7 @@ async def watch(objects: ConditionWatch, parts: RunInputs, options: RunOptions) 
     lack = unmetconditions.condition_check("ready", SystemClock().now, timedelta(seconds=options.ready_for))
 
     def look() -> RunResult | str | None:
-        views = views_of(parts.sets)
+        views = existing_views(parts.sets)
         parts.screen.update(leaderworkersets(views))
         if len(views) < len(parts.sets):
             return (
@@ -360,7 +360,7 @@ async def watch(objects: ConditionWatch, parts: RunInputs, options: RunOptions) 
     return await objects.until(look, every=REFRESH)
 
 
-def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
+def result_line(views: Sequence[Shown], options: RunOptions) -> str:
     """Return the line that reports the result."""
     groups = [group for view in leaderworkersets(views) for group in view.groups]
     ranks = sum(len(group.ranks) for group in groups)
@@ -371,7 +371,7 @@ def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
     return f"{text} {what if ranks != 1 else what.replace('are', 'is')}"
 
 
-def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resource, ObjectKey]]:
+def watched_keys(documents: Sequence[Document], namespace: str) -> list[tuple[Resource, ObjectKey]]:
     """Return the LeaderWorkerSets and DisaggregatedSets in the documents, with their namespaces."""
     pairs = [
         (FOLLOWED[document.object["kind"]], document.object["metadata"])
@@ -381,6 +381,6 @@ def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resourc
     return [(kind, ObjectKey(metadata.get("namespace") or namespace, metadata["name"])) for kind, metadata in pairs]
 
 
-def views_of(sets: Sequence[OneSet]) -> list[Shown]:
+def existing_views(sets: Sequence[OneSet]) -> list[Shown]:
     """Return the views of existing sets."""
     return [view for followed in sets if (view := followed.view()) is not None]

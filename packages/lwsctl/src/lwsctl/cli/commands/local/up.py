@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from kuberuntime import lightaiohttp
-from kuberuntime.errors import leaves
+from kuberuntime.errors import flatten
 from lwsctl.cli.cluster import clusterdirectories
 from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
 from lwsctl.cli.errors import CommandError, UsageError, describe
@@ -62,7 +62,7 @@ def command(
     image mappings to a running cluster, use `lws up --image NAME=DIR`.
     """
     require_localkube("up")
-    place = clusterdirectories.place(ctx.obj.cluster_name(name))
+    place = clusterdirectories.cluster_directory(ctx.obj.cluster_name(name))
     fresh = bool(options.pop("defaults"))
     typed = collect(options)
     if AUTO in (typed.nodes, typed.gpus_per_node):
@@ -89,20 +89,20 @@ def typed_names(ctx: click.Context) -> set[str]:
 async def serve(start: Start) -> None:
     """Run the cluster until it is requested to stop."""
     lightaiohttp.load()
-    from kuberuntime.serving.signals import until_stopped
+    from kuberuntime.serving.signals import stop_event
     from lwsctl.cli.local import localcluster
 
     place = start.place
     report = Reporter()
     try:
-        with place.hold_lock(), removed_unless_started(place):
-            clusterlog.bound(place)
+        with place.hold_lock(), remove_unless_started(place):
+            clusterlog.limit_log(place)
             async with (
-                until_stopped() as stopped,
+                stop_event() as stopped,
                 localcluster.local_cluster(place, start.options, report.progress) as cluster,
             ):
                 savedoptions.save(place, start.options)
-                report.ready([*start.notes, *cluster.notes, *invitation(place)])
+                report.ready([*start.notes, *cluster.notes, *cluster_options_hint(place)])
                 await stopped.wait()
                 report.progress("stopping")
     except Exception as error:
@@ -111,7 +111,7 @@ async def serve(start: Start) -> None:
 
 
 @contextmanager
-def removed_unless_started(place: ClusterDirectory) -> Iterator[None]:
+def remove_unless_started(place: ClusterDirectory) -> Iterator[None]:
     """Delete a new cluster that failed to start, so that it is not listed as stopped."""
     options = place.directory / clusterdirectories.OPTIONS
     is_new = not (place.database.exists() or options.exists())
@@ -141,7 +141,7 @@ class Reporter:
     def failed(self, error: Exception) -> None:
         """Report the reason why the cluster failed to start. The log may be on a full disk."""
         if self._pipe:
-            lines = "\n".join(map(describe, leaves(error))).split("\n")
+            lines = "\n".join(map(describe, flatten(error))).split("\n")
             self._pipe.write("".join(f"{ERROR}{line}\n" for line in lines))
 
     def ready(self, lines: list[str]) -> None:
@@ -155,7 +155,7 @@ class Reporter:
             click.echo("\n".join(lines))
 
 
-def invitation(place: ClusterDirectory) -> list[str]:
+def cluster_options_hint(place: ClusterDirectory) -> list[str]:
     """Return the options that select this cluster."""
     return [
         f"Cluster {place.name} is running. Use it with `lws … {place.options_text}`, or with any Kubernetes client:",
@@ -178,7 +178,7 @@ def change_running(start: Start, typed: Collection[str]) -> None:
         savedoptions.save(place, replace(current, images=images))
         for name, directory in start.typed.images:
             click.echo(f"Image {name} is now mapped to {directory} for new containers.")
-    click.echo("\n".join(invitation(place)[1:]))
+    click.echo("\n".join(cluster_options_hint(place)[1:]))
 
 
 def rejections(start: Start, typed: Collection[str], current: ClusterOptions) -> list[str]:
@@ -194,7 +194,7 @@ def start_detached(start: Start) -> None:
     try:
         log = clusterlog.open_log(place)
     except OSError as error:
-        raise clusterdirectories.unusable(error) from error
+        raise clusterdirectories.unusable_directory_error(error) from error
     reader, writer = os.pipe()
     with log, os.fdopen(reader) as lines:
         process = subprocess.Popen(
@@ -219,7 +219,7 @@ def start_detached(start: Start) -> None:
         is_ready, reported = follow_start(lines)
     if not is_ready:
         code = process.wait()
-        why = "\n".join(reported) or tail(place)
+        why = "\n".join(reported) or log_tail(place)
         raise CommandError(f"the cluster did not start (exit code {code}):\n{why}\n(log: {place.log})")
     click.echo("\n".join([*start.notes, *reported]))
 
@@ -243,6 +243,6 @@ def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:
     return False, errors
 
 
-def tail(place: ClusterDirectory, lines: int = 15) -> str:
+def log_tail(place: ClusterDirectory, lines: int = 15) -> str:
     """Return the last lines of the cluster log."""
     return "\n".join(place.log.read_text(errors="replace").strip().splitlines()[-lines:])

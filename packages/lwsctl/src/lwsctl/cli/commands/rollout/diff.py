@@ -43,7 +43,7 @@ def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **
         documents = sort_documents(manifestoptions.collect(options).load())
 
         trials = target.run(
-            lambda session: skippedkinds.try_out(session, documents, force=force_conflicts, skip=skip_unserved)
+            lambda session: skippedkinds.dry_run(session, documents, force=force_conflicts, skip=skip_unserved)
         )
     except (CommandError, KubeError, OSError) as error:
         raise DiffError(errors.describe(error)) from error

@@ -16,9 +16,9 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
-from leaderworkerset.api.groupname import GroupName, lws_key, place_of
+from leaderworkerset.api.groupname import GroupName, group_and_rank, lws_key
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.decisions.nodemaintenance import MOVES_ON, must_leave
+from leaderworkerset.decisions.nodemaintenance import MOVES_ON, must_be_moved
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
@@ -54,14 +54,17 @@ class Drain(Struct):
 
     async def preview(self) -> str:
         """Return the groups that would move, in their order, and the groups that would remain."""
-        listings = [await self.session.client.list(PODS, field_selector=_on(node)) for node in self.nodes]
+        listings = [await self.session.client.list(PODS, field_selector=_node_condition(node)) for node in self.nodes]
         pods = [pod for listing in listings for pod in listing.items]
         by_set = _groups_by_set(pods)
         groups_by_view = [
             (view, [group for group in view.groups if group.name in by_set[view.key]])
             for view in await self._views(by_set)
         ]
-        sets = [drainforecast.forecast_moves(view, groups, _rejection(view.object)) for view, groups in groups_by_view]
+        sets = [
+            drainforecast.forecast_moves(view, groups, _rejection_reason(view.object))
+            for view, groups in groups_by_view
+        ]
         cluster = await clustercapacity.read(self.session, [group for _, groups in groups_by_view for group in groups])
         moving = {(leaving.place, group) for leaving in sets if not leaving.why_not for group in leaving.groups}
         others = [pod for pod in pods if (str(lws_key(pod)), _group_of(pod)) not in moving]
@@ -78,7 +81,9 @@ class Drain(Struct):
 
     async def cancel(self) -> str:
         """Uncordon the nodes. Return a description of the consequences."""
-        opened = [meta.name(node) for node in self.nodes if await nodewrites.close(self.session, node, is_closed=False)]
+        opened = [
+            meta.name(node) for node in self.nodes if await nodewrites.set_cordoned(self.session, node, is_closed=False)
+        ]
         if not opened:
             return f"{self._node_names} not cordoned; no changes were made"
         return f"{', '.join(opened)} uncordoned; moved groups do not return automatically"
@@ -90,7 +95,7 @@ class Drain(Struct):
                 tasks.create_task(self._close(node))
         client, loop = self.session.client, asyncio.get_running_loop()
         pods = [
-            Informer(client, Selection(PODS, label_selector=labels.NAME, field_selector=_on(node)))
+            Informer(client, Selection(PODS, label_selector=labels.NAME, field_selector=_node_condition(node)))
             for node in self.nodes
         ]
         sets = Informer(client, Selection(LEADERWORKERSETS))
@@ -99,7 +104,7 @@ class Drain(Struct):
             async with timeouts.within(timeout), following(*pods, sets, self.session.keepalive) as objects:
                 by_set = await objects.until(lambda: self._step(_pods(pods), sets, loop.time()), every=1.0)
         except TimeoutError as error:
-            remaining = _words_of(_groups_by_set(_pods(pods)))
+            remaining = _describe_groups(_groups_by_set(_pods(pods)))
             raise TimedOutError(
                 f"groups remain on {self._node_names} after {timeout:g} s: {remaining}; {self._state}"
             ) from error
@@ -118,7 +123,7 @@ class Drain(Struct):
         return f"all groups were moved from {self._node_names} ({format_count(len(self._observed), 'group')} in {took}); use {rest}"
 
     async def _close(self, node: JSONObject) -> None:
-        if await nodewrites.close(self.session, node, is_closed=True):
+        if await nodewrites.set_cordoned(self.session, node, is_closed=True):
             print_text(f"{meta.name(node)} cordoned")
 
     def _step(self, pods: Sequence[JSONObject], sets: Informer, now: float) -> GroupsBySet | None:
@@ -133,19 +138,19 @@ class Drain(Struct):
         self._idle = {key: self._idle.get(key, now) for key in idle}
         if all(now - self._idle.get(key, now) >= nodewrites.PATIENCE for key in by_set):
             return by_set
-        self._progress.show(f"{self._node_names}: {_words_of(by_set)} remaining")
+        self._progress.show(f"{self._node_names}: {_describe_groups(by_set)} remaining")
         return None
 
     async def _views(self, by_set: GroupsBySet) -> list[View]:
         """Return the views of LeaderWorkerSets that have groups on the nodes."""
         read = [await self.session.client.find(LEADERWORKERSETS, key) for key in sorted(by_set)]
         sets = [obj for obj in read if obj is not None]
-        return await targets.views_of(self.session, sets) if sets else []
+        return await targets.read_views(self.session, sets) if sets else []
 
     async def _reasons(self, by_set: GroupsBySet) -> list[str]:
         """Return a line about the remaining groups for each LeaderWorkerSet."""
         return [
-            f"  {_words_of({view.key: by_set[view.key]})}: {_blocking_reason(view, by_set)}"
+            f"  {_describe_groups({view.key: by_set[view.key]})}: {_blocking_reason(view, by_set)}"
             for view in await self._views(by_set)
         ]
 
@@ -163,7 +168,7 @@ class Drain(Struct):
         return f"use `{lws} drain {self._words}` to continue, or `{lws} drain {self._words} --cancel` to uncordon"
 
 
-def _on(node: JSONObject) -> str:
+def _node_condition(node: JSONObject) -> str:
     return f"spec.nodeName={meta.name(node)}"
 
 
@@ -172,7 +177,7 @@ def _pods(informers: Iterable[Informer]) -> list[JSONObject]:
 
 
 def _group_of(pod: JSONObject) -> GroupName | None:
-    place = place_of(pod)
+    place = group_and_rank(pod)
     return place[0] if place else None
 
 
@@ -180,7 +185,7 @@ def _groups_by_set(pods: Iterable[JSONObject]) -> GroupsBySet:
     names_by_set: dict[ObjectKey, set[GroupName]] = {}
     for pod in pods:
         group, key = _group_of(pod), lws_key(pod)
-        if key.name and group is not None and (meta.is_deleting(pod) or must_leave(pod, (placement.CORDONED,))):
+        if key.name and group is not None and (meta.is_deleting(pod) or must_be_moved(pod, (placement.CORDONED,))):
             names_by_set.setdefault(key, set()).add(group)
     return {key: frozenset(groups) for key, groups in names_by_set.items()}
 
@@ -190,11 +195,11 @@ def _is_moving(lws: JSONObject | None) -> bool:
     return lws is not None and meta.is_condition_true(lws, MOVE_IN_PROGRESS.type) and not groupmoves.rejection(lws)
 
 
-def _words_of(by_set: GroupsBySet) -> str:
+def _describe_groups(by_set: GroupsBySet) -> str:
     return ", ".join(f"{format_groups(sorted(groups, key=str))} of {key}" for key, groups in sorted(by_set.items()))
 
 
-def _rejection(lws: JSONObject) -> str:
+def _rejection_reason(lws: JSONObject) -> str:
     setting = meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES)
     unless = (
         ""
@@ -238,10 +243,10 @@ def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: b
     if cancel and is_trial:
         raise UsageError("--cancel cannot be combined with --dry-run")
 
-    async def act(session: Session) -> str:
+    async def run_command(session: Session) -> str:
         drain = await Drain.of(session, names)
         if cancel:
             return await drain.cancel()
         return await (drain.preview() if is_trial else drain.run(timeout))
 
-    print_text(target.run(act))
+    print_text(target.run(run_command))

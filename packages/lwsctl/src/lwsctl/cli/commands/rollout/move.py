@@ -17,7 +17,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
-from leaderworkerset.decisions.nodemaintenance import must_leave
+from leaderworkerset.decisions.nodemaintenance import must_be_moved
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError, TimedOutError, UsageError
@@ -59,18 +59,18 @@ class GroupMove(Struct):
 
         Unless the move is forced, also reject a group that does not fit on other nodes.
         """
-        view = await targets.view_of(session, await rollouttargets.read(session, selection.name))
-        targets.reject_missing(view, selection)
+        view = await targets.read_view(session, await rollouttargets.read(session, selection.name))
+        targets.require_existing(view, selection)
         group = next(group for group in view.groups if group.name == selection.group)
         leader = group.ranks[0]
         if leader.object is None or leader.index or group.is_over:
             raise CommandError(f"{selection} was not moved, because its leader cannot be replaced")
-        if why := groupmoves.obstacle(view.object):
+        if why := groupmoves.move_obstacle(view.object):
             raise CommandError(
                 f"{selection} cannot be moved: {why}; use `{session.lws} restart {selection}` to recreate it"
             )
         nodes = frozenset(rank.node for rank in group.ranks if rank.node and node in ("", rank.node))
-        for rank in _tolerant(group, nodes):
+        for rank in _tolerating_ranks(group, nodes):
             raise CommandError(
                 f"{selection} was not moved, because pod {rank.pod} tolerates taint {labels.MOVING}; remove the toleration from the template"
             )
@@ -167,10 +167,10 @@ class GroupMove(Struct):
         return ", ".join(sorted(self.nodes))
 
 
-def _tolerant(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
+def _tolerating_ranks(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
     for rank in group.ranks:
         is_there = rank.object is not None and rank.node in nodes and not meta.is_deleting(rank.object)
-        if is_there and not must_leave(rank.object or {}, (nodewrites.TAINT,)):
+        if is_there and not must_be_moved(rank.object or {}, (nodewrites.TAINT,)):
             yield rank
 
 
@@ -202,8 +202,8 @@ def command(target: Target, name: str, *, node: str, is_forced: bool, is_trial: 
     if selection.group is None or selection.rank is not None:
         raise UsageError("specify one group, such as web/3")
 
-    async def act(session: Session) -> str:
+    async def run_command(session: Session) -> str:
         move = await GroupMove.of(session, selection, node.removeprefix("node/"), is_forced=is_forced)
         return move.preview() if is_trial else await move.run(timeout)
 
-    print_text(target.run(act))
+    print_text(target.run(run_command))

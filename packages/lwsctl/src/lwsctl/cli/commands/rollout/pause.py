@@ -47,27 +47,27 @@ async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
     """Raise the partition, and return a description of the change."""
 
     async def attempt() -> str:
-        obj = await rollouttargets.writable(session, name)
-        if groupname.is_hash_set(obj):
+        obj = await rollouttargets.read_writable(session, name)
+        if groupname.uses_random_keys(obj):
             raise CommandError(
                 f"the rollout of {name} cannot be paused, because groups with random keys do not support partitions; use `{session.lws} rollout undo {name}` to "
                 "undo the change"
             )
-        statefulset = await rollouttargets.leaders_of(session.client, obj)
-        patch = patches.pause_patch(await targets.view_of(session, obj), statefulset)
+        statefulset = await rollouttargets.read_leader_workload(session.client, obj)
+        patch = patches.pause_patch(await targets.read_view(session, obj), statefulset)
         if patch is None:
             return f"{name} is already paused"
         groups = format_count(await _write(session, obj, patch, is_trial=is_trial), "group")
         return f"{name} paused; the partition blocks {groups}{DRY if is_trial else ''}"
 
-    return await rollouttargets.persistently(attempt)
+    return await rollouttargets.retry_conflicts(attempt)
 
 
 async def resume_rollout(session: Session, name: str, *, is_trial: bool = False) -> str:
     """Restore the partition, and return a description of the change."""
 
     async def attempt() -> str:
-        obj = await rollouttargets.writable(session, name)
+        obj = await rollouttargets.read_writable(session, name)
         patch = patches.resume_patch(obj)
         if patch is None:
             return f"{name} is not paused"
@@ -75,7 +75,7 @@ async def resume_rollout(session: Session, name: str, *, is_trial: bool = False)
         note = f"; the partition still blocks {format_count(partition, 'group')}" if partition else ""
         return f"{name} resumed{note}{DRY if is_trial else ''}"
 
-    return await rollouttargets.persistently(attempt)
+    return await rollouttargets.retry_conflicts(attempt)
 
 
 async def _write(session: Session, obj: JSONObject, patch: JSON, *, is_trial: bool) -> int:

@@ -17,7 +17,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.cli.applying import skippedkinds
-from lwsctl.cli.applying.applier import DEFAULT_NAMESPACE, DryRunResult, check_here, place_in
+from lwsctl.cli.applying.applier import DEFAULT_NAMESPACE, DryRunResult, check_locally, with_namespace
 from lwsctl.cli.cluster.target import Target
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.reading import manifestoptions, manifests
@@ -32,7 +32,7 @@ from lwsctl.rollout.applyforecast import ApplyForecast
 from lwsctl.rollout.roleforecast import RoleForecast
 
 
-class Outlook(Struct, frozen=True):
+class PlannedChange(Struct, frozen=True):
     """A LeaderWorkerSet in the manifests, its current object, and the changed object."""
 
     before: View | None
@@ -60,16 +60,18 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
     others: list[str] = []
     roles: list[RoleForecast] = []
     if snapshot:
-        outlooks = offline(documents, snapshot, target.namespace or "")
+        outlooks = plan_offline(documents, snapshot, target.namespace or "")
     else:
-        outlooks, roles, others = asyncio.run(online(target, documents, force=force, skip=skip))
+        outlooks, roles, others = asyncio.run(plan_online(target, documents, force=force, skip=skip))
     if save_snapshot:
         saved = snapshots.build(outlook.before for outlook in outlooks if outlook.before is not None)
         Path(save_snapshot).write_text(output.as_yaml(saved) + "\n", encoding="utf-8")
     show(outlooks, roles, others, form)
 
 
-def show(outlooks: Sequence[Outlook], roles: Sequence[RoleForecast], others: Sequence[str], form: str | None) -> None:
+def show(
+    outlooks: Sequence[PlannedChange], roles: Sequence[RoleForecast], others: Sequence[str], form: str | None
+) -> None:
     """Print the plans, and a line for each object of a different kind."""
     if form:
         plans = [applyforecast.document(outlook.forecast) for outlook in outlooks] + list(
@@ -84,18 +86,18 @@ def show(outlooks: Sequence[Outlook], roles: Sequence[RoleForecast], others: Seq
     print_text(*others)
 
 
-async def online(
+async def plan_online(
     target: Target, documents: Sequence[Document], *, force: bool, skip: bool
-) -> tuple[list[Outlook], list[RoleForecast], list[str]]:
+) -> tuple[list[PlannedChange], list[RoleForecast], list[str]]:
     """Predict the effects based on the objects in the cluster and a dry run of the documents."""
     async with target.session() as session:
-        outlooks: list[Outlook] = []
+        outlooks: list[PlannedChange] = []
         roles: list[RoleForecast] = []
         others: list[str] = []
-        for trial in await skippedkinds.try_out(session, documents, force=force, skip=skip):
+        for trial in await skippedkinds.dry_run(session, documents, force=force, skip=skip):
             if trial.after.get("kind") == LEADERWORKERSETS.kind:
-                before = None if trial.before is None else await rollouttargets.with_leaders(session, trial.before)
-                outlooks.append(Outlook(before, forecast_change(trial.document, before, trial.after)))
+                before = None if trial.before is None else await rollouttargets.read_view(session, trial.before)
+                outlooks.append(PlannedChange(before, forecast_change(trial.document, before, trial.after)))
             elif trial.after.get("kind") == DISAGGREGATED_SETS.kind:
                 roles.append(roleforecast.forecast_roles(trial.before, trial.after))
             else:
@@ -103,7 +105,7 @@ async def online(
         return outlooks, roles, others
 
 
-def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Outlook]:
+def plan_offline(documents: Sequence[Document], path: str, namespace: str) -> list[PlannedChange]:
     """Predict the effects based on a snapshot. Objects that are not in the snapshot are considered nonexistent."""
     objects = [document.object for document in manifests.load([path])]
     mine = [document for document in documents if document.object["kind"] == LEADERWORKERSETS.kind]
@@ -112,15 +114,15 @@ def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Ou
         before = _find(objects, obj, namespace)
         return None if before is None else before.object
 
-    check_here(mine, namespace or DEFAULT_NAMESPACE, stored)
-    return [_offline(document, objects, namespace) for document in mine]
+    check_locally(mine, namespace or DEFAULT_NAMESPACE, stored)
+    return [_plan_document_offline(document, objects, namespace) for document in mine]
 
 
-def _offline(document: Document, objects: Sequence[JSONObject], namespace: str) -> Outlook:
+def _plan_document_offline(document: Document, objects: Sequence[JSONObject], namespace: str) -> PlannedChange:
     before = _find(objects, document.object, namespace)
     place = meta.namespace(before.object) if before else namespace or DEFAULT_NAMESPACE
-    after = snapshots.overlay(before.object if before else None, place_in(document.object, place))
-    return Outlook(before, forecast_change(document, before, after))
+    after = snapshots.overlay(before.object if before else None, with_namespace(document.object, place))
+    return PlannedChange(before, forecast_change(document, before, after))
 
 
 def _find(objects: Sequence[JSONObject], obj: JSONObject, namespace: str) -> View | None:

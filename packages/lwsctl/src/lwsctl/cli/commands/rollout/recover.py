@@ -31,16 +31,16 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
     if any(selection.rank is not None for selection in selections):
         raise UsageError("specify LeaderWorkerSets or groups, not ranks")
 
-    async def act(session: Session) -> None:
+    async def run_command(session: Session) -> None:
         for selection in selections:
             print_text(await recover(session, selection, is_trial=is_trial))
 
-    target.run(act)
+    target.run(run_command)
 
 
 async def recover(session: Session, selection: Selection, *, is_trial: bool = False) -> str:
     """Annotate the leaders of the selected groups, and return a description."""
-    view = await targets.view_of(session, await rollouttargets.read(session, selection.name))
+    view = await targets.read_view(session, await rollouttargets.read(session, selection.name))
     exhausted = [group for group in view.groups if group.name == selection.group and group.is_over] or [
         group for group in view.groups if group.is_exhausted and selection.group is None
     ]

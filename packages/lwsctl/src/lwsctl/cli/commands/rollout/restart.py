@@ -32,23 +32,23 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
     """
     request = RestartRequest.parse(names)
 
-    async def act(session: Session) -> str:
+    async def run_command(session: Session) -> str:
         if not request.groups:
             return await restart_all(session, request.name, is_trial=is_trial)
         restart = Restart(session, request, force=force)
         return await (restart.preview() if is_trial else restart.run(timeout))
 
-    print_text(target.run(act))
+    print_text(target.run(run_command))
 
 
 async def restart_all(session: Session, name: str, *, is_trial: bool = False) -> str:
     """Create or validate a new revision without other changes. Return a description."""
-    return await setchange.carry_out(session, lambda: change(session, name), is_trial=is_trial)
+    return await setchange.apply_change(session, lambda: restart_change(session, name), is_trial=is_trial)
 
 
-async def change(session: Session, name: str) -> Change:
+async def restart_change(session: Session, name: str) -> Change:
     """Return the change that creates a new revision without other changes."""
-    obj = await rollouttargets.writable(session, name)
+    obj = await rollouttargets.read_writable(session, name)
     try:
         patch = patches.restart_patch(obj, SystemClock().now())
     except patches.PausedError as error:

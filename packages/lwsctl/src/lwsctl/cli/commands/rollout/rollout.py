@@ -2,10 +2,10 @@
 
 import click
 
-from lwsctl.cli.commandtable import COMMANDS, by_name
+from lwsctl.cli.commandtable import COMMANDS, index_by_name
 from lwsctl.cli.shell.lazygroup import LazyGroup
 
 
-@click.group("rollout", cls=LazyGroup, table=by_name(COMMANDS["rollout"].verbs))
+@click.group("rollout", cls=LazyGroup, table=index_by_name(COMMANDS["rollout"].verbs))
 def command() -> None:
     """Manage rollouts: status, history, diff, undo, pause, resume and restart."""

@@ -2,7 +2,7 @@
 
 import click
 
-from leaderworkerset.decisions.revisioncontent import Entry, current_entry, previous_entry, revision_content
+from leaderworkerset.decisions.revisioncontent import RevisionEntry, current_entry, previous_entry, revision_content
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import CommandError
@@ -21,15 +21,15 @@ def command(target: Target, name: str, first: int | None, second: int | None) ->
     """Show the differences between revisions A and B. B defaults to the current revision, and A to the previous one."""
     name = targets.set_name(name, "rollout")
 
-    async def act(session: Session) -> tuple[Entry, Entry]:
-        entries = await rollouttargets.past(session, name)
-        old = previous_entry(entries) if first is None else rollouttargets.entry_of(session, name, entries, first)
-        new = current_entry(entries) if second is None else rollouttargets.entry_of(session, name, entries, second)
+    async def run_command(session: Session) -> tuple[RevisionEntry, RevisionEntry]:
+        entries = await rollouttargets.read_history(session, name)
+        old = previous_entry(entries) if first is None else rollouttargets.read_entry(session, name, entries, first)
+        new = current_entry(entries) if second is None else rollouttargets.read_entry(session, name, entries, second)
         if old is None or new is None:
             raise CommandError(f"{name} has only one revision")
         return old, new
 
-    old, new = target.run(act)
+    old, new = target.run(run_command)
     lines = diffs.unified_diff(
         revision_content(old), revision_content(new), (f"{name} revision {old.number}", f"{name} revision {new.number}")
     )

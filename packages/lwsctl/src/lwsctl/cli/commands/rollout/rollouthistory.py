@@ -6,7 +6,7 @@ from datetime import datetime
 import click
 
 from kuberuntime.clock import SystemClock
-from leaderworkerset.decisions.revisioncontent import Entry, revision_content
+from leaderworkerset.decisions.revisioncontent import RevisionEntry, revision_content
 from lwsctl.cli import targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.rollouts import rollouttargets
@@ -37,11 +37,11 @@ def command(target: Target, name: str, number: int | None, form: str | None) -> 
     """
     name = targets.set_name(name, "rollout")
 
-    async def act(session: Session) -> list[Entry]:
-        entries = await rollouttargets.past(session, name)
-        return entries if number is None else [rollouttargets.entry_of(session, name, entries, number)]
+    async def run_command(session: Session) -> list[RevisionEntry]:
+        entries = await rollouttargets.read_history(session, name)
+        return entries if number is None else [rollouttargets.read_entry(session, name, entries, number)]
 
-    entries = target.run(act)
+    entries = target.run(run_command)
     if form:
         click.echo(output.as_json(revisionhistory.document(name, entries)))
     elif number is not None:
@@ -50,7 +50,7 @@ def command(target: Target, name: str, number: int | None, form: str | None) -> 
         print_text(*table(entries, SystemClock().now()))
 
 
-def table(entries: Sequence[Entry], now: datetime) -> list[str]:
+def table(entries: Sequence[RevisionEntry], now: datetime) -> list[str]:
     """Return one line for each revision, with a mark on the current revision."""
     rows = [
         (

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
-from kuberuntime.client.requests import only
+from kuberuntime.client.requests import select_one
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
@@ -21,7 +21,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.cli import sharedoptions, targets
 from lwsctl.cli.cluster.target import Session, Target
 from lwsctl.cli.errors import TimedOutError, UsageError
-from lwsctl.cli.sets.causes import Causes, StuckError
+from lwsctl.cli.sets.causes import CauseMonitor, StuckError
 from lwsctl.cli.shell import completion
 from lwsctl.cli.views import output
 from lwsctl.cli.views.progress import BETWEEN_LINES, ProgressLine
@@ -74,8 +74,8 @@ def command(target: Target, /, name: str, *, timeout: float | None, **options: A
     """
     name = targets.set_name(name, "rollout")
 
-    async def act(session: Session) -> str:
-        resource, _ = await targets.find_either(session, name)
+    async def run_command(session: Session) -> str:
+        resource, _ = await targets.find_set(session, name)
         key = ObjectKey(session.namespace, name)
         kind = RolloutFollower if resource == LEADERWORKERSETS else SetFollower
         follower: RolloutWait = kind(session, key, options["stuck_after"], timedelta(seconds=options["ready_for"]))
@@ -83,7 +83,7 @@ def command(target: Target, /, name: str, *, timeout: float | None, **options: A
             return output.as_json(await follower.document())
         return await follower.follow(timeout) if options["watch"] else await follower.once()
 
-    print_text(target.run(act))
+    print_text(target.run(run_command))
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ class Deadline:
         return self.clock.monotonic() - self.since >= self.seconds
 
 
-class End(Struct, frozen=True):
+class WaitResult(Struct, frozen=True):
     """The result of waiting for a rollout.
 
     If `is_stuck` is set, nothing changed for too long, and a diagnosis may find the cause.
@@ -136,7 +136,7 @@ class RolloutWait(ABC):
         self._clock = SystemClock()
         self._deadline = Deadline(stuck_after, self._clock)
         self._progress = ProgressLine(between=BETWEEN_LINES)
-        self._causes = Causes(session, key.name, self._progress.note)
+        self._causes = CauseMonitor(session, key.name, self._progress.note)
 
     async def follow(self, timeout: float | None) -> str:
         """Return the message for a completed rollout. Raise an error if the rollout fails."""
@@ -157,8 +157,10 @@ class RolloutWait(ABC):
         texts = await silent_lines(self._session.client, self.views(), 1)
         return "".join(f"\n{text}" for text in texts) + (await self._causes.conclude() or self.reason)
 
-    def _stuck(self) -> End:
-        return End(f"no group changed for {self._deadline.seconds:g} s ({self.progress})", is_done=False, is_stuck=True)
+    def _stuck(self) -> WaitResult:
+        return WaitResult(
+            f"no group changed for {self._deadline.seconds:g} s ({self.progress})", is_done=False, is_stuck=True
+        )
 
     async def once(self) -> str:
         """Return the current progress of the rollout."""
@@ -176,7 +178,7 @@ class RolloutWait(ABC):
         return leaderworkersets([] if view is None else [view])
 
     @abstractmethod
-    def check(self) -> End | None:
+    def check(self) -> WaitResult | None:
         """Return the result, or None while the rollout continues."""
 
     @abstractmethod
@@ -198,7 +200,7 @@ class RolloutFollower(RolloutWait):
     ) -> None:
         super().__init__(session, key, stuck_after, ready_for)
         self._informers = SetInformers(session.client, key)
-        self._leaders = [Informer(session.client, only(kind, key)) for kind in (STATEFULSETS, DEPLOYMENTS)]
+        self._leaders = [Informer(session.client, select_one(kind, key)) for kind in (STATEFULSETS, DEPLOYMENTS)]
         self.progress = "no response from the API server"
 
     async def document(self) -> JSONObject:
@@ -208,15 +210,15 @@ class RolloutFollower(RolloutWait):
 
     def _measure(self) -> rolloutprogress.RolloutProgress:
         view = present(self._informers)
-        leaders = self._leaders[groupname.is_hash_set(view.object)].store.get(self._key)
-        return rolloutprogress.progress(replace(view, leaders=leaders), self._clock.now())
+        leaders = self._leaders[groupname.uses_random_keys(view.object)].store.get(self._key)
+        return rolloutprogress.measure_progress(replace(view, leaders=leaders), self._clock.now())
 
     def summary(self) -> str:
         """Return the progress of the rollout."""
         progress = self._measure()
         return _conclusion(progress) if progress.is_complete else rolloutprogress.progress_line(progress)
 
-    def check(self) -> End | None:
+    def check(self) -> WaitResult | None:
         """Return the result, or None while the rollout continues."""
         progress = self._measure()
         progress = replace(progress, remaining=None) if self._causes.is_stuck else progress
@@ -224,22 +226,22 @@ class RolloutFollower(RolloutWait):
             rolloutprogress.progress_line(progress),
             f"\n  {progress.reason}" if progress.reason else "",
         )
-        failed = unmetconditions.for_lasting(
+        failed = unmetconditions.missing_for_lasting(
             present(self._informers), self._clock.now(), self._ready_for, kept_back=progress.held
         )
         if progress.is_complete and not failed:
-            return End(_conclusion(progress))
+            return WaitResult(_conclusion(progress))
         if progress.is_complete:
             self.progress = f"{rolloutprogress.progress_line(progress)}; {failed}"
             self._progress.show(self.progress)
             return None
         if progress.is_paused:
             resume = f"{self._session.lws} rollout resume {progress.name}"
-            return End(f"{rolloutprogress.progress_line(progress)}; use `{resume}` to continue", is_done=False)
+            return WaitResult(f"{rolloutprogress.progress_line(progress)}; use `{resume}` to continue", is_done=False)
         if self._deadline.is_over(progress.progress_values):
             return self._stuck()
         self._progress.show(
-            f"{rolloutprogress.bar(progress)} {rolloutprogress.brief_line(progress)}"
+            f"{rolloutprogress.progress_bar(progress)} {rolloutprogress.brief_line(progress)}"
             if self._progress.rewrites
             else self.progress + self.reason
         )
@@ -269,19 +271,19 @@ class SetFollower(RolloutWait):
 
     def summary(self) -> str:
         """Return the progress of the rollout."""
-        return f"{self._key.name}: {unmetconditions.for_ready(self._informers.view()) or 'rollout complete'}"
+        return f"{self._key.name}: {unmetconditions.missing_for_ready(self._informers.view()) or 'rollout complete'}"
 
-    def check(self) -> End | None:
+    def check(self) -> WaitResult | None:
         """Return the result, or None while the rollout continues."""
         view = present(self._informers)
-        lacking = unmetconditions.for_ready(view) or ""
+        lacking = unmetconditions.missing_for_ready(view) or ""
         self.progress = f"{self._key.name}: {lacking}"
-        if not lacking and (failed := unmetconditions.for_lasting(view, self._clock.now(), self._ready_for)):
+        if not lacking and (failed := unmetconditions.missing_for_lasting(view, self._clock.now(), self._ready_for)):
             self.progress += failed
             self._progress.show(self.progress)
             return None
         if not lacking:
-            return End(f"{self._key.name}: rollout complete, {format_count(view.ready, 'group')} ready")
+            return WaitResult(f"{self._key.name}: rollout complete, {format_count(view.ready, 'group')} ready")
         if self._deadline.is_over((view.ready, view.updated, len(view.parts))):
             return self._stuck()
         self._progress.show(self.progress)

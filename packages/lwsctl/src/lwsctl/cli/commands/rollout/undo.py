@@ -38,18 +38,18 @@ def command(target: Target, name: str, number: int | None, *, is_trial: bool) ->
 
 async def undo(session: Session, name: str, number: int | None = None, *, is_trial: bool = False) -> str:
     """Write or validate the template patch. Return a description."""
-    return await setchange.carry_out(session, lambda: change(session, name, number), is_trial=is_trial)
+    return await setchange.apply_change(session, lambda: undo_change(session, name, number), is_trial=is_trial)
 
 
-async def change(session: Session, name: str, number: int | None) -> Change:
+async def undo_change(session: Session, name: str, number: int | None) -> Change:
     """Return the change that restores a previous revision."""
-    obj = await rollouttargets.writable(session, name)
+    obj = await rollouttargets.read_writable(session, name)
     if patches.is_paused(obj):
         raise CommandError(
             f"no changes were made, because the rollout of {name} is paused; use `{session.lws} rollout resume {name}` first"
         )
-    entries = await rollouttargets.entries(session, await targets.view_of(session, obj))
-    entry = previous_entry(entries) if number is None else rollouttargets.entry_of(session, name, entries, number)
+    entries = await rollouttargets.entries(session, await targets.read_view(session, obj))
+    entry = previous_entry(entries) if number is None else rollouttargets.read_entry(session, name, entries, number)
     if entry is None:
         raise CommandError(f"{name} has no previous revision; no changes were made")
     if entry.is_current:

@@ -62,7 +62,7 @@ REMEMBERED: Final = timedelta(minutes=20)
 OTHERWISE: Final = "read the log of {component} to find the reason why it does not add a node"
 
 
-def requests(observed: Observed) -> Iterator[tuple[Rank, NodeRequest]]:
+def node_requests(observed: Observed) -> Iterator[tuple[Rank, NodeRequest]]:
     """Yield the latest response of the autoscaler for each rank that waits for a node."""
     for rank in observed.at(is_unscheduled):
         request = node_request(observed.warnings.of_pod(observed.view.namespace, rank))
@@ -72,7 +72,7 @@ def requests(observed: Observed) -> Iterator[tuple[Rank, NodeRequest]]:
 
 def nominated_node_claims(observed: Observed) -> set[str]:
     """Return the names of the NodeClaims that were created for waiting ranks."""
-    return {name for _, request in requests(observed) for name in request.claims}
+    return {name for _, request in node_requests(observed) for name in request.claims}
 
 
 @cause(
@@ -86,17 +86,17 @@ def nominated_node_claims(observed: Observed) -> set[str]:
     verdict=Verdict.PROGRESSING,
     patience=NODE_PATIENCE,
 )
-def nodes_are_added(observed: Observed) -> Finding | None:
+def find_scale_up(observed: Observed) -> Finding | None:
     """Find ranks that wait for nodes if autoscalers add nodes in time for all of these ranks."""
-    known = list(requests(observed))
+    known = list(node_requests(observed))
     late = [request for _, request in known if request.is_refused or _age(observed, request) >= _patience(observed)]
     if not known or late:
         return None
     rank, request = max(known, key=lambda pair: pair[1].last)
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"{added_text(request, observed.now)} for pod {rank.pod}{ranks.others(len(known))}",
-        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}", *_claims(observed, request)),
+        subject=ranks.pod_subject(rank),
+        sentence=f"{added_text(request, observed.now)} for pod {rank.pod}{ranks.others_suffix(len(known))}",
+        evidence=(f"{rank.pod}: {ranks.quote_message(rank.why)}", *_claim_states(observed, request)),
         steps=(
             f"wait; if no node is added within {duration(_patience(observed) - _age(observed, request))}, the group is reported as stuck",
             observed.lws(f"wait {observed.view.name}"),
@@ -112,7 +112,7 @@ def _patience(observed: Observed) -> timedelta:
     return observed.commands.node_patience
 
 
-def _claims(observed: Observed, request: NodeRequest) -> tuple[str, ...]:
+def _claim_states(observed: Observed, request: NodeRequest) -> tuple[str, ...]:
     """Return the states of the requested NodeClaims, if they were read."""
     if not observed.knows(NODE_CLAIMS):
         return ()
@@ -127,14 +127,14 @@ def _claim_state(claim: JSONObject | None) -> str:
         condition = meta.find_condition(claim, kind) or {}
         if condition.get("status") != "True":
             message = mask_message(str(condition.get("message") or condition.get("reason") or ""))
-            return f"not {kind} yet" + (f": {ranks.quote(message)}" if message else "")
+            return f"not {kind} yet" + (f": {ranks.quote_message(message)}" if message else "")
     return f"node {meta.status(claim).get('nodeName')} exists"
 
 
 REMOVALS: Final = frozenset({"ScaleDown", "Disrupted", "Evicted"})
 
 
-def removal(observed: Observed, pod: str) -> str:
+def removing_autoscaler(observed: Observed, pod: str) -> str:
     """Return the autoscaler that recently removed the node of the named pod, or an empty string if none did."""
     events = [
         event
@@ -144,7 +144,7 @@ def removal(observed: Observed, pod: str) -> str:
     newest = max(events, key=lambda event: event.last, default=None)
     if newest is None:
         return ""
-    text = f"{newest.component or 'an autoscaler'} removed the node of {pod} ({ranks.quote(newest.message)})"
+    text = f"{newest.component or 'an autoscaler'} removed the node of {pod} ({ranks.quote_message(newest.message)})"
     return f"{text}; use a PodDisruptionBudget or a pod annotation to prevent this"
 
 
@@ -153,17 +153,17 @@ def with_autoscaler_note(find: Find) -> Find:
 
     def with_reason(observed: Observed) -> Finding | None:
         finding = find(observed)
-        known = list(requests(observed)) if finding else []
-        refused = next((request for _, request in known if request.is_refused), None)
+        known = list(node_requests(observed)) if finding else []
+        rejected = next((request for _, request in known if request.is_refused), None)
         if finding is None or not known:
             return finding
-        return _with_rejection(observed, finding, refused) if refused else _with_delay(observed, finding, known[0][1])
+        return _with_rejection(observed, finding, rejected) if rejected else _with_delay(observed, finding, known[0][1])
 
     return with_reason
 
 
 def _with_rejection(observed: Observed, finding: Finding, request: NodeRequest) -> Finding:
-    reason = ranks.quote(request.what)
+    reason = ranks.quote_message(request.what)
     return replace(
         finding,
         sentence=f"{finding.sentence}; {request.component} did not add a node: {reason}",
@@ -187,7 +187,7 @@ def _with_delay(observed: Observed, finding: Finding, request: NodeRequest) -> F
     return replace(
         finding,
         sentence=f"{finding.sentence}; {began}",
-        evidence=(*finding.evidence, *_claims(observed, request)),
+        evidence=(*finding.evidence, *_claim_states(observed, request)),
         steps=(
             f"{step or 'check '}the log of {request.component}, and the cloud errors (quota, capacity) to find out why no node was added",
             *finding.steps,

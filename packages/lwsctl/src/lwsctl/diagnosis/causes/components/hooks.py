@@ -5,7 +5,7 @@ from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.kubelets.lateevents import likely_kills
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.diagnosis.ranks import is_placed_or_recorded
+from lwsctl.diagnosis.ranks import is_scheduled_or_recorded
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.health import Verdict
 
@@ -16,10 +16,10 @@ from lwsctl.model.health import Verdict
     meaning="The kubelet kills a container if its postStart hook fails. The exit code of the container does not indicate the cause.",
     remedy="Correct the hook in the pod template, or use an init container instead.",
 )
-def start_hook_fails(observed: Observed) -> Finding | None:
+def find_failed_start_hook(observed: Observed) -> Finding | None:
     """Find a container that was killed because its postStart hook failed."""
     for group, rank in ranks.unready_ranks(observed):
-        kill = _kill(observed, group, rank) if is_placed_or_recorded(rank) else None
+        kill = _find_kill(observed, group, rank) if is_scheduled_or_recorded(rank) else None
         if kill is None:
             continue
         hooked = [
@@ -31,8 +31,8 @@ def start_hook_fails(observed: Observed) -> Finding | None:
         what = f"container {container} of pod {rank.pod}" if container else f"pod {rank.pod}"
         place = f"{observed.view.name}/{rank.place}"
         return Finding(
-            subject=ranks.subject(rank),
-            sentence=f"the postStart hook of {what} fails, so the kubelet kills the container: {ranks.quote(kill.message)}",
+            subject=ranks.pod_subject(rank),
+            sentence=f"the postStart hook of {what} fails, so the kubelet kills the container: {ranks.quote_message(kill.message)}",
             evidence=(f"{rank.pod}: event {HOOK_FAILED}",),
             steps=(
                 f"correct lifecycle.postStart in {observed.template}, or use an init container instead",
@@ -43,7 +43,7 @@ def start_hook_fails(observed: Observed) -> Finding | None:
     return None
 
 
-def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
+def _find_kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
     """Return the kill event of a rank's pod, or of the failed pod because of which the group was recreated."""
     run = ranks.recorded_run(rank)
     pod, uid = (run.pod, group.recreations.failed_uid) if run and group.recreations else (rank.pod, rank.uid)

@@ -25,7 +25,7 @@ PULL_PATIENCE: Final = timedelta(minutes=30)
     verdict=Verdict.PROGRESSING,
     patience=PULL_PATIENCE,
 )
-def is_pulled(observed: Observed) -> Finding | None:
+def find_image_pull(observed: Observed) -> Finding | None:
     """Find the oldest image pull that blocks a rank. After half an hour, the pull is considered stuck."""
     candidates = [
         (rank, pull)
@@ -38,8 +38,8 @@ def is_pulled(observed: Observed) -> Finding | None:
     text = pulls.describe_pull(pull, rank.node, observed.now)
     is_late = observed.now - pull.since >= PULL_PATIENCE
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"pod {rank.pod} waits{ranks.others(len(candidates))}: {text}",
+        subject=ranks.pod_subject(rank),
+        sentence=f"pod {rank.pod} waits{ranks.others_suffix(len(candidates))}: {text}",
         evidence=(f"{rank.pod}: {rank.state}; no event reports that the pull finished",),
         verdict=Verdict.STUCK if is_late else None,
         steps=(

@@ -8,7 +8,7 @@ from lwsctl.diagnosis import exits, ranks
 from lwsctl.diagnosis.causes.starts import startup_verdict
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
-from lwsctl.diagnosis.ranks import is_placed_or_recorded
+from lwsctl.diagnosis.ranks import is_scheduled_or_recorded
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
 from lwsctl.model.health import Verdict
@@ -41,21 +41,21 @@ def injected_containers(observed: Observed, rank: Rank) -> list[str]:
     person=Person.ADMINISTRATOR,
     remedy="Read the log of the container, or use an annotation of the webhook to exclude pods from injection.",
 )
-def injection_is_unready(observed: Observed) -> Finding | None:
+def find_unready_injection(observed: Observed) -> Finding | None:
     """Find an injected container that prevents a pod from starting or from becoming ready."""
-    for rank in observed.at(is_placed_or_recorded):
+    for rank in observed.at(is_scheduled_or_recorded):
         names = injected_containers(observed, rank)
         failed = next((run for run in rank.deaths[:1] if run.container in names), None)
         blocking = next((name for name in names if failed is None and _blocks(rank, name, names)), None)
         if failed is not None:
-            error = ranks.quote(podstate.quotation(failed.end))
+            error = ranks.quote_message(podstate.quotation(failed.end))
             return _finding(observed, rank, failed.container, f"fails with {exits.describe_exit(failed.end)}{error}")
         if blocking is None:
             continue
-        probes = ranks.messages(observed, rank, "Unhealthy")
+        probes = ranks.warning_messages(observed, rank, "Unhealthy")
         is_init = blocking in _names(meta.spec(rank.object or {}), "initContainers")
         wait = "the other containers wait for it" if is_init else "the other containers are ready"
-        text = f"is not ready, and {wait}" + (f": {ranks.quote(probes[0])}" if probes else "")
+        text = f"is not ready, and {wait}" + (f": {ranks.quote_message(probes[0])}" if probes else "")
         return _finding(observed, rank, blocking, text)
     return None
 
@@ -64,7 +64,7 @@ def _finding(observed: Observed, rank: Rank, container: str, text: str) -> Findi
     status = container_status(rank.object or {}, container)
     is_ill = bool(rank.deaths or status.get("restartCount")) or "terminated" in (status.get("lastState") or {})
     return Finding(
-        subject=ranks.subject(rank),
+        subject=ranks.pod_subject(rank),
         sentence=f"injected container {container} of pod {rank.pod} {text}",
         evidence=(f"{rank.pod}: {rank.state}; container {container} is in the pod, but not in {observed.template}",),
         steps=(
@@ -84,7 +84,10 @@ def _blocks(rank: Rank, name: str, injected_names: list[str]) -> bool:
         return (
             rank.state == "PodInitializing" or rank.state.startswith("Init:")
             if not status
-            else (not (status.get("ready") or status.get("started")) and all(_is_over(rank, other) for other in before))
+            else (
+                not (status.get("ready") or status.get("started"))
+                and all(_has_terminated(rank, other) for other in before)
+            )
         )
     containers = [other for other in _names(spec, "containers") if other not in injected_names]
     return not status.get("ready") and all(
@@ -92,6 +95,6 @@ def _blocks(rank: Rank, name: str, injected_names: list[str]) -> bool:
     )
 
 
-def _is_over(rank: Rank, name: str) -> bool:
+def _has_terminated(rank: Rank, name: str) -> bool:
     status = container_status(rank.object or {}, name)
     return bool(status.get("ready") or status.get("started"))

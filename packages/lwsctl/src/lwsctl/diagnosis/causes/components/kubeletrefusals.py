@@ -12,7 +12,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from lwsctl.diagnosis import ranks
-from lwsctl.diagnosis.causes.components.containerrefusals import RefusalMessage
+from lwsctl.diagnosis.causes.components.containerrefusals import CreationError
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ
@@ -36,44 +36,44 @@ REASONS: Final = re.compile(
 
 DEVICE_PLUGIN: Final = "restart the device plugin of node {node}, and check for containers that use unrequested devices"
 MESSAGES: Final = (
-    RefusalMessage(
+    CreationError(
         r"devices unavailable for (?P<resource>\S+?)\.? Requested: (?P<requested>\d+), Available: (?P<available>\d+)",
         "it requests {requested} {resource}, but only {available} are available on the node",
         DEVICE_PLUGIN,
     ),
-    RefusalMessage(
+    CreationError(
         r"no healthy devices present|unhealthy devices? (?P<resource>\S+)",
         "its devices are not healthy",
         "check the devices and the device plugin of node {node}; to prevent pods on this node: {lws} drain {node}",
     ),
-    RefusalMessage(r"Allocate failed", "the device plugin did not allocate devices to it", DEVICE_PLUGIN),
-    RefusalMessage(
+    CreationError(r"Allocate failed", "the device plugin did not allocate devices to it", DEVICE_PLUGIN),
+    CreationError(
         r"TopologyAffinityError|Topology locality",
         "no NUMA node has enough devices, CPUs and memory for it",
         "reduce the requests to fit on one NUMA node, or relax topologyManagerPolicy in the kubelet configuration",
     ),
-    RefusalMessage(
+    CreationError(
         r"SMTAlignmentError|SMT Alignment",
         "its CPU request does not consist of full cores",
         "request a multiple of the threads per core, or disable the CPU manager option full-pcpus-only",
     ),
-    RefusalMessage(
+    CreationError(
         r"NodeAffinity",
         "the node no longer has the labels that it requires",
         "restore the labels of node {node}, or correct nodeSelector in {template}",
     ),
-    RefusalMessage(
+    CreationError(
         r"enough resource: (?P<resource>[^,\s]+), requested: (?P<requested>\d+), used: (?P<used>\d+), capacity: (?P<capacity>\d+)",
         "it requests {requested} {resource}, and {used} of {capacity} are in use",
         "check node {node} for pods that kube-scheduler did not assign: {lws} nodes {node}",
     ),
-    RefusalMessage(
+    CreationError(
         r"AppArmor|SysctlForbidden|sysctl",
         "the kubelet does not allow one of its settings",
         "allow the setting in the kubelet configuration, or remove it from {template}",
     ),
 )
-OTHERWISE: Final = RefusalMessage(r"", "{message}", "{lws} nodes {node}")
+OTHERWISE: Final = CreationError(r"", "{message}", "{lws} nodes {node}")
 
 
 @cause(
@@ -85,27 +85,27 @@ OTHERWISE: Final = RefusalMessage(r"", "{message}", "{lws} nodes {node}")
     person=Person.ADMINISTRATOR,
     remedy="Fix the problem that the kubelet reports. After three consecutive rejections, the group is reported as stuck.",
 )
-def is_rejected(observed: Observed) -> Finding | None:
+def find_rejected_pod(observed: Observed) -> Finding | None:
     """Find a rank whose current or latest pods were rejected by a kubelet."""
     for _, rank in observed.unready:
-        refusals = _rejections(observed, rank)
-        if not refusals:
+        rejections = _rejections(observed, rank)
+        if not rejections:
             continue
-        newest = max(refusals, key=lambda refusal: refusal.last)
+        newest = max(rejections, key=lambda rejection: rejection.last)
         node = newest.host or rank.node or "its node"
         words = {"node": node, "template": observed.template, "lws": observed.commands.lws}
-        words["message"] = ranks.quote(newest.message)
+        words["message"] = ranks.quote_message(newest.message)
         entry, match = _entry(newest)
         words |= {name: value or "" for name, value in (match.groupdict() if match else {}).items()}
         return Finding(
-            subject=ranks.subject(rank),
+            subject=ranks.pod_subject(rank),
             sentence=f"the kubelet of node {node} rejected pod {rank.pod} ({newest.reason}): {entry.meaning.format(**words)}",
             evidence=(
                 f"{rank.pod}: {words['message']}",
-                f"{format_count(len(refusals), 'rejection')} in {format_count(int(RECENT.total_seconds()) // 60, 'minute')}",
+                f"{format_count(len(rejections), 'rejection')} in {format_count(int(RECENT.total_seconds()) // 60, 'minute')}",
             ),
             steps=(entry.step.format(**words), f"{observed.commands.lws} nodes {node}"),
-            verdict=None if len(refusals) >= REPEATED else Verdict.PROGRESSING,
+            verdict=None if len(rejections) >= REPEATED else Verdict.PROGRESSING,
         )
     return None
 
@@ -121,7 +121,7 @@ def _rejections(observed: Observed, rank: Rank) -> Sequence[WarningEvent]:
     reason = str(status.get("reason") or "")
     if events or status.get("phase") != "Failed" or not REASONS.fullmatch(reason):
         return events
-    message = ranks.quote(str(status.get("message") or reason))
+    message = ranks.quote_message(str(status.get("message") or reason))
     return [
         WarningEvent(
             kind="Pod", name=rank.pod, uid=rank.uid, reason=reason, message=message, last=observed.now, related=""
@@ -129,6 +129,6 @@ def _rejections(observed: Observed, rank: Rank) -> Sequence[WarningEvent]:
     ]
 
 
-def _entry(refusal: WarningEvent) -> tuple[RefusalMessage, Match[str] | None]:
-    text = f"{refusal.reason}: {refusal.message[:READ]}"
+def _entry(rejection: WarningEvent) -> tuple[CreationError, Match[str] | None]:
+    text = f"{rejection.reason}: {rejection.message[:READ]}"
     return next(((entry, match) for entry in MESSAGES if (match := re.search(entry.pattern, text))), (OTHERWISE, None))

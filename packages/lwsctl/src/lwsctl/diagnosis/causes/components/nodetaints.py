@@ -10,7 +10,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from lwsctl.diagnosis.ranks import quote
+from lwsctl.diagnosis.ranks import quote_message
 
 
 class ComponentTaint(Struct, frozen=True):
@@ -97,5 +97,5 @@ def find_component_taint(taint: JSONObject) -> ComponentTaint | None:
 def describe_taint(entry: ComponentTaint, node: JSONObject) -> str:
     """Describe a component's taint on a node, with the message of the node condition."""
     condition = meta.find_condition(node, entry.condition) if entry.condition else None
-    message = quote(str((condition or {}).get("message") or ""))
+    message = quote_message(str((condition or {}).get("message") or ""))
     return f"node {meta.name(node)} {entry.meaning}" + (f" ({message})" if message else "")

@@ -50,14 +50,14 @@ def _differences(observed: Observed) -> Sequence[str]:
     stored = {kind.kind: observed.by_name(kind, podpolicy.NAME) for kind in podpolicy.KINDS}
     if not any(stored.values()) and not _is_required(observed):
         return ()
-    missing, edited = missing_and_edited(stored)
+    missing, edited = missing_and_edited_kinds(stored)
     texts = [f"{kind} {podpolicy.NAME} is missing" for kind in missing]
     return [*texts, *(f"{kind} {podpolicy.NAME} was edited" for kind in edited)]
 
 
-def missing_and_edited(stored: Mapping[str, JSONObject | None]) -> tuple[list[str], list[str]]:
+def missing_and_edited_kinds(stored: Mapping[str, JSONObject | None]) -> tuple[list[str], list[str]]:
     """Return the kinds of policy objects that do not exist, and of policy objects that were edited."""
-    edited = [kind for kind, obj in stored.items() if obj is not None and not podpolicy.is_intact(obj)]
+    edited = [kind for kind, obj in stored.items() if obj is not None and not podpolicy.is_unmodified(obj)]
     return [kind for kind, obj in stored.items() if obj is None], edited
 
 
@@ -68,7 +68,7 @@ def missing_and_edited(stored: Mapping[str, JSONObject | None]) -> tuple[list[st
     person=Person.ADMINISTRATOR,
     remedy="Start the manager, which restores the policy, and check its permissions. See [create pods without webhooks](../how-to/pod-admission.md).",
 )
-def policy_is_impaired(observed: Observed) -> Finding | None:
+def find_impaired_policy(observed: Observed) -> Finding | None:
     """Find a rejected pod that the unmodified policy would admit."""
     rank = first_rejected_rank(observed)
     if rank is None or not all(map(observed.knows, podpolicy.KINDS)):
@@ -78,9 +78,9 @@ def policy_is_impaired(observed: Observed) -> Finding | None:
         return None
     kinds = ",".join(kind.plural for kind in podpolicy.KINDS)
     return Finding(
-        subject=ranks.subject(rank),
+        subject=ranks.pod_subject(rank),
         sentence=f"{differences[0]}, so pod {rank.pod} cannot be created",
-        evidence=(*differences, f"{rank.pod}: {ranks.quote(rank.why)}"),
+        evidence=(*differences, f"{rank.pod}: {ranks.quote_message(rank.why)}"),
         steps=(
             RESTORE,
             f"{observed.commands.lws} doctor",

@@ -102,27 +102,27 @@ class Eviction(Struct, frozen=True, kw_only=True):
     remedy="Increase the request or the limit in the message, use a priority class, or check the node.",
     verdict=Verdict.CRASHING,
 )
-def was_evicted(observed: Observed) -> Finding | None:
+def find_evicted_pod(observed: Observed) -> Finding | None:
     """Find a pod that its node or the scheduler terminated, even if it has been replaced."""
     are_all_ready = all(group.is_ready for group in observed.view.groups)
     for group in observed.view.groups:
         if are_all_ready or not group.is_ready:
             for eviction in (
-                *_present(observed, group),
+                *_current_evictions(observed, group),
                 *_recorded_evictions(observed, group),
-                *_former(observed, group),
+                *_previous_evictions(observed, group),
             ):
                 return _finding(observed, eviction)
     return None
 
 
-def _present(observed: Observed, group: Group) -> Iterator[Eviction]:
+def _current_evictions(observed: Observed, group: Group) -> Iterator[Eviction]:
     for rank in _selected_ranks(observed, group):
         status = meta.status(rank.object or {})
         reason = str(status.get("reason") or "")
         if ranks.is_placed(rank) and status.get("phase") == "Failed" and reason in REASONS:
             source = f"{rank.pod}: phase Failed, reason {reason}, node {rank.node}"
-            message = ranks.quote(str(status.get("message") or reason))
+            message = ranks.quote_message(str(status.get("message") or reason))
             yield Eviction(rank=rank, reason=reason, message=message, source=source)
 
 
@@ -145,7 +145,7 @@ def _recorded_evictions(observed: Observed, group: Group) -> Iterator[Eviction]:
     )
 
 
-def _former(observed: Observed, group: Group) -> Iterator[Eviction]:
+def _previous_evictions(observed: Observed, group: Group) -> Iterator[Eviction]:
     """Yield the latest event about a previous pod, unless the new pod has also failed."""
     if any(rank.deaths for rank in group.ranks):
         return
@@ -179,9 +179,9 @@ def _finding(observed: Observed, eviction: Eviction) -> Finding:
     rank = eviction.rank
     match = next(((hit, step) for pattern, step in COMPILED if (hit := pattern.search(eviction.message[:READ]))), None)
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"pod {rank.pod} was terminated{ago}, because {REASONS[eviction.reason]}: {ranks.quote(eviction.message)}{again}",
-        evidence=(ranks.quote(eviction.source),),
+        subject=ranks.pod_subject(rank),
+        sentence=f"pod {rank.pod} was terminated{ago}, because {REASONS[eviction.reason]}: {ranks.quote_message(eviction.message)}{again}",
+        evidence=(ranks.quote_message(eviction.source),),
         steps=(
             *((_remedy(observed, *match),) if match else ()),
             f"{observed.commands.lws} nodes {rank.node}".rstrip(),

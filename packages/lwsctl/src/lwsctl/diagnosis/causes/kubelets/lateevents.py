@@ -39,7 +39,7 @@ def _terminated_runs(group: Group, rank: Rank) -> Iterator[tuple[str, str, str, 
     for run in rank.deaths:
         if run.is_recorded and recreation is not None and recreation.failed_uid:
             yield run.pod, recreation.failed_uid, run.container, run.end
-    for status in ranks.statuses(rank):
+    for status in ranks.container_statuses(rank):
         last = (status.get("lastState") or {}).get("terminated") if status.get("restartCount") else None
         if end := (status.get("state") or {}).get("terminated") or last:
             yield rank.pod, rank.uid, str(status.get("name")), end

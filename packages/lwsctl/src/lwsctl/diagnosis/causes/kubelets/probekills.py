@@ -30,7 +30,7 @@ from lwsctl.views.wording import format_count
 
 STARTUP: Final = "startup probe"
 
-REFUSED: Final = re.compile(r"(?i)[\w\]]:([0-9]{1,5})(?![\w\]]|:[\w:]).*connection refused")
+CLOSED_PORT: Final = re.compile(r"(?i)[\w\]]:([0-9]{1,5})(?![\w\]]|:[\w:]).*connection refused")
 LISTENS: Final = re.compile(r"; (the pod listens on (?:no port|[0-9, ]+))")
 
 ROUNDED: Final = timedelta(seconds=1)
@@ -46,10 +46,10 @@ WITHOUT_OUTPUT: Final = re.compile(r"(?:failed|errored):?\s*$")
     remedy="Find out why the container does not respond. For slow starts, add a startupProbe with enough time.",
     verdict=Verdict.CRASHING,
 )
-def killed_by_probe(observed: Observed) -> Finding | None:
+def find_probe_kill(observed: Observed) -> Finding | None:
     """Find a container that the kubelet killed because its liveness or startup probe failed."""
     for group, rank in ranks.unready_ranks(observed):
-        if kill := _kill(observed, group, rank):
+        if kill := _find_kill(observed, group, rank):
             return _finding(observed, rank, kill)
     return _find_failing_startup_probe(observed)
 
@@ -57,18 +57,18 @@ def killed_by_probe(observed: Observed) -> Finding | None:
 def _find_failing_startup_probe(observed: Observed) -> Finding | None:
     """Find a startup probe that fails in the first run of a container, which may still be starting."""
     for rank in (rank for rank in observed.at(is_placed) if not rank.deaths):
-        texts = ranks.messages(observed, rank, "Unhealthy")
+        texts = ranks.warning_messages(observed, rank, "Unhealthy")
         if text := _probe_text(texts, STARTUP):
             return replace(_finding_of_text(observed, rank, STARTUP, text), verdict=startup_verdict(observed, rank))
     return None
 
 
-def _kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
+def _find_kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
     """Return the kill that explains a group's recorded failure, or that affects a container in the current pod."""
     if recorded := _recorded_kill(observed, group, rank):
         return recorded
     kills = observed.warnings.kills(observed.view.namespace, rank.pod) if is_placed(rank) else []
-    own = [kill for kill in kills if _is_of_present_pod(rank, kill) or _fails_again(observed, rank, kill)]
+    own = [kill for kill in kills if _is_of_current_pod(rank, kill) or _fails_again(observed, rank, kill)]
     return next((kill for kill in (*own, *likely_kills(observed, group, rank)) if kill.is_by_probe), None)
 
 
@@ -77,11 +77,11 @@ def _recorded_kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
     if run is None or group.recreations is None:
         return None
     kills = observed.warnings.kills(observed.view.namespace, run.pod)
-    kill = kubeletkills.of_run(kills, group.recreations.failed_uid, run.container)
+    kill = kubeletkills.latest_kill(kills, group.recreations.failed_uid, run.container)
     return kill if kill and kill.is_by_probe else None
 
 
-def _is_of_present_pod(rank: Rank, kill: Kill) -> bool:
+def _is_of_current_pod(rank: Rank, kill: Kill) -> bool:
     """Return whether the kubelet killed the container's last run, or is killing the current run."""
     if kill.uid != rank.uid:
         return False
@@ -101,7 +101,7 @@ def _fails_again(observed: Observed, rank: Rank, kill: Kill) -> bool:
     """Return whether a previous pod was killed recently, and the same probe fails in the current pod."""
     if kill.uid == rank.uid or observed.now - kill.last >= REMEMBERED:
         return False
-    return bool(_probe_text(ranks.messages(observed, rank, "Unhealthy"), kill.what))
+    return bool(_probe_text(ranks.warning_messages(observed, rank, "Unhealthy"), kill.what))
 
 
 def _probe_text(texts: Iterable[str], probe: str) -> str:
@@ -110,18 +110,18 @@ def _probe_text(texts: Iterable[str], probe: str) -> str:
 
 
 def _finding(observed: Observed, rank: Rank, kill: Kill) -> Finding:
-    texts = ranks.messages(observed, rank, "Unhealthy", of_any=True)
+    texts = ranks.warning_messages(observed, rank, "Unhealthy", of_any=True)
     text = _probe_text(texts, kill.what) or kill.message
     finding = _finding_of_text(observed, rank, kill.what, text)
-    return replace(finding, evidence=(*finding.evidence, f"event Killing: {ranks.quote(kill.message)}"))
+    return replace(finding, evidence=(*finding.evidence, f"event Killing: {ranks.quote_message(kill.message)}"))
 
 
 def _finding_of_text(observed: Observed, rank: Rank, probe: str, text: str) -> Finding:
     output = " (no output)" if WITHOUT_OUTPUT.search(text) else ""
     place = f"{observed.view.name}/{rank.place}"
     return Finding(
-        subject=ranks.subject(rank),
-        sentence=f"the {probe} of pod {rank.pod} fails: {ranks.quote(LISTENS.sub('', text))}{output}{refused_port(rank, text)}",
+        subject=ranks.pod_subject(rank),
+        sentence=f"the {probe} of pod {rank.pod} fails: {ranks.quote_message(LISTENS.sub('', text))}{output}{compare_port(rank, text)}",
         evidence=(f"{rank.pod}: {format_count(rank.restarts, 'restart')}, state {rank.state}",),
         steps=(
             observed.lws(f"logs {place}"),
@@ -130,12 +130,12 @@ def _finding_of_text(observed: Observed, rank: Rank, probe: str, text: str) -> F
     )
 
 
-def refused_port(rank: Rank, message: str) -> str:
+def compare_port(rank: Rank, message: str) -> str:
     """Compare the probed port with the ports that the containers declare and on which the pod listens."""
-    refused, listens = REFUSED.search(message[: ranks.QUOTED]), LISTENS.search(message[: ranks.QUOTED])
-    if refused is None:
+    closed_port, listens = CLOSED_PORT.search(message[: ranks.QUOTED]), LISTENS.search(message[: ranks.QUOTED])
+    if closed_port is None:
         return ""
     containers = meta.spec(rank.object or {}).get("containers") or []
     ports = sorted({str(port["containerPort"]) for container in containers for port in container.get("ports") or []})
-    others = f", its containers declare {', '.join(ports)}" if ports and refused[1] not in ports else ""
-    return f": nothing listens on port {refused[1]}{others}{f'; {listens[1]}' if listens else ''}"
+    others = f", its containers declare {', '.join(ports)}" if ports and closed_port[1] not in ports else ""
+    return f": nothing listens on port {closed_port[1]}{others}{f'; {listens[1]}' if listens else ''}"

@@ -20,14 +20,14 @@ def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_cluster_directory_is_private_and_locked(state_home: Path) -> None:
-    place = clusterdirectories.place("demo")
+    place = clusterdirectories.cluster_directory("demo")
     assert place.pid() is None
     with place.hold_lock():
         assert stat.S_IMODE(place.directory.stat().st_mode) == 0o700
         assert place.pid() is not None
         with (
             pytest.raises(CommandError, match="cluster demo is already running"),
-            clusterdirectories.place("demo").hold_lock(),
+            clusterdirectories.cluster_directory("demo").hold_lock(),
         ):
             pass
     assert place.pid() is None
@@ -35,10 +35,10 @@ def test_cluster_directory_is_private_and_locked(state_home: Path) -> None:
 
 
 def test_directories_of_killed_runs_are_removed(state_home: Path) -> None:
-    killed = clusterdirectories.ephemeral()
+    killed = clusterdirectories.create_ephemeral()
     with killed.hold_lock():
         (killed.directory / "state.db").write_text("data")
-    place = clusterdirectories.ephemeral()
+    place = clusterdirectories.create_ephemeral()
     assert place.name.startswith("run-")
     assert not killed.directory.exists() or killed.directory == place.directory
     assert not place.database.exists()
@@ -46,14 +46,14 @@ def test_directories_of_killed_runs_are_removed(state_home: Path) -> None:
 
 def test_stopped_cluster_is_kept_under_any_name(state_home: Path) -> None:
     own = [
-        clusterdirectories.place("run-1"),
-        clusterdirectories.place(f"run-{os.getpid()}"),
-        clusterdirectories.place("default"),
+        clusterdirectories.cluster_directory("run-1"),
+        clusterdirectories.cluster_directory(f"run-{os.getpid()}"),
+        clusterdirectories.cluster_directory("default"),
     ]
     for place in own:
         with place.hold_lock():
             place.database.write_text("data")
-    fresh = clusterdirectories.ephemeral()
+    fresh = clusterdirectories.create_ephemeral()
     with fresh.hold_lock():
         fresh.database.write_text("other data")
     fresh.remove()
@@ -61,15 +61,15 @@ def test_stopped_cluster_is_kept_under_any_name(state_home: Path) -> None:
 
 
 def test_starting_run_is_kept(state_home: Path) -> None:
-    beginning = clusterdirectories.ephemeral()
+    beginning = clusterdirectories.create_ephemeral()
     with beginning.hold_lock():
-        clusterdirectories.ephemeral()
+        clusterdirectories.create_ephemeral()
         assert beginning.lock.exists()
 
 
 def test_parent_directory_of_clusters_is_kept(state_home: Path) -> None:
     state_home.mkdir()
-    place = clusterdirectories.ephemeral()
+    place = clusterdirectories.create_ephemeral()
     with place.hold_lock():
         pass
     place.remove()
@@ -80,7 +80,7 @@ def test_foreign_directory_is_neither_used_nor_removed(state_home: Path) -> None
     documents = state_home / "documents"
     documents.mkdir(parents=True)
     (documents / "thesis.txt").write_text("years of work")
-    place = clusterdirectories.place("documents")
+    place = clusterdirectories.cluster_directory("documents")
     with pytest.raises(CommandError, match=r"is not a cluster directory, because it contains 'thesis.txt'"):
         place.make()
     with pytest.raises(CommandError, match="nothing was deleted"):
@@ -89,7 +89,7 @@ def test_foreign_directory_is_neither_used_nor_removed(state_home: Path) -> None
 
 
 def test_arbitrary_content_of_a_lock_file_is_ignored(state_home: Path) -> None:
-    place = clusterdirectories.place("demo")
+    place = clusterdirectories.cluster_directory("demo")
     with place.hold_lock():
         for content in (b"", b"x", b"-1", b"9" * 40, b"\xff"):
             place.lock.write_bytes(content)
@@ -98,22 +98,22 @@ def test_arbitrary_content_of_a_lock_file_is_ignored(state_home: Path) -> None:
 
 def test_state_directory_that_is_a_file_is_an_error(state_home: Path) -> None:
     state_home.write_text("")
-    for attempt in (clusterdirectories.all_places, clusterdirectories.ephemeral):
+    for attempt in (clusterdirectories.all_directories, clusterdirectories.create_ephemeral):
         with pytest.raises(CommandError, match="set LWS_STATE_HOME to a writable directory"):
             attempt()
-    assert clusterdirectories.place("demo").pid() is None
+    assert clusterdirectories.cluster_directory("demo").pid() is None
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "Big", "-a", "a" * 41])
 def test_invalid_cluster_names_are_rejected(name: str) -> None:
     with pytest.raises(UsageError, match="cluster name"):
-        clusterdirectories.place(name)
+        clusterdirectories.cluster_directory(name)
 
 
 def test_directory_that_cannot_be_created_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path / "file"))
-    with pytest.raises(CommandError, match="LWS_STATE_HOME"), clusterdirectories.place("demo").hold_lock():
+    with pytest.raises(CommandError, match="LWS_STATE_HOME"), clusterdirectories.cluster_directory("demo").hold_lock():
         pass
 
 
@@ -124,25 +124,25 @@ def test_state_directory_follows_the_environment(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", "/home/someone")
     assert clusterdirectories.home() == Path("/home/someone/.local/state/lws")
-    assert clusterdirectories.all_places() == []
+    assert clusterdirectories.all_directories() == []
 
 
 def test_directory_that_others_write_is_not_read(state_home: Path) -> None:
     for name in ("own", "open"):
-        with clusterdirectories.place(name).hold_lock():
+        with clusterdirectories.cluster_directory(name).hold_lock():
             pass
     (state_home / "open").chmod(0o777)
     with pytest.raises(OwnershipError, match="open: other users have write permission"):
-        clusterdirectories.place("open")
-    assert [place.name for place in clusterdirectories.all_places()] == ["own"]
-    assert clusterdirectories.of_kubeconfig(state_home / "open" / "kubeconfig") is None
+        clusterdirectories.cluster_directory("open")
+    assert [place.name for place in clusterdirectories.all_directories()] == ["own"]
+    assert clusterdirectories.find_by_kubeconfig(state_home / "open" / "kubeconfig") is None
     state_home.chmod(0o777)
     with pytest.raises(OwnershipError, match="state: other users have write permission"):
-        clusterdirectories.place("own")
+        clusterdirectories.cluster_directory("own")
 
 
 def test_process_without_the_lock_is_not_stopped(state_home: Path) -> None:
-    place = clusterdirectories.place("demo")
+    place = clusterdirectories.cluster_directory("demo")
     with place.hold_lock(), subprocess.Popen(["sleep", "600"]) as bystander:
         place.lock.write_text(f"{bystander.pid}\n")
         with pytest.raises(CommandError, match=f"process {bystander.pid} in .* is not cluster demo"):
@@ -154,7 +154,7 @@ def test_process_without_the_lock_is_not_stopped(state_home: Path) -> None:
 def test_failed_run_records_are_kept_up_to_a_limit() -> None:
     count = clusterdirectories.KEPT_RUNS + 2
     for number in range(count):
-        run = clusterdirectories.ephemeral()
+        run = clusterdirectories.create_ephemeral()
         with run.hold_lock():
             run.database.touch()
             (run.directory / "pods").mkdir()
@@ -165,13 +165,13 @@ def test_failed_run_records_are_kept_up_to_a_limit() -> None:
         run.keep_record()
         assert {path.name for path in run.directory.iterdir()} == {"history", "ephemeral"}
         assert (run.has_record, run.is_cluster) == (True, False)
-    clusterdirectories.ephemeral().keep_record()
-    kept = sorted(int(one.history.stat().st_mtime) for one in clusterdirectories.all_places())
+    clusterdirectories.create_ephemeral().keep_record()
+    kept = sorted(int(one.history.stat().st_mtime) for one in clusterdirectories.all_directories())
     assert kept == list(range(2, count))
 
 
 def test_run_without_failures_leaves_nothing() -> None:
-    run = clusterdirectories.ephemeral()
+    run = clusterdirectories.create_ephemeral()
     with run.hold_lock():
         run.history.mkdir()
     run.keep_record()

@@ -49,7 +49,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("by_variable", [True, False])
 def test_stopped_cluster_is_an_immediate_error(home: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool) -> None:
-    place = clusterdirectories.place("gpus")
+    place = clusterdirectories.cluster_directory("gpus")
     if by_variable:
         monkeypatch.setenv("KUBECONFIG", str(place.kubeconfig))
     with place.hold_lock(), subprocess.Popen(["sleep", "600"]) as cluster:
@@ -69,7 +69,7 @@ def test_stopped_cluster_is_an_immediate_error(home: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(("name", "words"), [("gpus", "--local=gpus"), (clusterdirectories.DEFAULT, "--local")])
 def test_hint_addresses_a_local_cluster(home: Path, name: str, words: str) -> None:
-    place = clusterdirectories.place(name)
+    place = clusterdirectories.cluster_directory(name)
     with place.hold_lock():
         place.kubeconfig.write_bytes(KUBECONFIG)
         assert spoken(Target(local=name)) == (f"lws {words}", "")
@@ -109,7 +109,7 @@ def test_error_without_a_kubeconfig_lists_local_clusters(
     monkeypatch.delenv("KUBECONFIG", raising=False)
     with ExitStack() as running:
         for name in names:
-            running.enter_context(clusterdirectories.place(name).hold_lock())
+            running.enter_context(clusterdirectories.cluster_directory(name).hold_lock())
         with pytest.raises(CommandError, match=rf"specify --kubeconfig; {said}$"):
             spoken(Target())
 

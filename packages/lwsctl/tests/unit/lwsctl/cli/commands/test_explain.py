@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.api.episode import Episode, Outcome
 from lwsctl.cli.cluster import recordings
-from lwsctl.cli.commands.explain import episodes_of, is_meant
+from lwsctl.cli.commands.explain import is_intended_for, relevant_episodes
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.health import Verdict
 from lwsctl.views.selection import Selection
@@ -32,7 +32,7 @@ SET = builders.leaderworkerset_object(template={"workerTemplate": TEMPLATE})
 )
 def test_service_matches_a_set_whose_label_it_selects(selector: dict[str, str], expected: bool) -> None:
     service = {"metadata": {"name": "s", "namespace": "default"}, "spec": {"selector": selector}}
-    assert is_meant(service, SET) is expected
+    assert is_intended_for(service, SET) is expected
 
 
 def test_explain_reads_recorded_episodes_once() -> None:
@@ -48,9 +48,9 @@ def test_explain_reads_recorded_episodes_once() -> None:
 
     async def explained() -> Sequence[Episode]:
         diagnosis = Diagnosis(target="web/1", namespace="prod", verdict=Verdict.CRASHING, sentence="")
-        evidence = recordings.once(read)
+        evidence = recordings.read_once(read)
         await evidence(ObjectKey("prod", "web"))
-        return await episodes_of(Selection("web", 1), diagnosis, evidence)
+        return await relevant_episodes(Selection("web", 1), diagnosis, evidence)
 
     assert asyncio.run(explained()) == episodes[1:]
     assert requests == [ObjectKey("prod", "web")]

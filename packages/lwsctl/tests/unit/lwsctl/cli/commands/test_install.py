@@ -13,7 +13,7 @@ from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managedkinds import MANAGED
 from lwsctl.cli import app, errors
-from lwsctl.cli.commands.uninstall import reject_loss, reject_stranding
+from lwsctl.cli.commands.uninstall import require_no_custom_resources, require_no_evidence
 
 HEAD = "apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n"
 
@@ -157,12 +157,12 @@ def sets(count: int) -> list[JSONObject]:
 
 
 def test_uninstall_without_sets_loses_nothing() -> None:
-    reject_loss([])
+    require_no_custom_resources([])
 
 
 def test_uninstall_names_sets_and_alternatives() -> None:
     with pytest.raises(errors.CommandError) as caught:
-        reject_loss(sets(5))
+        require_no_custom_resources(sets(5))
     assert str(caught.value) == (
         "these objects would be deleted with their CRDs: leaderworkerset default/web-0, leaderworkerset default/web-1,"
         " leaderworkerset default/web-2 and 2 more; use --delete-workloads"
@@ -201,9 +201,9 @@ def test_uninstall_names_pods_that_would_be_stranded() -> None:
         for name in "abcd"
         for group in range(2)
     ]
-    reject_stranding([], "lws")
+    require_no_evidence([], "lws")
     with pytest.raises(errors.CommandError) as refused:
-        reject_stranding(pods, "kubectl lws")
+        require_no_evidence(pods, "kubectl lws")
     text = str(refused.value)
     assert ": ns/a-0, ns/a-1, ns/b-0 and 5 more;" in text
     recovering = "(kubectl lws recover a -n ns; kubectl lws recover b -n ns; kubectl lws recover c -n ns; and 1 more)"

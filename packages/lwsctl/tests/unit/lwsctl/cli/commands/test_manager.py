@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from kuberuntime.errors import ConfigError, leaves
+from kuberuntime.errors import ConfigError, flatten
 from leaderworkerset.manager import buildinfo, clusterprocess, managerprogram
 from lwsctl.cli import app
 
@@ -101,4 +101,4 @@ def test_namespace_is_read_from_the_service_account(tmp_path: Path) -> None:
 
 def test_errors_of_a_group_are_reported_separately() -> None:
     group = ExceptionGroup("a", [ExceptionGroup("b", [ConfigError("x")]), OSError("y")])
-    assert [str(error) for error in leaves(group)] == ["x", "y"]
+    assert [str(error) for error in flatten(group)] == ["x", "y"]

@@ -8,7 +8,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.cli.commands.port_forward import reject_unplaced, until_lost
+from lwsctl.cli.commands.port_forward import require_scheduled, wait_until_lost
 from lwsctl.cli.errors import CommandError
 
 POD = {"metadata": {"name": "web-0", "namespace": "default", "uid": "first"}}
@@ -30,7 +30,7 @@ SILENT = ConnectionFailedError("https://127.0.0.1:1 refused the connection")
     ids=["deleted", "replaced", "ended", "cluster stopped"],
 )
 def test_port_forward_ends_with_a_reason(script: list[Response | Exception], reason: str) -> None:
-    assert run(until_lost(Client(ScriptedTransport(*script)), POD)) == reason
+    assert run(wait_until_lost(Client(ScriptedTransport(*script)), POD)) == reason
 
 
 @pytest.mark.parametrize(
@@ -43,5 +43,5 @@ def test_port_forward_ends_with_a_reason(script: list[Response | Exception], rea
 )
 def test_pod_that_is_not_running_is_rejected(fields: JSONObject, state: str) -> None:
     with pytest.raises(CommandError, match=f"pod web-0 is not running: {state}"):
-        reject_unplaced(POD | fields)
-    reject_unplaced(POD | {"spec": {"nodeName": "node-0"}, "status": {"phase": "Running"}})
+        require_scheduled(POD | fields)
+    require_scheduled(POD | {"spec": {"nodeName": "node-0"}, "status": {"phase": "Running"}})

@@ -34,7 +34,7 @@ def view(ready: int = 0, *ranks: Rank, conditions: tuple[dict[str, Any], ...] = 
 
 
 def check(condition: str) -> Check:
-    return wait.check_of(wait.WaitRequest(condition=condition, timeout=1, ready_for=10))
+    return wait.condition_check(wait.WaitRequest(condition=condition, timeout=1, ready_for=10))
 
 
 LATE = Rank(group=0, index=0, pod="web-0", state="Pending")
@@ -118,7 +118,7 @@ ENDED = {"terminated": {"exitCode": 3, "reason": "Error"}}
 
 def quoted(given: View, *script: Response) -> tuple[str, list[dict[str, str]]]:
     transport = ScriptedTransport(*script)
-    text = run(wait.quotation(Client(transport), given))
+    text = run(wait.error_quotation(Client(transport), given))
     return text, [dict(request.query) for request in transport.requests]
 
 

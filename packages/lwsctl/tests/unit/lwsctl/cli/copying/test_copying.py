@@ -13,9 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from testkit.examples import examples
 
-from lwsctl.cli.commands.inspect.cp import Download, RankPath, Upload, direction, parse, place
+from lwsctl.cli.commands.inspect.cp import Download, RankPath, Upload, destination_path, direction, parse
 from lwsctl.cli.copying import archive
-from lwsctl.cli.copying.transfer import CommandEnd, reject_failure
+from lwsctl.cli.copying.transfer import CommandExit, require_success
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.views.selection import Selection
 
@@ -164,7 +164,7 @@ def test_chunks_are_read_like_a_file(sizes: list[int]) -> None:
         size = sizes[len(pieces) % len(sizes)]
         pieces.append(content[at : at + size])
         at += size
-    file = archive.Pieces(iter(pieces))
+    file = archive.ChunkReader(iter(pieces))
     assert file.read(4097) + file.read(4097) == content
     assert file.read(1) == b""
 
@@ -193,26 +193,26 @@ def test_invalid_copy_addresses_are_rejected(words: tuple[str, ...]) -> None:
 def test_copies_have_the_same_place_as_with_cp(tmp_path: Path) -> None:
     remote = RankPath(Selection("web", 0), "/var/log/app")
     there = str(tmp_path)
-    assert place(there, remote, "", [remote]) == (tmp_path, "app")
-    assert place(f"{there}/new", remote, "", [remote]) == (tmp_path, "new")
-    assert place(f"{there}/new/", remote, "", [remote]) == (tmp_path / "new", "app")
-    assert place(there, remote, "web-0-1", [remote]) == (tmp_path / "web-0-1", "app")
+    assert destination_path(there, remote, "", [remote]) == (tmp_path, "app")
+    assert destination_path(f"{there}/new", remote, "", [remote]) == (tmp_path, "new")
+    assert destination_path(f"{there}/new/", remote, "", [remote]) == (tmp_path / "new", "app")
+    assert destination_path(there, remote, "web-0-1", [remote]) == (tmp_path / "web-0-1", "app")
     assert (parse("web/0:/a/b").parent, parse("web/0:/a/b").name) == ("/a", "b")  # type: ignore[union-attr]  # it is remote
 
 
 @pytest.mark.parametrize(
     ("end", "words"),
     [
-        (CommandEnd(127, 'exec: "tar": executable file not found in $PATH'), "does not have tar"),
-        (CommandEnd(126, ""), "does not have tar"),
-        (CommandEnd(2, "tar: /no: Cannot open"), "web-0 .* tar: /no: Cannot open"),
-        (CommandEnd(1, ""), "exited with code 1"),
+        (CommandExit(127, 'exec: "tar": executable file not found in $PATH'), "does not have tar"),
+        (CommandExit(126, ""), "does not have tar"),
+        (CommandExit(2, "tar: /no: Cannot open"), "web-0 .* tar: /no: Cannot open"),
+        (CommandExit(1, ""), "exited with code 1"),
     ],
 )
-def test_missing_or_failing_tar_is_an_error(end: CommandEnd, words: str) -> None:
+def test_missing_or_failing_tar_is_an_error(end: CommandExit, words: str) -> None:
     with pytest.raises(CommandError, match=words.replace(" .* ", ".*")):
-        reject_failure(RANK, end)  # type: ignore[arg-type]  # only its name is used
-    reject_failure(RANK, CommandEnd(0, "tar: a note"))  # type: ignore[arg-type]  # likewise
+        require_success(RANK, end)  # type: ignore[arg-type]  # only its name is used
+    require_success(RANK, CommandExit(0, "tar: a note"))  # type: ignore[arg-type]  # likewise
 
 
 def raw_header(kind: bytes, size: int) -> bytes:

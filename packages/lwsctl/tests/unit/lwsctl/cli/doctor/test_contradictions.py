@@ -29,7 +29,7 @@ def lws(*rules: Any, policy: str | None = None, annotations: JSONObject | None =
 
 @pytest.mark.parametrize("policy", [None, "RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
 def test_rule_that_recreates_the_group_is_a_warning(policy: str | None) -> None:
-    (found,) = manifestchecks.contradictions([lws(rule(), policy=policy)])
+    (found,) = manifestchecks.check_contradictions([lws(rule(), policy=policy)])
     assert (found.code, found.level) == ("LWS-D011", Level.WARNING)
     assert found.text == (
         "LeaderWorkerSet train: container watcher has a rule with action RestartAllContainers, which recreates the group"
@@ -40,13 +40,13 @@ def test_rule_that_recreates_the_group_is_a_warning(policy: str | None) -> None:
 
 @pytest.mark.parametrize("annotations", [None, TOLERATED])
 def test_fix_names_the_rule_for_containers_that_restart_alone(annotations: JSONObject | None) -> None:
-    found = list(manifestchecks.contradictions([lws(rule("Restart"), rule(), annotations=annotations)]))
+    found = list(manifestchecks.check_contradictions([lws(rule("Restart"), rule(), annotations=annotations)]))
     (alone,) = [one for one in found if "action Restart," in one.text]
     assert "action RestartAllContainers" in alone.fix
 
 
 def test_annotation_without_a_rule_is_a_note() -> None:
-    (found,) = manifestchecks.contradictions([lws(annotations=TOLERATED)])
+    (found,) = manifestchecks.check_contradictions([lws(annotations=TOLERATED)])
     assert "has no effect" in found.text
 
 
@@ -64,12 +64,12 @@ def test_annotation_without_a_rule_is_a_note() -> None:
     ids=["tolerated", "policy None", "alone with None", "no rule", "no rules", "no template", "another kind"],
 )
 def test_consistent_restart_rules_have_no_finding(obj: JSONObject) -> None:
-    (found,) = manifestchecks.contradictions([obj])
+    (found,) = manifestchecks.check_contradictions([obj])
     assert found.level is Level.OK
 
 
 def test_roles_of_a_disaggregated_set_are_checked() -> None:
     roles = [{"name": "decode"} | lws(rule()), {"name": "prefill"} | lws(rule(), annotations=TOLERATED)]
     obj = {"kind": "DisaggregatedSet", "metadata": {"name": "serve"}, "spec": {"roles": roles}}
-    (found,) = manifestchecks.contradictions([obj])
+    (found,) = manifestchecks.check_contradictions([obj])
     assert found.text.startswith("DisaggregatedSet serve: container watcher has a rule")

@@ -16,7 +16,7 @@ from localkube.cluster import GpuReport
 from lwsctl.cli.doctor import findings, installationchecks, machine
 from lwsctl.cli.doctor.checkinputs import observe_machine
 from lwsctl.cli.doctor.findings import CheckResult, Level, UnreadableObject
-from lwsctl.cli.doctor.installationchecks import Access, CertificateExpiry, Facts
+from lwsctl.cli.doctor.installationchecks import Access, CertificateExpiry, ClusterState
 from lwsctl.cli.doctor.machine import Machine
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -41,7 +41,7 @@ def configuration(bundle: str = "Q0E=") -> JSONObject:
     return {"webhooks": [{"name": "m.kb.io", "clientConfig": {"caBundle": bundle}}]}
 
 
-HEALTHY = Facts(
+HEALTHY = ClusterState(
     version="v1.36.1",
     is_embedded=False,
     namespace="lws-system",
@@ -73,19 +73,19 @@ def without_field(definition: JSONObject) -> JSONObject:
     return established(older)
 
 
-def changed(**fields: Any) -> Facts:
+def changed(**fields: Any) -> ClusterState:
     return replace(HEALTHY, **fields)
 
 
-def native(**fields: Any) -> Facts:
+def native(**fields: Any) -> ClusterState:
     return changed(**{"provider": "native", "served": {"native": True}} | fields)
 
 
-def definitions(found: Any) -> Facts:
+def definitions(found: Any) -> ClusterState:
     return changed(definitions={**HEALTHY.definitions, FIRST: found})
 
 
-def configurations(found: Any) -> Facts:
+def configurations(found: Any) -> ClusterState:
     return changed(configurations={**HEALTHY.configurations, MUTATING_NAME: found})
 
 
@@ -101,7 +101,7 @@ UNPULLED = [{"metadata": {"name": "lws-1"}, "status": {"phase": "Pending", "cont
 DROPPED = {"metadata": {"annotations": {labels.GANG_SCHEDULER: "native", labels.GANG_GROUP: "web-0-e1"}}, "spec": {}}
 
 
-def of_cluster(facts: Facts) -> list[CheckResult]:
+def of_cluster(facts: ClusterState) -> list[CheckResult]:
     return [*installationchecks.findings(facts, NOW)]
 
 
@@ -180,7 +180,7 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
         (changed(queues=["web"], served={"kueue": True}), "LWS-D902", Level.ERROR, "LocalQueue"),
     ],
 )
-def test_cluster_problem_has_a_finding(facts: Facts, code: str, level: Level, words: str) -> None:
+def test_cluster_problem_has_a_finding(facts: ClusterState, code: str, level: Level, words: str) -> None:
     (one,) = [found for found in of_cluster(facts) if found.code == code and found.level == level]
     assert words in one.text
     assert one.fix or level == Level.NOTE
@@ -215,12 +215,12 @@ def test_existing_schedulers_and_queues_are_reported() -> None:
 
 
 def test_newer_definition_is_named_by_its_fields() -> None:
-    assert installationchecks.skew(established(WANTED[0]), established(WANTED[0])) is None
+    assert installationchecks.crd_difference(established(WANTED[0]), established(WANTED[0])) is None
     older = without_field(WANTED[0])
-    assert "which this lws does not support" in str(installationchecks.skew(established(WANTED[0]), older))
+    assert "which this lws does not support" in str(installationchecks.crd_difference(established(WANTED[0]), older))
     unserved = deepcopy(WANTED[0])
     unserved["spec"]["versions"][0]["served"] = False
-    assert installationchecks.skew(unserved, WANTED[0]) == "it does not serve v1"
+    assert installationchecks.crd_difference(unserved, WANTED[0]) == "it does not serve v1"
 
 
 GOOD = Machine(
@@ -272,7 +272,7 @@ def test_report_is_numbered_and_starts_with_the_worst() -> None:
         CheckResult("LWS-D1", Level.OK, "server", "fine"),
         CheckResult("LWS-D2", Level.ERROR, "webhooks", "broken", "mend it"),
     ]
-    assert findings.lines(found) == [
+    assert findings.report_lines(found) == [
         "  1  ERROR    webhooks  broken  [LWS-D2]",
         "                        fix: mend it",
         "  2  OK       server    fine  [LWS-D1]",
@@ -289,5 +289,5 @@ FAULTS = (definitions(WANTED[0]), definitions(REFUSED), changed(deployment=deplo
 
 
 @pytest.mark.parametrize("facts", FAULTS)
-def test_fixes_need_no_program_except_lws(facts: Facts) -> None:
+def test_fixes_need_no_program_except_lws(facts: ClusterState) -> None:
     assert not [one.fix for one in of_cluster(facts) if "kubectl" in one.fix]

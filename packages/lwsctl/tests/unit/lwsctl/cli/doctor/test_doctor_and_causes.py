@@ -65,7 +65,7 @@ def test_both_name_the_same_field_of_an_older_definition() -> None:
     (result,) = checked(
         situation, "LWS-D204", definitions={meta.name(one): established(one) for one in [*WANTED, older]}
     )
-    finding = unreconciled.outdated_definition.find(situation)
+    finding = unreconciled.find_outdated_crd.find(situation)
     assert finding is not None
     assert finding.evidence == (f"CustomResourceDefinition {name} has no spec.rolloutStrategy",)
     assert result.text == f"{name} has a different version: it does not have spec.rolloutStrategy"

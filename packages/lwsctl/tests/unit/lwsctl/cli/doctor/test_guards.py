@@ -37,13 +37,13 @@ def manifest(script: Any, **container: Any) -> dict[str, Any]:
     ],
 )
 def test_guard_is_detected_by_its_loop_and_program(script: str, tools: list[str], *, is_endless: bool) -> None:
-    faults = manifestchecks.faults_of(script)
+    faults = manifestchecks.wait_loop_errors(script)
     assert [one.partition(":")[0] for one in faults if one != manifestchecks.NO_DEADLINE] == tools
     assert (manifestchecks.NO_DEADLINE in faults) == is_endless
 
 
 def test_guard_finding_names_the_container_and_the_rendezvous() -> None:
-    (found,) = manifestchecks.guards([manifest(f"until nslookup {LEADER}; do sleep 2; done")])
+    (found,) = manifestchecks.check_wait_loops([manifest(f"until nslookup {LEADER}; do sleep 2; done")])
     assert (found.level, found.code) == (Level.WARNING, "LWS-D010")
     assert found.text.startswith("LeaderWorkerSet train: container rank waits in a loop: nslookup: a name")
     assert "leaderworkerset.rendezvous" in found.fix
@@ -60,4 +60,4 @@ def test_guard_finding_names_the_container_and_the_rendezvous() -> None:
     ids=["none", "a number", "no list", "empty"],
 )
 def test_manifest_without_a_guard_has_no_finding(obj: dict[str, Any]) -> None:
-    assert [one.level for one in manifestchecks.guards([obj])] == [Level.OK]
+    assert [one.level for one in manifestchecks.check_wait_loops([obj])] == [Level.OK]

@@ -8,7 +8,7 @@ from tests.disaggregated import disaggregatedset_object, role
 
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.doctor.findings import Level
-from lwsctl.cli.doctor.manifestvalidation import validity
+from lwsctl.cli.doctor.manifestvalidation import validate_manifests
 from lwsctl.cli.reading import manifests
 from lwsctl.cli.reading.manifests import Document
 
@@ -20,7 +20,7 @@ def documents(*objects: JSONObject) -> list[Document]:
 
 
 def problems(*objects: JSONObject) -> list[str]:
-    return [one.text for one in validity(documents(*objects)) if one.level is Level.ERROR]
+    return [one.text for one in validate_manifests(documents(*objects)) if one.level is Level.ERROR]
 
 
 def with_container(**fields: object) -> JSONObject:
@@ -49,15 +49,15 @@ def test_invalid_field_is_an_error_with_its_path(obj: JSONObject, text: str) -> 
 
 
 def test_valid_objects_are_accepted() -> None:
-    assert [one.level for one in validity(documents(SET, disaggregatedset_object()))] == [Level.OK]
+    assert [one.level for one in validate_manifests(documents(SET, disaggregatedset_object()))] == [Level.OK]
 
 
 def test_objects_of_other_kinds_are_reported_as_unchecked() -> None:
-    (result,) = validity(documents({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}))
+    (result,) = validate_manifests(documents({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}))
     assert (result.code, result.level) == ("LWS-D013", Level.NOTE)
     assert "Service web" in result.text
 
 
 def test_examples_are_valid() -> None:
     examples = [one for path in sorted(Path("examples").rglob("*.yaml")) for one in manifests.load([str(path)])]
-    assert [one.text for one in validity(examples) if one.level is Level.ERROR] == []
+    assert [one.text for one in validate_manifests(examples) if one.level is Level.ERROR] == []

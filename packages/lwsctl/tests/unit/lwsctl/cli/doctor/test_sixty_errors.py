@@ -21,12 +21,14 @@ from tests.manifesterrors import (
 
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.cli.doctor.findings import Level
-from lwsctl.cli.doctor.manifestvalidation import validity
+from lwsctl.cli.doctor.manifestvalidation import validate_manifests
 from lwsctl.cli.reading import manifests
 
 
 def texts(obj: JSONObject, level: Level) -> list[str]:
-    return [result.text for result in validity(manifests.parse(text_of(obj), "web.yaml")) if result.level is level]
+    return [
+        result.text for result in validate_manifests(manifests.parse(text_of(obj), "web.yaml")) if result.level is level
+    ]
 
 
 def assert_named(obj: JSONObject, path: str, level: Level, text: str) -> None:
@@ -66,7 +68,9 @@ def test_errors_of_objects_in_lists_have_their_fields_and_lines(form: Callable[[
     wrong = []
     for path, value, text in [*REFUSED, *WARNED]:
         whole, item = form(changed(path, value))
-        results = [result.text for result in validity(manifests.parse(whole, "web.yaml")) if text in result.text]
+        results = [
+            result.text for result in validate_manifests(manifests.parse(whole, "web.yaml")) if text in result.text
+        ]
         expected = f"web.yaml:{line_in(whole, f'{item}.{NAMED.get(text, path)}')}: leaderworkerset/"
         if not results or not results[0].startswith(expected):
             wrong.append((path, value, expected, results))

@@ -13,12 +13,12 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 def test_objects_are_placed_like_those_of_inspect() -> None:
     """Tools for must-gather archives find the files (R-OP-42)."""
     own = {"metadata": {"namespace": "lws-system", "name": "x"}}
-    assert str(must_gather.place(DEPLOYMENTS, own)) == "namespaces/lws-system/apps/deployments/x.yaml"
-    assert str(must_gather.place(CONFIG_MAPS, own)) == "namespaces/lws-system/core/configmaps/x.yaml"
+    assert str(must_gather.file_path(DEPLOYMENTS, own)) == "namespaces/lws-system/apps/deployments/x.yaml"
+    assert str(must_gather.file_path(CONFIG_MAPS, own)) == "namespaces/lws-system/core/configmaps/x.yaml"
     cluster = {"metadata": {"name": "x"}}
     rbac = "cluster-scoped-resources/rbac.authorization.k8s.io"
-    assert str(must_gather.place(CLUSTER_ROLES, cluster)) == f"{rbac}/clusterroles/x.yaml"
-    log = must_gather.log_place(own, "manager", previous=True)
+    assert str(must_gather.file_path(CLUSTER_ROLES, cluster)) == f"{rbac}/clusterroles/x.yaml"
+    log = must_gather.log_file_path(own, "manager", previous=True)
     assert str(log) == "namespaces/lws-system/pods/x/manager/manager/logs/previous.log"
 
 

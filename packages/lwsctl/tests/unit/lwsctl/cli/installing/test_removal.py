@@ -4,12 +4,12 @@ from kuberuntime.objects import meta
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managedkinds import MANAGED
-from lwsctl.cli.commands.uninstall import installable, is_dependent
+from lwsctl.cli.commands.uninstall import installation_objects, is_dependent
 
 
 def test_every_installable_object_is_removed_once() -> None:
     """The objects include the issuer, the certificates and the monitor of the overlays (R-OP-47)."""
-    found = installable("lws-system")
+    found = installation_objects("lws-system")
     assert len(found) == len(set(found))
     for chosen in (
         InstallSettings(),
@@ -23,7 +23,7 @@ def test_every_installable_object_is_removed_once() -> None:
 
 def test_webhooks_are_removed_first() -> None:
     """After the manager is deleted, remaining webhooks would reject user writes (R-OP-31)."""
-    kinds = [kind.kind for kind, _ in reversed(installable("lws-system"))]
+    kinds = [kind.kind for kind, _ in reversed(installation_objects("lws-system"))]
     assert kinds[:3] == ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "Deployment"]
 
 

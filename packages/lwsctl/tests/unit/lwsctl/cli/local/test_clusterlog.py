@@ -59,5 +59,5 @@ def test_other_standard_error_is_not_replaced(place: ClusterDirectory, monkeypat
     place.log.write_text("")
     with (place.directory / "other").open("w") as other:
         monkeypatch.setattr(sys, "stderr", other)
-        clusterlog.bound(place)
+        clusterlog.limit_log(place)
         assert sys.stderr is other

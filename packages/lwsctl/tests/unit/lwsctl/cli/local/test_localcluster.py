@@ -10,7 +10,7 @@ from testkit.fakenvml import FakeMachine, gpus
 
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.local.clusteroptions import AUTO, ClusterOptions, Gpus
-from lwsctl.cli.local.localcluster import nodes_of, sandbox_note
+from lwsctl.cli.local.localcluster import node_settings, sandbox_note
 
 
 def test_node_options_become_settings() -> None:
@@ -21,7 +21,7 @@ def test_node_options_become_settings() -> None:
         node_capacity=("cpu=8,memory=32Gi",),
         gpus_per_node=2,
     )
-    nodes = nodes_of(options)
+    nodes = node_settings(options)
     assert nodes.count == 4
     assert nodes.labels == ("rack=r{i//2}",)
     assert nodes.taints == ("pool=p{i//2}:NoSchedule", "busy:PreferNoSchedule")
@@ -66,14 +66,14 @@ def test_missing_machine_features_are_noted_once(tmp_path: Path) -> None:
 )
 def test_option_error_names_option_value_and_syntax(options: ClusterOptions, told: str) -> None:
     with pytest.raises(UsageError) as caught:
-        nodes_of(options)
+        node_settings(options)
     assert str(caught.value).startswith(told)
 
 
 def test_nodes_of_divides_the_gpus_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FakeMachine(tmp_path / "gpus.json", *gpus(8)).use(monkeypatch)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
-    nodes = nodes_of(ClusterOptions(nodes=2, gpus_per_node="host", node_labels=("rack=r{i}",)))
+    nodes = node_settings(ClusterOptions(nodes=2, gpus_per_node="host", node_labels=("rack=r{i}",)))
     assert nodes.devices.by_node == (("GPU-0", "GPU-1"), ("GPU-2",))
     parsed = nodes.parse()
     assert [parsed.sort(index).capacity["nvidia.com/gpu"] for index in range(parsed.total)] == ["2", "1"]
@@ -100,14 +100,14 @@ def test_nodes_of_rejects_impossible_gpus(
 ) -> None:
     FakeMachine(tmp_path / "gpus.json", *gpus(8)).use(monkeypatch)
     with pytest.raises(UsageError) as caught:
-        nodes_of(options)
+        node_settings(options)
     assert str(caught.value).startswith(words)
 
 
 def test_nodes_of_names_the_package_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(CommandError, match="--gpus host: GPUs of this machine require nvidia-ml-py"):
-        nodes_of(ClusterOptions(gpus_per_node="host"))
+        node_settings(ClusterOptions(gpus_per_node="host"))
 
 
 def test_gpus_of_unknown_words_are_rejected_by_name() -> None:

@@ -36,7 +36,7 @@ class Knot:
 
 
 def test_garbage_is_not_collected_during_the_start() -> None:
-    with garbagecollection.put_off():
+    with garbagecollection.disable_collection():
         before = gc.isenabled()
         with garbagecollection.exclude_existing_objects(lasting=False):
             during = (gc.isenabled(), gc.get_freeze_count() > 0)
@@ -47,7 +47,7 @@ def test_garbage_is_not_collected_during_the_start() -> None:
 @pytest.mark.parametrize("lasting", [True, False])
 @pytest.mark.slow
 def test_garbage_of_the_start_is_collected_afterwards(lasting: bool) -> None:
-    with garbagecollection.put_off():
+    with garbagecollection.disable_collection():
         garbage = weakref.ref(Knot())
         with garbagecollection.exclude_existing_objects(lasting=lasting):
             assert (garbage() is None) == lasting

@@ -5,7 +5,7 @@ import pytest
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from lwsctl.cli.reading import manifests
 from lwsctl.cli.reading.manifests import Document
-from lwsctl.cli.reading.sharedclaims import unknown, warn_about_claims
+from lwsctl.cli.reading.sharedclaims import missing_claims, warn_about_claims
 
 CLAIM = """\
 apiVersion: v1
@@ -70,12 +70,12 @@ def test_claim_of_many_nodes_is_silent(modes: str) -> None:
 def test_claim_of_one_pod_is_silent() -> None:
     text = TEXT.replace("replicas: 2", "replicas: 1").replace("size: 4", "size: 1")
     assert [*warn_about_claims(documents("ReadWriteOnce", text), [], "prod")] == []
-    assert unknown(documents(text=text), "prod") == set()
+    assert missing_claims(documents(text=text), "prod") == set()
 
 
 def test_claim_of_the_cluster_is_read_if_manifests_lack_it() -> None:
-    assert unknown(documents(), "prod") == {ObjectKey("prod", "models")}
-    assert unknown(documents("ReadWriteOnce"), "prod") == set()
+    assert missing_claims(documents(), "prod") == {ObjectKey("prod", "models")}
+    assert missing_claims(documents("ReadWriteOnce"), "prod") == set()
     assert len([*warn_about_claims(documents(), [stored(["ReadWriteOnce"])], "prod")]) == 1
     assert [*warn_about_claims(documents(), [stored(["ReadWriteOnce"], "other")], "prod")] == []
     assert [*warn_about_claims(documents(), [], "prod")] == []

@@ -10,9 +10,9 @@ from localkube.controllers.nodes.nodes import build_node
 from localkube.controllers.scheduler.capacity import ClusterState
 from localkube.controllers.scheduler.decision import Placement, decide
 from localkube.controllers.scheduler.podinfo import read_pod
-from lwsctl.cli.local.localcluster import nodes_in
-from lwsctl.cli.rehearsal.nodepools import Pool, pools
-from lwsctl.cli.rehearsal.podrequirements import demands_of
+from lwsctl.cli.local.localcluster import pool_settings
+from lwsctl.cli.rehearsal.nodepools import Pool, derive_pools
+from lwsctl.cli.rehearsal.podrequirements import pod_demands
 
 GPUS = {"limits": {"nvidia.com/gpu": 8, "cpu": "4"}}
 
@@ -33,8 +33,8 @@ def lws(worker: JSONObject, *, leader: JSONObject | None = None, name: str = "we
 
 def found(*objects: JSONObject) -> list[tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...]]]:
     """Return the count, labels, taints and capacity of the node pools for objects."""
-    demands = [demand for obj in objects for demand in demands_of(obj)]
-    return [(pool.count, pool.labels, pool.taints, pool.capacity) for pool in pools(demands)]
+    demands = [demand for obj in objects for demand in pod_demands(obj)]
+    return [(pool.count, pool.labels, pool.taints, pool.capacity) for pool in derive_pools(demands)]
 
 
 def test_pods_without_requests_share_a_node() -> None:
@@ -112,7 +112,7 @@ def test_undemanding_pod_leaves_nodes_for_the_others() -> None:
     """Otherwise, the embedded scheduler would select the emptiest node, which a different pod requires."""
     near, plain = pod(GPUS, affinity={"podAffinity": NEAR}), pod()
     objects = [lws(near, replicas=4), lws(pod(GPUS)), lws(plain)]
-    settings = nodes_in(pools([demand for obj in objects for demand in demands_of(obj)])).parse()
+    settings = pool_settings(derive_pools([demand for obj in objects for demand in pod_demands(obj)])).parse()
     cluster = ClusterState()
     for index in range(settings.total):
         cluster.put_node(build_node(settings, index, datetime(2026, 1, 1, tzinfo=UTC)))
@@ -255,7 +255,7 @@ def test_roles_are_counted_for_each_slice() -> None:
         "slices": 3,
         "roles": [{"name": "prefill", "spec": role}, {"name": "decode", "spec": role | {"replicas": 2}}],
     }
-    demands = demands_of({"kind": "DisaggregatedSet", "metadata": {"name": "split"}, "spec": spec})
+    demands = pod_demands({"kind": "DisaggregatedSet", "metadata": {"name": "split"}, "spec": spec})
     assert [(demand.source.removeprefix("disaggregatedset/split "), demand.pods) for demand in demands] == [
         ("prefill leader", 3),
         ("prefill workers", 3),

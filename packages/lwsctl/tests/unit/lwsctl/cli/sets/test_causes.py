@@ -7,7 +7,7 @@ import pytest
 
 from lwsctl.cli.cluster.target import Session
 from lwsctl.cli.sets import diagnoses
-from lwsctl.cli.sets.causes import Causes, StuckError
+from lwsctl.cli.sets.causes import CauseMonitor, StuckError
 from lwsctl.cli.views.progress import ProgressLine
 from lwsctl.model.diagnosis import Diagnosis, Subject
 from lwsctl.model.health import Verdict
@@ -26,7 +26,7 @@ def diagnosis(code: str, sentence: str = "it is so", verdict: Verdict = Verdict.
 
 def test_cause_is_reported_once_and_again_after_it_returns() -> None:
     notes: list[str] = []
-    causes = Causes(Session(None, "ns", None), "web", notes.append)  # type: ignore[arg-type]  # nothing is read
+    causes = CauseMonitor(Session(None, "ns", None), "web", notes.append)  # type: ignore[arg-type]  # nothing is read
     told = [
         None,
         diagnosis("LWS-E020"),
@@ -46,7 +46,7 @@ def test_cause_is_reported_once_and_again_after_it_returns() -> None:
 
 
 def test_stuck_rollout_has_no_time_estimate() -> None:
-    causes = Causes(Session(None, "ns", None), "web", lambda _: None)  # type: ignore[arg-type]  # nothing is read
+    causes = CauseMonitor(Session(None, "ns", None), "web", lambda _: None)  # type: ignore[arg-type]  # nothing is read
     seen = []
     for one in (None, diagnosis("LWS-E036"), diagnosis("LWS-E092", verdict=Verdict.PROGRESSING)):
         causes.print_cause(one)
@@ -75,8 +75,8 @@ def test_conclusion_refers_to_the_printed_cause(
     async def told(*_: object) -> Diagnosis | None:
         return at_the_end
 
-    monkeypatch.setattr(diagnoses, "in_time", told)
-    causes = Causes(Session(None, "ns", None), "web", lambda _: None)  # type: ignore[arg-type]  # nothing is read
+    monkeypatch.setattr(diagnoses, "diagnose_in_time", told)
+    causes = CauseMonitor(Session(None, "ns", None), "web", lambda _: None)  # type: ignore[arg-type]  # nothing is read
     causes.print_cause(before)
     said = asyncio.run(causes.conclude())
     assert said.startswith(f"\n{expected}" if expected else "")
@@ -96,8 +96,8 @@ async def test_wait_fails_when_one_cause_lasts_too_long(
     async def in_time(*_: object) -> Diagnosis:
         return next(told)
 
-    monkeypatch.setattr(diagnoses, "in_time", in_time)
-    causes = Causes(Session(None, "ns", None), "web", seen.append, stuck_after=stuck_after)  # type: ignore[arg-type]  # nothing is read
+    monkeypatch.setattr(diagnoses, "diagnose_in_time", in_time)
+    causes = CauseMonitor(Session(None, "ns", None), "web", seen.append, stuck_after=stuck_after)  # type: ignore[arg-type]  # nothing is read
     with pytest.raises(StuckError, match=r"^web is stuck \(LWS-E0.*\): it is so$"):
         await causes.run()
     assert asyncio.get_running_loop().time() == pytest.approx(end, abs=0.01)

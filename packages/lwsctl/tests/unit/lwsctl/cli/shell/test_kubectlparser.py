@@ -7,7 +7,7 @@ import pytest
 from tests.typed import read
 
 from lwsctl.cli import app
-from lwsctl.cli.shell.kubectlparser import values
+from lwsctl.cli.shell.kubectlparser import cluster_option_values
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from lwsctl.cli.shell.kubectlparser import values
 )
 def test_command_line_is_parsed_as_kubectl_does(line: str, cluster: dict[str, str], arguments: dict[str, Any]) -> None:
     context = read(line)
-    assert values(context) == cluster
+    assert cluster_option_values(context) == cluster
     assert {name: context.params.get(name) for name in arguments} == arguments
 
 

@@ -65,7 +65,7 @@ def test_pods_without_ranks_are_not_observed() -> None:
 def storm_report() -> StormReport:
     """Return the report for a killed leader whose group was recreated twice."""
     found = StormReport(recovered=4.21)
-    found.steps.append(StormStep(0.0, storm.step(0.0, "kill", ["web/0/0"], 0.0)))
+    found.steps.append(StormStep(0.0, storm.build_step(0.0, "kill", ["web/0/0"], 0.0)))
     leader, unready = pod("a", 0), pod("a", 0, ready=False, container={"lastState": KILLED})
     found.effects.see(0.3, leader, unready)
     for at, uid in ((2.0, "b"), (3.0, "c")):
@@ -119,15 +119,15 @@ def test_report_covers_calm_and_failed_storms() -> None:
     ]
     assert not broken.is_well
     refused = storm_report()
-    refused.steps.append(StormStep(1.0, storm.step(1.0, "delay", ["web/0/0"], 1.0), "no netem"))
+    refused.steps.append(StormStep(1.0, storm.build_step(1.0, "delay", ["web/0/0"], 1.0), "no netem"))
     assert not refused.is_well
 
 
 def test_page_shows_faults_ranks_and_outages_in_time() -> None:
     found = storm_report()
-    found.steps.append(StormStep(1.0, storm.step(1.0, "stop", ["web/0/1"], 4.0)))
+    found.steps.append(StormStep(1.0, storm.build_step(1.0, "stop", ["web/0/1"], 4.0)))
     found.probe = ProbeCounts("http://a", 50, 3, 1.25, "refused", [(0.5, 1.75)])
-    assert list(stormpage.rows(found)) == [
+    assert list(stormpage.timeline_rows(found)) == [
         Row("fault", "kill web/0/0", (Span(0.0, 0.0, "kill web/0/0"),)),
         Row("fault", "stop web/0/1 for 4 s", (Span(1.0, 5.0, "stop web/0/1 for 4 s"),)),
         Row("rank", "web/0/0", (Span(0.3, 2.0, "web/0/0 was not ready"), Span(3.0, 3.0, "web/0/0 was not ready"))),
@@ -141,7 +141,7 @@ def test_page_shows_faults_ranks_and_outages_in_time() -> None:
 def test_page_escapes_foreign_text_and_loads_nothing() -> None:
     hostile = "<script>alert(1)</script>"
     found = StormReport(unready=[hostile], probe=ProbeCounts(f"http://a/?{hostile}", 5, 5, 9.0, hostile))
-    found.steps.append(StormStep(0.0, storm.step(0.0, "kill", [hostile], 0.0), hostile))
+    found.steps.append(StormStep(0.0, storm.build_step(0.0, "kill", [hostile], 0.0), hostile))
     told = stormpage.page(found)
     assert "Storm failed" in told
     assert "<script" not in told
@@ -201,5 +201,5 @@ def test_groups_that_failed_shortly_before_count_as_broken() -> None:
         "status": {"observedGeneration": 1, "conditions": [{"type": "Available", "status": "True"}]},
     }
     ready = View(name="web", namespace="d", ready=1, desired=1, up_to_date=1, created="", groups=groups, object=obj)
-    assert stormrunner.broken([ready], now) == ["web", "web/0", "web/0/0", "web/0/1"]
-    assert stormrunner.broken([ready], now + timedelta(hours=1)) == []
+    assert stormrunner.find_problems([ready], now) == ["web", "web/0", "web/0/0", "web/0/1"]
+    assert stormrunner.find_problems([ready], now + timedelta(hours=1)) == []

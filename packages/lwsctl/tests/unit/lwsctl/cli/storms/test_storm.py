@@ -26,7 +26,7 @@ def test_fault_table_has_every_kind_with_targets_and_amounts() -> None:
         assert (form.fewest, form.most, form.targets_pods) == wanted[name.of]
         assert form.has_path == name.has_path
         if form.amounts:
-            assert form.amounts[0] <= storm.amount_of(name, name.usual) <= form.amounts[1]
+            assert form.amounts[0] <= storm.parse_amount(name, name.usual) <= form.amounts[1]
 
 
 def test_document_gives_steps_in_order_of_time() -> None:

@@ -104,7 +104,7 @@ def test_earlier_events_are_counted() -> None:
 
 
 def test_event_is_a_line_with_its_time() -> None:
-    assert eventlines.line(EVENT) == "2026-01-01T00:08:30Z Warning BackOff pod/web-1-1 (x2): back-off 10s"
+    assert eventlines.event_line(EVENT) == "2026-01-01T00:08:30Z Warning BackOff pod/web-1-1 (x2): back-off 10s"
 
 
 def test_failed_containers_belong_to_unready_ranks() -> None:

@@ -2,13 +2,21 @@
 
 from datetime import UTC, datetime
 
-from leaderworkerset.api.episode import ContainerEnd, Episode, EpisodeEvent, Outcome, RankEnd, Revision, RunEnd
+from leaderworkerset.api.episode import (
+    Episode,
+    EpisodeEvent,
+    Outcome,
+    RecordedContainer,
+    RecordedRank,
+    Revision,
+    RunTermination,
+)
 from lwsctl.cli.views import episodetable
 
 NOW = datetime(2026, 11, 25, 9, 1, tzinfo=UTC)
 
-ENDS = (RunEnd(exit_code=3, reason="Error"), RunEnd(exit_code=143))
-FAILED = ContainerEnd(name="app", restarts=1, ends=ENDS, logs=((), tuple(map(str, range(9)))))
+ENDS = (RunTermination(exit_code=3, reason="Error"), RunTermination(exit_code=143))
+FAILED = RecordedContainer(name="app", restarts=1, ends=ENDS, logs=((), tuple(map(str, range(9)))))
 FULL = Episode(
     namespace="prod",
     lws="web",
@@ -23,8 +31,8 @@ FULL = Episode(
     recreate_after="2026-11-25T09:00:10Z",
     revision=Revision(number=5, key="abc", created="2026-11-25T08:00:00Z", before=4, changes=("spec.x: 1 -> 2",)),
     ranks=(
-        RankEnd(rank=0, pod="web-0", containers=(ContainerEnd(name="app"),)),
-        RankEnd(rank=1, pod="web-0-1", node="n", containers=(FAILED,)),
+        RecordedRank(rank=0, pod="web-0", containers=(RecordedContainer(name="app"),)),
+        RecordedRank(rank=1, pod="web-0-1", node="n", containers=(FAILED,)),
     ),
     events=(
         EpisodeEvent(
@@ -38,7 +46,7 @@ BARE = Episode(namespace="prod", lws="web", group="1", number=1, outcome=Outcome
 
 
 def test_episode_table_has_a_line_per_episode() -> None:
-    assert episodetable.table([FULL, BARE], NOW, with_namespace=True) == [
+    assert episodetable.episode_table([FULL, BARE], NOW, with_namespace=True) == [
         "NAMESPACE   EPISODE   AGE   OUTCOME     FIRST   FAILURE",
         "prod        web/0#3   60s   recreated   1       app: exit code 3",
         "prod        web/1#1   30s   failed      -",
@@ -46,7 +54,7 @@ def test_episode_table_has_a_line_per_episode() -> None:
 
 
 def test_full_episode_has_all_details() -> None:
-    text = "\n".join(episodetable.lines(FULL, NOW))
+    text = "\n".join(episodetable.episode_lines(FULL, NOW))
     for line in (
         "web/0#3: group 0 was recreated 60s ago, rank 1 failed first (pod web-0-1: app: exit code 3)",
         "Consecutive failures: 2; not recreated before 2026-11-25T09:00:10Z",
@@ -60,7 +68,7 @@ def test_full_episode_has_all_details() -> None:
         "Log of rank 1 (web-0-1, app, run 2 of 2), the last 9 lines:\n  0\n  1",
     ):
         assert line in text
-    assert list(episodetable.lines(BARE, NOW))[:3] == [
+    assert list(episodetable.episode_lines(BARE, NOW))[:3] == [
         "web/1#1: group 1 failed 30s ago (pod -)",
         "Time: 2026-11-25T09:00:30Z",
         "",
@@ -68,9 +76,9 @@ def test_full_episode_has_all_details() -> None:
 
 
 def test_brief_episode_has_the_last_lines_of_the_first_failure() -> None:
-    assert episodetable.brief(FULL, NOW, "lws --local") == [
+    assert episodetable.brief_lines(FULL, NOW, "lws --local") == [
         "Last recorded failure: group 0 was recreated 60s ago, rank 1 failed first (pod web-0-1: app: exit code 3)",
         *(f"  {number}" for number in range(4, 9)),
         "  use lws --local history -n prod web/0#3 to show the complete record",
     ]
-    assert len(episodetable.brief(BARE, NOW, "lws")) == 2
+    assert len(episodetable.brief_lines(BARE, NOW, "lws")) == 2

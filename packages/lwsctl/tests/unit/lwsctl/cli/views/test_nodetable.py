@@ -6,7 +6,7 @@ from testkit import objects
 from tests.explanations.builders import node
 
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.cli.commands.inspect.nodes import description, node_table
+from lwsctl.cli.commands.inspect.nodes import describe_node, node_table
 from lwsctl.model.nodestate import nodes_of
 
 GPUS = {"cpu": "8", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "8", "ephemeral-storage": "100Gi"}
@@ -58,7 +58,7 @@ def test_node_table_shows_capacity_without_pods() -> None:
 
 def test_node_description_has_labels_conditions_and_pods() -> None:
     (node_a,) = nodes_of([of("a", GPUS)], PODS)
-    assert [*description(node_a)] == [
+    assert [*describe_node(node_a)] == [
         "a:",
         "  Labels:",
         "    gpu=h100",

@@ -82,7 +82,7 @@ def test_oldest_event_comes_first_and_groups_are_selected() -> None:
     newest = read(events)[-1]
     assert (newest.count, newest.is_warning) == (4, True)
     now = datetime(2026, 1, 1, 0, 0, 10, tzinfo=UTC)
-    assert [one.last.second for one in eventhistory.since(read(events), timedelta(seconds=3), now)] == [7, 9]
+    assert [one.last.second for one in eventhistory.recent_events(read(events), timedelta(seconds=3), now)] == [7, 9]
 
 
 def test_series_has_a_count_and_a_last_time() -> None:
@@ -115,7 +115,7 @@ def test_events_of_a_disaggregated_set_include_its_parts() -> None:
         event("Pod", "split-0-old-decode-1", 6),
         event("Pod", "other-0", 7),
     ]
-    found = eventhistory.of_set(obj, parts, events)
+    found = eventhistory.set_events(obj, parts, events)
     assert [one.object for one in found] == [
         "leaderworkerset/split-0-new-prefill",
         "disaggregatedset/split",

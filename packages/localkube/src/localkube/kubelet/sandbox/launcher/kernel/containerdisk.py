@@ -7,7 +7,7 @@ a disk of this machine, which must not be filled for a rehearsal.
 import os
 from typing import NoReturn
 
-from localkube.kubelet.processes.kernelerrors import RefusedError, explain
+from localkube.kubelet.processes.kernelerrors import RequestError, explain
 
 from . import syscalls
 
@@ -15,7 +15,7 @@ _UNCHANGED = syscalls.MS_REMOUNT | syscalls.MS_NOSUID | syscalls.MS_NODEV
 _OF_CONTAINERS = ("/tmp", "/dev/shm")  # noqa: S108 - names of mount points, nothing is put there
 
 
-def bound(first: int, path: str, size: int) -> int:
+def resize(first: int, path: str, size: int) -> int:
     """Resize the file system at `path` in the container of process `first`, and return the previous size in bytes.
 
     0 means the size of its content. A child of this process enters the container, as this process must not.
@@ -31,7 +31,7 @@ def bound(first: int, path: str, size: int) -> int:
         answer = pipe.read().decode()
     os.waitpid(pid, 0)
     if not answer.isdecimal():
-        raise RefusedError(answer or f"{path}: the container has terminated")
+        raise RequestError(answer or f"{path}: the container has terminated")
     return int(answer)
 
 
@@ -39,7 +39,7 @@ def _answer(first: int, path: str, size: int, writing: int) -> NoReturn:
     try:
         syscalls.setns(os.pidfd_open(first), syscalls.CLONE_NEWNS)
         os.write(writing, str(_resize(path, size)).encode())
-    except (OSError, RefusedError) as error:
+    except (OSError, RequestError) as error:
         os.write(writing, explain(error).encode())
     finally:
         os._exit(0)
@@ -48,7 +48,7 @@ def _answer(first: int, path: str, size: int, writing: int) -> NoReturn:
 def _resize(path: str, size: int) -> int:
     there = os.statvfs(path)
     if there.f_blocks == 0:
-        raise RefusedError(f"{path}: cannot fill a file system without a size limit")
+        raise RequestError(f"{path}: cannot fill a file system without a size limit")
     used = (there.f_blocks - there.f_bfree) * there.f_frsize
     syscalls.mount(None, None, path, _UNCHANGED, f"size={size or max(used, there.f_frsize)}")
     return there.f_blocks * there.f_frsize
@@ -63,4 +63,4 @@ def _require_own(first: int, path: str) -> None:
             kinds[point.replace("\\040", " ")] = kind
     if kinds.get(os.path.normpath(path)) != "tmpfs":
         own = ", ".join(sorted(point for point, kind in kinds.items() if kind == "tmpfs" and point in _OF_CONTAINERS))
-        raise RefusedError(f"{path}: must be an in-memory file system of the container: {own or 'none'}")
+        raise RequestError(f"{path}: must be an in-memory file system of the container: {own or 'none'}")

@@ -48,7 +48,7 @@ def read_id_maps() -> list[IdMaps]:
         return [IdMaps(identity_map(users.read()), identity_map(groups.read()), is_single=False), single]
 
 
-def enter(parent: int, refuse: Callable[[str], None]) -> None:
+def enter(parent: int, report_error: Callable[[str], None]) -> None:
     """Continue as PID 1 in new namespaces. If this fails, report the error to `refuse` and exit."""
     try:
         _unshare_with_maps()
@@ -58,7 +58,7 @@ def enter(parent: int, refuse: Callable[[str], None]) -> None:
         alive, writer = os.pipe()
         pid = os.fork()
     except OSError as error:
-        refuse(explain(error))
+        report_error(explain(error))
         os._exit(1)
     if pid == 0:
         os.close(writer)
@@ -110,8 +110,8 @@ def _write_maps(pid: int) -> int:
                 _write(pid, "setgroups", "deny")
             _write(pid, "gid_map", maps.groups)
             _write(pid, "uid_map", maps.users)
-        except OSError as refused:
-            error = refused.errno or 1
+        except OSError as failure:
+            error = failure.errno or 1
         else:
             return 0
     return error

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from localkube.kubelet.processes import safeopen
-from localkube.kubelet.processes.kernelerrors import RefusedError
+from localkube.kubelet.processes.kernelerrors import RequestError
 
 from . import syscalls
 from .mountplan import Bind, Cover, Place, Plan, is_below, on_host
@@ -132,7 +132,7 @@ class _Tree:
             try:
                 place = safeopen.open_inside(inside, target[len(volume) :], wish)
             except safeopen.PathEscapeError as error:
-                raise RefusedError(
+                raise RequestError(
                     f"mount at {target}: a symbolic link in the volume at {volume} leads outside the volume"
                 ) from error
         try:
@@ -146,10 +146,10 @@ def _cover(cover: Cover, target: str) -> None:
     syscalls.mount("tmpfs", "tmpfs", target, syscalls.MS_NOSUID | syscalls.MS_NODEV, f"mode={mode:o}")
     with os.scandir(cover.source) as entries:
         for entry in entries:
-            _repeat(entry, f"{target}/{entry.name}")
+            _bind_entry(entry, f"{target}/{entry.name}")
 
 
-def _repeat(entry: "os.DirEntry[str]", place: str) -> None:
+def _bind_entry(entry: "os.DirEntry[str]", place: str) -> None:
     """Bind an entry of a covered directory. Skip entries that are unusable or were just removed."""
     if entry.is_symlink():
         os.symlink(os.readlink(entry.path), place)

@@ -101,7 +101,7 @@ class BridgeNetwork:
         self._made = 0
         self._bridges = [_Bridge(_INDEX)]
         self._ports: dict[int, _Port] = {}
-        _tune()
+        _set_sysctls()
         self._netlink.perform(
             build_link_up(_LOOPBACK),
             build_bridge(BRIDGE, _INDEX, link_address(address)),
@@ -118,7 +118,7 @@ class BridgeNetwork:
         index = socket.if_nametoindex(interface)
         if gateway is None:
             masquerade(index)
-            _set("net/ipv4/ip_forward", "1")
+            _set_sysctl("net/ipv4/ip_forward", "1")
             return
         self._netlink.perform(build_link_into_bridge(index, _INDEX), build_default_route(gateway))
         self._gateway = gateway
@@ -214,7 +214,7 @@ class BridgeNetwork:
 def _new_namespace() -> tuple[int, Netlink]:
     with _restore_namespace():
         syscalls.unshare(syscalls.CLONE_NEWNET)
-        _tune()
+        _set_sysctls()
         return os.open(_CURRENT, os.O_RDONLY | os.O_CLOEXEC), Netlink()
 
 
@@ -224,19 +224,19 @@ def _network_of(address: str) -> str:
     return f"{first}.{second}.0.0"
 
 
-def _tune() -> None:
+def _set_sysctls() -> None:
     """Set the sysctls of container runtimes (low ports and ping for all users), and disable IPv6 traffic of pods.
 
     Redirects are disabled: they would only make pods request the addresses of each other.
     """
     group = os.getegid()
-    _set("net/ipv4/ip_unprivileged_port_start", "0")
-    _set("net/ipv4/ping_group_range", f"{group} {group}")
-    _set("net/ipv6/conf/default/disable_ipv6", "1")
-    _set("net/ipv4/conf/all/send_redirects", "0")
-    _set("net/ipv4/conf/default/send_redirects", "0")
+    _set_sysctl("net/ipv4/ip_unprivileged_port_start", "0")
+    _set_sysctl("net/ipv4/ping_group_range", f"{group} {group}")
+    _set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")
+    _set_sysctl("net/ipv4/conf/all/send_redirects", "0")
+    _set_sysctl("net/ipv4/conf/default/send_redirects", "0")
 
 
-def _set(name: str, value: str) -> None:
+def _set_sysctl(name: str, value: str) -> None:
     with suppress(OSError), open(f"/proc/sys/{name}", "w") as file:  # missing in some kernels, but not required
         file.write(value)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from localkube.kubelet.processes.kernelerrors import RefusedError
+from localkube.kubelet.processes.kernelerrors import RequestError
 from localkube.kubelet.sandbox.launcher.program import find_executable
 
 
@@ -37,6 +37,6 @@ def test_name_with_a_slash_is_not_searched() -> None:
     ],
 )
 def test_unexecutable_program_is_an_error(path: str, name: str, words: str) -> None:
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RequestError) as caught:
         find_executable(name, path)
     assert str(caught.value) == words

@@ -19,7 +19,7 @@ def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def stopped(name: str, nodes: int = 1) -> None:
-    place = clusterdirectories.place(name)
+    place = clusterdirectories.cluster_directory(name)
     with place.hold_lock():
         savedoptions.save(place, ClusterOptions(nodes=nodes))
 
@@ -27,7 +27,7 @@ def stopped(name: str, nodes: int = 1) -> None:
 def test_stopped_clusters_are_listed(state_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stopped("one", nodes=3)
     (state_home / "documents").mkdir()
-    with clusterdirectories.ephemeral().hold_lock():
+    with clusterdirectories.create_ephemeral().hold_lock():
         pass
     assert app.run(["clusters"]) == 0
     header, first, second = capsys.readouterr().out.splitlines()
@@ -37,7 +37,7 @@ def test_stopped_clusters_are_listed(state_home: Path, capsys: pytest.CaptureFix
 
 
 def test_unresponsive_cluster_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    with clusterdirectories.place("one").hold_lock():
+    with clusterdirectories.cluster_directory("one").hold_lock():
         assert app.run(["clusters", "-o", "json"]) == 0
     (item,) = json.loads(capsys.readouterr().out)["items"]
     assert (item["name"], item["state"], item["nodes"], item["pods"]) == ("one", "not responding", None, None)
@@ -50,8 +50,8 @@ def test_empty_cluster_list_suggests_lws_up(capsys: pytest.CaptureFixture[str]) 
 
 def test_down_all_includes_stopped_clusters_only_with_delete() -> None:
     stopped("one")
-    run = clusterdirectories.ephemeral()
-    with run.hold_lock(), clusterdirectories.place("two").hold_lock():
+    run = clusterdirectories.create_ephemeral()
+    with run.hold_lock(), clusterdirectories.cluster_directory("two").hold_lock():
         assert [place.name for place in down.clusters(deletes=False)] == ["two"]
         assert [place.name for place in down.clusters(deletes=True)] == ["one", "two"]
 

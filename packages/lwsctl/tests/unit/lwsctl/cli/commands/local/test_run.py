@@ -18,7 +18,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from localkube import workloads
-from lwsctl.cli.commands.local.run import LAST_WORDS, RunInputs, lack, last_words
+from lwsctl.cli.commands.local.run import LAST_WORDS, RunInputs, print_last_output, unmet_condition
 from lwsctl.cli.views.live import display
 from lwsctl.model.failurehistory import Crashes
 from lwsctl.observation.conditionwatch import watch_conditions
@@ -45,7 +45,7 @@ def test_stop_deletes_all_sets_at_once_within_a_limit(seconds: float, taken: flo
         transport = SlowTransport(seconds)
         began = asyncio.get_running_loop().time()
         async with watch_conditions() as objects:
-            await last_words(objects, RunInputs(Client(transport), KEYS, [], display([])))
+            await print_last_output(objects, RunInputs(Client(transport), KEYS, [], display([])))
         assert len(transport.requests) == len(KEYS)
         return asyncio.get_running_loop().time() - began
 
@@ -66,5 +66,5 @@ def test_timeout_of_a_ready_group_that_failed_names_the_failure() -> None:
     failed = replace(view, groups=tuple(replace(group, crashes=crashes) for group in view.groups))
     proof = timedelta(seconds=10)
     failure = "; group 0 of web failed, and has not been ready for long enough"
-    assert lack(failed, proof, is_done=False) == lack(view, proof, is_done=False) + failure
-    assert lack(failed, timedelta(), is_done=False) == lack(view, proof, is_done=False)
+    assert unmet_condition(failed, proof, is_done=False) == unmet_condition(view, proof, is_done=False) + failure
+    assert unmet_condition(failed, timedelta(), is_done=False) == unmet_condition(view, proof, is_done=False)

@@ -9,12 +9,12 @@ import pytest
 from lwsctl.cli import app, errors
 from lwsctl.cli.cluster import clusterdirectories
 from lwsctl.cli.cluster.clusterdirectories import ClusterDirectory
-from lwsctl.cli.commands.local.up import invitation
+from lwsctl.cli.commands.local.up import cluster_options_hint
 
 
 def test_kubeconfig_line_is_quoted_for_shells(tmp_path: Path) -> None:
     directory = tmp_path / "it's a; $(touch hostile) home" / "default"
-    line = invitation(ClusterDirectory("default", directory))[-1]
+    line = cluster_options_hint(ClusterDirectory("default", directory))[-1]
     script = f'{line}; printf %s "$KUBECONFIG"'
     result = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert result.stdout == str(directory / "kubeconfig")
@@ -29,7 +29,7 @@ def test_failed_start_leaves_no_cluster(
         words = ["up", "new", "--port", str(other.getsockname()[1])]
         assert app.run(words) == errors.FAILED
         assert "in use by a different process" in capfd.readouterr().err
-        assert clusterdirectories.all_places() == []
+        assert clusterdirectories.all_directories() == []
         own = ClusterDirectory("new", tmp_path / "new")
         own.make()
         own.database.touch(mode=0o600)

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 from testkit.virtualtime import VirtualClock
 from tests import builders
 
-from leaderworkerset.core.leaderworkerset.previousrevisions import Entry
+from leaderworkerset.core.leaderworkerset.previousrevisions import RevisionEntry
 from lwsctl.cli import app, targets
 from lwsctl.cli.commands.rollout import rollouthistory
 from lwsctl.cli.commands.rollout.rolloutstatus import Deadline
@@ -15,8 +15,8 @@ from lwsctl.cli.rollouts.grouprestart import RestartRequest
 from lwsctl.cli.views import diffs
 
 
-def entry(number: int, *, groups: tuple[int, ...] = (), cause: str = "", current: bool = False) -> Entry:
-    return Entry(
+def entry(number: int, *, groups: tuple[int, ...] = (), cause: str = "", current: bool = False) -> RevisionEntry:
+    return RevisionEntry(
         number=number,
         key=f"key{number}",
         created="2026-03-01T11:00:00Z",
