@@ -181,5 +181,5 @@ def max_unavailable(spec: JSONObject) -> int:
     """Compute `maxUnavailable` of the leader StatefulSet (R-LSTS-2) from the recorded spec."""
     config = leaderworkerset.decode({"metadata": {}, "spec": spec}).spec.rollout_strategy.rolling_update_configuration
     replicas: int = spec["replicas"]
-    surge = min(intstr.scale_up(config.max_surge, replicas), replicas)
-    return max(1, intstr.scale_down(config.max_unavailable, replicas) + surge)
+    surge = min(intstr.scale(config.max_surge, replicas, up=True), replicas)
+    return max(1, intstr.scale(config.max_unavailable, replicas, up=False) + surge)

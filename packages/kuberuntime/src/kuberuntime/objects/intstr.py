@@ -47,22 +47,16 @@ def is_scalable(value: IntOrString) -> bool:
     return isinstance(value, int) or percent(value) is not None
 
 
-def scale_up(value: IntOrString, whole: int) -> int:
-    """Return the number, or the percentage of `whole` rounded up, as for maxSurge (R-ROLL-1).
+def scale(value: IntOrString, whole: int, *, up: bool) -> int:
+    """Return the number, or the percentage of `whole`, rounded up (maxSurge) or down (maxUnavailable, R-ROLL-1).
 
-    >>> scale_up("30%", 10), scale_up("30%", 2), scale_up(4, 2)
-    (3, 1, 4)
+    >>> scale("30%", 10, up=True), scale("30%", 2, up=True), scale("25%", 2, up=False), scale(4, 2, up=True)
+    (3, 1, 0, 4)
     """
-    return value if isinstance(value, int) else -(-_percentage(value) * whole // 100)
-
-
-def scale_down(value: IntOrString, whole: int) -> int:
-    """Return the number, or the percentage of `whole` rounded down, as for maxUnavailable (R-ROLL-1).
-
-    >>> scale_down("25%", 10), scale_down("25%", 2)
-    (2, 0)
-    """
-    return value if isinstance(value, int) else _percentage(value) * whole // 100
+    if isinstance(value, int):
+        return value
+    product = _percentage(value) * whole
+    return -(-product // 100) if up else product // 100
 
 
 def _percentage(value: str) -> int:

@@ -50,7 +50,7 @@ def limit(settings: DisruptionSettings, annotations: Mapping[str, str], spec: Le
             return max(budget.read(spec).unavailable, 1)
         case number:
             groups = decimals.natural(number)
-            return intstr.scale_up(number, spec.replicas) if groups is None else groups
+            return intstr.scale(number, spec.replicas, up=True) if groups is None else groups
 
 
 def is_valid(text: str) -> bool:

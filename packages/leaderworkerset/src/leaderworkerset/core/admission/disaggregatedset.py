@@ -91,7 +91,11 @@ def _validate_rolling_update(role: Role, rolling: RoleRollingUpdate, path: str) 
     budgets = {f"{path}.maxUnavailable": unavailable, f"{path}.maxSurge": surge}
     errors = [error for field, value in budgets.items() if value is not None for error in budget_errors(field, value)]
     yield from errors
-    if errors or intstr.scale_down(unavailable or 0, replicas) > 0 or intstr.scale_up(surge or 0, replicas) > 0:
+    if (
+        errors
+        or intstr.scale(unavailable or 0, replicas, up=False) > 0
+        or intstr.scale(surge or 0, replicas, up=True) > 0
+    ):
         return
     yield invalid(f"{path}.maxUnavailable", unavailable or 0, "must not be 0 when `maxSurge` is 0")
 

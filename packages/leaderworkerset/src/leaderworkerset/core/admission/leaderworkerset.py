@@ -139,7 +139,7 @@ def _validate_counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 def _validate_rolling_update(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the errors of the rolling update configuration (R-VAL-7 to R-VAL-15)."""
-    budget, replicas = lws.rolling_update, lws.spec.replicas
+    budget, replicas = lws.spec.rollout_strategy.rolling_update_configuration, lws.spec.replicas
     max_unavailable, max_surge = f"{ROLLING_UPDATE}.maxUnavailable", f"{ROLLING_UPDATE}.maxSurge"
     yield from budget_errors(max_unavailable, budget.max_unavailable)
     yield from budget_errors(max_surge, budget.max_surge)
@@ -152,8 +152,8 @@ def _validate_rolling_update(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     ]
     yield from (invalid(path, value, "invalid value") for path, value in unscalable)
     bad = dict(unscalable)
-    unavailable = 0 if max_unavailable in bad else intstr.scale_down(budget.max_unavailable, replicas)
-    surge = 0 if max_surge in bad else intstr.scale_up(budget.max_surge, replicas)
+    unavailable = 0 if max_unavailable in bad else intstr.scale(budget.max_unavailable, replicas, up=False)
+    surge = 0 if max_surge in bad else intstr.scale(budget.max_surge, replicas, up=True)
     if unavailable == 0 and surge == 0 and replicas != 0:
         yield invalid(max_unavailable, budget.max_unavailable, "must not be 0 when `maxSurge` is 0")
 
@@ -187,7 +187,7 @@ def _hash_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     hashed = GroupIdentity.HASH.value
     if lws.spec.leader_worker_template.volume_claim_templates:
         yield invalid(GROUP_IDENTITY, hashed, "volumeClaimTemplates are not supported with groupIdentity Hash")
-    if lws.rolling_update.partition > 0:
+    if lws.spec.rollout_strategy.rolling_update_configuration.partition > 0:
         text = "rollingUpdateConfiguration.partition is not supported with groupIdentity Hash"
         yield invalid(GROUP_IDENTITY, hashed, text)
     if lws.size > 1 and meta.spec(lws.leader_template).get("hostname"):
@@ -335,7 +335,7 @@ def queue_warnings(lws: LeaderWorkerSet) -> list[str]:
 
 
 def _surge(lws: LeaderWorkerSet) -> Iterator[str]:
-    surge = lws.rolling_update.max_surge
+    surge = lws.spec.rollout_strategy.rolling_update_configuration.max_surge
     if lws.labels.get(labels.QUEUE_NAME) and isinstance(surge, str) and intstr.is_percent(surge) and surge != "0%":
         yield (
             f'{ROLLING_UPDATE}.maxSurge: "{surge}": Kueue treats percentages as 0, so additional groups are never '

@@ -35,8 +35,8 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     """Return a warning if a name is too long for some revisions or for many more groups."""
     if lws.spec.group_identity.is_hash or any(errors(lws)):
         return
-    replicas, surge = lws.spec.replicas, lws.rolling_update.max_surge
-    groups = replicas + max(intstr.scale_up(surge, replicas), 0) if intstr.is_scalable(surge) else replicas
+    replicas, surge = lws.spec.replicas, lws.spec.rollout_strategy.rolling_update_configuration.max_surge
+    groups = replicas + max(intstr.scale(surge, replicas, up=True), 0) if intstr.is_scalable(surge) else replicas
     length, most = len(lws.name), _longest_name(lws, _digits(groups), LONGEST_HASH)
     if length > most:
         yield (

@@ -38,4 +38,4 @@ def role_budget(role: Role | None, target: int) -> RoleBudget:
 def _scale_value(value: IntOrString | None, whole: int, *, up: bool) -> int:
     if value is None or not intstr.is_scalable(value):
         return 0
-    return max(0, intstr.scale_up(value, whole) if up else intstr.scale_down(value, whole))
+    return max(0, intstr.scale(value, whole, up=up))

@@ -39,8 +39,8 @@ class Budget(Struct, frozen=True, kw_only=True):
 def read(spec: LeaderWorkerSetSpec) -> Budget:
     """Resolve percentages of `spec.replicas`. Raise ValueError if a value is neither a number nor a percentage."""
     config = spec.rollout_strategy.rolling_update_configuration
-    surge = min(max(intstr.scale_up(config.max_surge, spec.replicas), 0), spec.replicas)
-    unavailable = max(intstr.scale_down(config.max_unavailable, spec.replicas), 0)
+    surge = min(max(intstr.scale(config.max_surge, spec.replicas, up=True), 0), spec.replicas)
+    unavailable = max(intstr.scale(config.max_unavailable, spec.replicas, up=False), 0)
     return Budget(
         replicas=spec.replicas,
         partition=config.partition,

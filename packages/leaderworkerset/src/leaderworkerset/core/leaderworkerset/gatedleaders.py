@@ -155,7 +155,7 @@ def _order_leaders(
 
 def _surge(lws: LeaderWorkerSet) -> int:
     """Return the surge of the Deployment. Unlike for groups with ordinals, it can exceed `spec.replicas`."""
-    return intstr.scale_up(lws.spec.rollout_strategy.rolling_update_configuration.max_surge, lws.spec.replicas)
+    return intstr.scale(lws.spec.rollout_strategy.rolling_update_configuration.max_surge, lws.spec.replicas, up=True)
 
 
 def _recreated_leaders(records: Iterable[JSONObject], key: str, groups: Collection[GroupFacts]) -> Iterator[str]:

@@ -42,8 +42,8 @@ def rolling_limits(deployment: JSONObject) -> tuple[int, int]:
         return 0, 0
     desired = desired_size(deployment)
     rolling = meta.spec(deployment)["strategy"]["rollingUpdate"]
-    surge = intstr.scale_up(rolling["maxSurge"], desired)
-    unavailable = intstr.scale_down(rolling["maxUnavailable"], desired)
+    surge = intstr.scale(rolling["maxSurge"], desired, up=True)
+    unavailable = intstr.scale(rolling["maxUnavailable"], desired, up=False)
     return surge, min(unavailable or int(not surge), desired)
 
 

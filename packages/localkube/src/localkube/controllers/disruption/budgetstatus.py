@@ -69,9 +69,9 @@ def _expected_and_healthy(observed: ObservedBudget) -> tuple[int, int]:
         case None, int(number):
             return len(observed.pods), number
         case None, str(share):
-            return observed.scale, intstr.scale_up(share, observed.scale)
+            return observed.scale, intstr.scale(share, observed.scale, up=True)
         case unavailable, _:
-            return observed.scale, max(observed.scale - intstr.scale_up(unavailable or 0, observed.scale), 0)
+            return observed.scale, max(observed.scale - intstr.scale(unavailable or 0, observed.scale, up=True), 0)
 
 
 def _pending_evictions(observed: ObservedBudget) -> dict[str, str]:

@@ -137,7 +137,7 @@ def _replicas(spec: JSONObject) -> int:
     surge = rolling.get("maxSurge")
     if not isinstance(surge, int | str) or not intstr.is_scalable(surge):
         return replicas
-    return replicas + min(max(intstr.scale_up(surge, replicas), 0), replicas)
+    return replicas + min(max(intstr.scale(surge, replicas, up=True), 0), replicas)
 
 
 def _demand(source: str, pod: JSONObject, pods: int, domains: tuple[Domain, ...] = ()) -> Demand:

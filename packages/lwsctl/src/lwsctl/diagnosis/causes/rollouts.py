@@ -32,7 +32,7 @@ def configuration(view: View) -> JSONObject:
 def allowed_unavailable(view: View) -> int:
     """Return the number of groups that a rollout may make unavailable, or 0 if the value is invalid."""
     value = configuration(view).get("maxUnavailable", 1)
-    return max(intstr.scale_down(value, view.desired), 0) if intstr.is_scalable(value) else 0
+    return max(intstr.scale(value, view.desired, up=False), 0) if intstr.is_scalable(value) else 0
 
 
 @cause(
