@@ -175,11 +175,6 @@ class LeaderWorkerSet(Base, frozen=True, kw_only=True):
         return self.spec.leader_worker_template.size
 
     @property
-    def rolling_update(self) -> RollingUpdateConfiguration:
-        """Return the rolling update configuration."""
-        return self.spec.rollout_strategy.rolling_update_configuration
-
-    @property
     def pod_templates(self) -> dict[str, JSONObject]:
         """Return the pod templates by field name. An absent leader template is omitted."""
         template = self.spec.leader_worker_template

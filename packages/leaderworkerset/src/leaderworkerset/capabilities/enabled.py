@@ -5,11 +5,15 @@ A new capability adds a row to `ENABLED`, and calls to `SETS` or `GROUPS`. The o
 setting nor a mark of the capability.
 """
 
+from datetime import datetime
 from typing import Final
+
+from msgspec.structs import replace
 
 from kuberuntime.objects.podresources import COMPUTE
 from kuberuntime.plan import Action
 from leaderworkerset.api import labels, runsettings
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.backoff import backoffsettings
 from leaderworkerset.capabilities.completion import runtocompletion
@@ -22,6 +26,7 @@ from leaderworkerset.capabilities.preferrednodes import previousnodes
 from leaderworkerset.capabilities.restartinplace import allcontainers
 from leaderworkerset.capabilities.termination import termination
 from leaderworkerset.core.extensions import Extensions, GroupHook, SetHook, together
+from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.policies.policy import LiveGroup
 
 
@@ -145,14 +150,24 @@ ENABLED: Final = (
     ),
 )
 
+
+def _prepare(facts: SetFacts) -> SetFacts:
+    route, folded = inplace.route_of(facts)
+    return replace(facts, route=route, folded=moves.depart(facts, folded))
+
+
+def _complete(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDecision:
+    return moves.decide(facts, inplace.decide(facts, leaders), now)
+
+
 SETS: Final = SetHook(
+    settings=frozenset(name for capability in ENABLED for name in capability.settings),
+    conditions=frozenset({MOVE_IN_PROGRESS.type}),
+    prepare=_prepare,
     deletes_leaders=moves.deletes_leaders,
     expire=runtocompletion.expire,
-    find_route=inplace.route_of,
-    depart=moves.depart,
     leader_annotations=previousnodes.marks,
-    mark=inplace.decide,
-    move=moves.decide,
+    complete=_complete,
     retire=revisionhistory.retire,
 )
 

@@ -13,7 +13,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import groupname
-from leaderworkerset.api.policytypes import WITH_OWN_SERVICES
 from leaderworkerset.core.leaderworkerset import groupstate, services
 
 NONE: Final[frozenset[str]] = frozenset()
@@ -24,10 +23,9 @@ async def unreachable_leaders(
 ) -> frozenset[str]:
     """Return the names of ready leaders without workers whose group Service has a different owner.
 
+    `obj` is a LeaderWorkerSet whose groups have their own Services.
     Raise `KubeError` if the API server does not respond.
     """
-    if (meta.spec(obj).get("networkConfig") or {}).get("subdomainPolicy") not in WITH_OWN_SERVICES:
-        return NONE
     ready = (leader for leader in leaders if groupstate.own_size(leader) == 1 and groupstate.is_pod_ready(leader))
     unsettled = [leader for leader in ready if not _has_own(leader, cached)]
     if not unsettled:

@@ -54,25 +54,22 @@ async def read(client: Client, outlined: Outline) -> PreviousResults | Plan:
     Raise `KubeError` if the API server does not respond.
     """
     facts, reads = outlined
-    key, known = meta.key(facts.obj), facts.observed.known
+    key, known, current = meta.key(facts.obj), facts.observed.known, facts.current
     if Read.LEADERS in reads and not await are_as_known(client, key, facts.observed.groups):
         return Plan(requeue_after=BEHIND)
     if Read.NAMESPACE in reads and await is_namespace_terminating(client, key.namespace):
         return Plan(retention.release(facts.observed.evidence))
     if reads & {Read.WORKLOAD, Read.HISTORY}:
-        kind = DEPLOYMENTS if facts.lws.spec.group_identity.is_hash else STATEFULSETS
+        kind = DEPLOYMENTS if facts.is_hash else STATEFULSETS
         known = replace(known, whole=await read_whole(client, kind, key))
     if Read.HISTORY in reads:
-        if _revision(known.whole) != _revision(facts.living):
+        revision = groupname.revision(known.whole) if known.whole else None
+        if revision != (None if current is None else current.revision):
             return Plan(requeue_after=BEHIND)
         selector = revisionhistory.selector(key.name)
         listing = await client.list(CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=selector)
         known = replace(known, history=listing.items)
     return known
-
-
-def _revision(workload: JSONObject | None) -> str | None:
-    return groupname.revision(workload) if workload else None
 
 
 async def are_as_known(client: Client, lws: ObjectKey, groups: Mapping[str, GroupFacts]) -> bool:

@@ -26,7 +26,7 @@ from kuberuntime.plan import Actions, Plan, PutStatus, flatten, without
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE
 from leaderworkerset.api.groupname import is_leader
-from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
+from leaderworkerset.api.policytypes import WITH_OWN_SERVICES, WITH_RANDOM_KEYS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.capabilities import names
 from leaderworkerset.capabilities.deciding import describe_group
@@ -54,6 +54,7 @@ from leaderworkerset.core.leaderworkerset.outline import outline
 from leaderworkerset.core.leaderworkerset.reconcile import reconcile
 from leaderworkerset.core.policies import delegation, workloadnames
 from leaderworkerset.core.policies.gang import Gang
+from leaderworkerset.core.policies.policy import NOT_SCHEDULED
 from leaderworkerset.core.restarts import retention
 
 NAME: Final = "leaderworkerset"
@@ -139,7 +140,7 @@ class LeaderWorkerSetDriver(Driver):
         self._services, self._revisions = informers.services.store, informers.revisions.store
         self._deployments = caches[indexes.DEPLOYMENT_CACHE]
         self._workloads = {True: self._deployments.store, False: informers.statefulsets.store}
-        self._gang_objects = GangObjects(caches, gang)
+        self._gang_objects, self._has_gang_objects = GangObjects(caches, gang), bool(gang.resources)
         self._gang = gang
         self._clock = clock
         self._groups = GroupCache(informers, clock)
@@ -212,9 +213,12 @@ class LeaderWorkerSetDriver(Driver):
         lws = observed.leaderworkerset
         if lws is None:
             return observed
-        if meta.spec(lws).get("scheduling") is not None and delegation.is_needed(lws, observed.scheduling.objects):
+        _, spec, _ = meta.parts(lws)
+        if spec.get("scheduling") is not None and delegation.is_needed(lws, observed.scheduling.objects):
             parent = await gangobjects.find_parent(self._client, lws)
             observed = replace(observed, scheduling=replace(observed.scheduling, parent=parent))
+        if (spec.get("networkConfig") or {}).get("subdomainPolicy") not in WITH_OWN_SERVICES:
+            return observed
         pods = self._pods.by_index(indexes.LEADERS, str(key))
         return without_unreachable(
             observed, await groupservices.unreachable_leaders(self._client, lws, pods, self._services)
@@ -228,7 +232,7 @@ class LeaderWorkerSetDriver(Driver):
             self._memories.pop(key, None)
             return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._retained_pods(key))
         tracked, memory = self._groups.of(key), self._memories.get(key, Memory())
-        groups, spec = tracked.by_leader.copy(), meta.spec(lws)
+        groups, (_, spec, _) = tracked.by_leader.copy(), meta.parts(lws)
         is_hash = spec.get("groupIdentity") in WITH_RANDOM_KEYS
         unused = self._unused_pod_groups(key) if spec.get("scheduling") is not None else ()
         return ObservedLeaderWorkerSet(
@@ -240,7 +244,7 @@ class LeaderWorkerSetDriver(Driver):
             groups=groups,
             folded=None if is_hash else tracked.summarize(),
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
-            scheduling=self._gang_objects.shared_by(key, unused),
+            scheduling=self._gang_objects.shared_by(key, unused) if self._has_gang_objects else NOT_SCHEDULED,
             evidence=self._retained_pods(key),
             known=memory.known,
             facts={} if self._maintenance is None else {names.MOVES: self._maintenance.observe(lws)},

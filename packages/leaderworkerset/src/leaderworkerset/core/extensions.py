@@ -19,7 +19,6 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from kuberuntime.plan import Action, guarded_delete
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, RolloutRoute
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.failures import FindFault, RestartExemption
 from leaderworkerset.core.policies.placement import Prefer, prefer_none
@@ -44,31 +43,29 @@ def _retire(_facts: SetFacts, outdated: Sequence[JSONObject]) -> Sequence[Action
     return [guarded_delete(CONTROLLER_REVISIONS, revision) for revision in outdated]
 
 
-def _find_route(facts: SetFacts) -> tuple[RolloutRoute | None, GroupIndex]:
-    return None, facts.folded
-
-
 def _decide_nothing(_group: LiveGroup) -> PolicyDecision:
     return NOTHING
 
 
 class SetHook(Struct, frozen=True, kw_only=True):
-    """The hooks for reconciling a LeaderWorkerSet, in the order in which they are called."""
+    """The hooks for reconciling a LeaderWorkerSet, in the order in which they are called.
 
+    `prepare`, `deletes_leaders`, `expire` and `complete` are called only for objects with a sign. Signs are annotations
+    in `settings`, status conditions in `conditions`, groups that are being updated in place, and observed state.
+    """
+
+    settings: frozenset[str] = frozenset()
+    conditions: frozenset[str] = frozenset()
+    prepare: Callable[[SetFacts], SetFacts] = lambda facts: facts
+    """Adds the route of groups that are updated in place, and the groups that surge groups replace."""
     deletes_leaders: Callable[[SetFacts], bool] = lambda _facts: False
-    """Returns whether `move` can delete leaders now, so that they must first be read from the API server."""
+    """Returns whether `complete` can delete leaders now, so that they must first be read from the API server."""
     expire: Callable[[SetFacts, datetime], SetExpiry] = lambda _facts, _now: SetExpiry()
     """Determines whether the LeaderWorkerSet must be deleted immediately or later."""
-    find_route: Callable[[SetFacts], tuple[RolloutRoute | None, GroupIndex]] = _find_route
-    """Returns the in-place update of groups to the revision, if possible, and the group summary for a rollout."""
-    depart: Callable[[SetFacts, GroupIndex], GroupIndex] = lambda _facts, folded: folded
-    """Returns the summary including the groups that surge groups replace."""
     leader_annotations: Callable[[LeaderWorkerSet, JSONObject | None], dict[str, str]] = lambda _lws, _template: {}
     """Returns annotations for the leader template, based on the existing template of this revision."""
-    mark: Callable[[SetFacts, LeaderDecision], LeaderDecision] = lambda _facts, leaders: leaders
-    """Adds the groups with in-place updates to the actions for leaders."""
-    move: Callable[[SetFacts, LeaderDecision, datetime], LeaderDecision] = lambda _facts, leaders, _now: leaders
-    """Adds the groups that are moved now to the actions for leaders."""
+    complete: Callable[[SetFacts, LeaderDecision, datetime], LeaderDecision] = lambda _facts, leaders, _now: leaders
+    """Adds the groups that are updated in place or moved now to the actions for leaders."""
     retire: Callable[[SetFacts, Sequence[JSONObject]], Sequence[Action]] = _retire
     """Returns the actions for unused revisions (R-REV-14)."""
 

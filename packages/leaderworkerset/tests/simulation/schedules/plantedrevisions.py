@@ -15,8 +15,8 @@ def takes_a_name_for_its_object() -> Iterator[None]:
     """Number revisions without the history, never raise the current one, and accept existing revisions by name."""
     real = revisions.resolve
 
-    def resolve(obj: Any, statefulset: Any, stored: Any, edition: Any = None, _history: Any = None) -> Any:
-        resolution = real(obj, statefulset, stored, edition)
+    def resolve(obj: Any, key: Any, stored: Any, edition: Any = None, _history: Any = None) -> Any:
+        resolution = real(obj, key, stored, edition)
         if resolution.is_new or resolution.correction is None:
             return resolution
         change = {name: value for name, value in resolution.correction.items() if name != "revision"}

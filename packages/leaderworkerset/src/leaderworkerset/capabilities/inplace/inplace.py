@@ -164,8 +164,8 @@ def decide(facts: SetFacts, leaders: LeaderDecision) -> LeaderDecision:
 
 
 def _mark_all(facts: SetFacts, folded: GroupIndex, released: int) -> tuple[Action, ...]:
-    living, key = facts.living, facts.revision.key
-    if living is None or groupname.revision(living) != key or not outdatedleaders.has_looked(living):
+    living, current, key = facts.living, facts.current, facts.revision.key
+    if living is None or current is None or current.revision != key or not outdatedleaders.has_looked(living):
         return ()
     groups = groups_to_mark(folded, facts.observed.groups, facts.lws.name, key, released)
     return concurrently(mark_leader(facts.obj, group, key, living) for group in groups)
@@ -177,9 +177,9 @@ def _events(facts: SetFacts, leaders: LeaderDecision, folded: GroupIndex) -> Seq
         known, key = facts.observed.revisions, groupname.revision(facts.living or {})
         new = facts.revision.created or revisions.find(known, facts.revision.key)
         return announce(facts.obj, known, key, new, facts.gang)
-    if facts.living is None:
+    if facts.current is None:
         return leaders.updating
-    released = below(folded.members, outdatedleaders.position(facts.living).partition)
+    released = below(folded.members, facts.current.partition)
     span = released & ~below(folded.members, leaders.source.partition)
     is_done = span and not span & ~folded.leaders.get(facts.revision.key, 0)
     return () if is_done else leaders.updating

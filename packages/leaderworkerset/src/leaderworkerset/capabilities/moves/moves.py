@@ -11,7 +11,6 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action, Event, concurrently
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS, NOT_MOVING
@@ -76,7 +75,7 @@ def deletes_leaders(facts: SetFacts) -> bool:
     """Return whether a leader can be deleted for a move now, unless a different step changes leaders."""
     if not _find_leaving_groups(facts):
         return False
-    folded = None if facts.lws.spec.group_identity.is_hash else depart(facts, facts.folded)
+    folded = None if facts.is_hash else facts.folded
     groups = _groups_to_move(facts, folded)
     return bool(groups) and _is_rolled_out(facts, folded) and bool(_select_groups(facts, folded, groups))
 
@@ -158,10 +157,9 @@ def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, n
         status="True" if waiting else "False",
         reason=reason,
         message=text,
-        last_transition_time=timestamps.render(now),
         observed_generation=lws.generation,
     )
-    assessed = replace(assessment, status=replace(assessment.status, conditions=with_condition(conditions, new)))
+    assessed = replace(assessment, status=replace(assessment.status, conditions=with_condition(conditions, new, now)))
     return replace(assessed, outcome=MOVE_IN_PROGRESS, note=message) if waiting and not is_moving else assessed
 
 

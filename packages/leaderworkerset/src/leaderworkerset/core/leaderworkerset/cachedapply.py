@@ -29,8 +29,9 @@ class Identity(NamedTuple):
     @classmethod
     def of(cls, obj: JSONObject) -> "Identity":
         """Return the identity of the current object."""
-        annotations = without_restart_counts(meta.annotations(obj))
-        return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), annotations, meta.owners(obj))
+        metadata = meta.metadata(obj)
+        annotations, owners = without_restart_counts(meta.annotations(obj)), metadata.get("ownerReferences") or []
+        return cls(meta.uid(obj), meta.generation(obj), metadata.get("labels") or {}, annotations, owners)
 
 
 class Source(NamedTuple):

@@ -15,8 +15,9 @@ from kuberuntime.plan import Action, Delete, Event, Plan
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.cachedapply import LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import NO_REPLACEMENT, GatedLeaders, Replacement
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, RolloutRoute
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
 from leaderworkerset.core.leaderworkerset.revisions import Resolution, RevisionGeneration
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment
@@ -70,8 +71,10 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
 class SetFacts(Struct, frozen=True):
     """The observed state with the decoded LeaderWorkerSet, and the desired revision of its groups.
 
-    `living` is the leader workload. `folded` is the summary of groups with indexes, and empty for groups with random
-    keys.
+    `living` is the leader workload, and `current` its rollout progress. `folded` is the summary of groups with
+    indexes, and empty for groups with random keys (`is_hash`). `outdated` are the revisions from which no pods will be
+    created after the update is complete (R-REV-14). Capabilities are called only if the object `has_signs` of one, and
+    may provide a `route`.
     """
 
     observed: ObservedLeaderWorkerSet
@@ -81,6 +84,11 @@ class SetFacts(Struct, frozen=True):
     gang: Gang
     living: JSONObject | None
     folded: GroupIndex
+    current: Current | None
+    is_hash: bool
+    outdated: Sequence[JSONObject] = ()
+    has_signs: bool = False
+    route: RolloutRoute | None = None
 
 
 class LeaderDecision(Struct, frozen=True, kw_only=True):

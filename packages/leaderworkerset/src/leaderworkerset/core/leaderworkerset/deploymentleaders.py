@@ -18,11 +18,12 @@ from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPD
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.policytypes import GroupIdentity
 from leaderworkerset.core.extensions import Extensions
-from leaderworkerset.core.leaderworkerset import gatedleaders, revisions, statefulsets, status
+from leaderworkerset.core.leaderworkerset import gatedleaders, statefulsets, status
 from leaderworkerset.core.leaderworkerset.cachedapply import follow, is_as_applied
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.gatedleaders import FormerGroups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
 from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
 
 
@@ -37,6 +38,11 @@ class Leaders(Struct, frozen=True):
     key: str
     has_older: bool
     unreachable: int = 0
+
+
+def position(deployment: JSONObject) -> Current:
+    """Return the revision key and the size of a leader Deployment, which has no partition."""
+    return Current(int(meta.spec(deployment).get("replicas", 1)), 0, "", groupname.revision(deployment))
 
 
 def replicas(
@@ -171,6 +177,6 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDeci
 
 def leaders_of(facts: SetFacts, deployment: JSONObject) -> Leaders:
     """Return the leaders of a LeaderWorkerSet whose Deployment exists."""
-    observed, key = facts.observed, facts.revision.key
-    has_older = bool(revisions.obsolete_revisions(revisions.owned_revisions(observed.revisions, facts.obj), key))
-    return Leaders(deployment, observed.groups.values(), key, has_older, len(observed.unreachable))
+    observed, revision = facts.observed, facts.revision
+    has_older = bool(revision.obsolete)
+    return Leaders(deployment, observed.groups.values(), revision.key, has_older, len(observed.unreachable))

@@ -21,7 +21,6 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action
 from leaderworkerset.api import groupname, labels, recreationrecord
-from leaderworkerset.core.leaderworkerset import outdatedleaders
 from leaderworkerset.core.leaderworkerset.decision import SetFacts
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.restarts import retention
@@ -43,10 +42,9 @@ def find_failed_groups(facts: SetFacts) -> FailedGroups:
     )
     recovered = {meta.name(pod) for pod in _resumed_leaders(facts.obj, exhausted, facts.observed.records)}
     others = [pod for pod in exhausted if meta.name(pod) not in recovered]
-    is_hash = facts.lws.spec.group_identity.is_hash
-    ended = {meta.name(pod) for pod in (_ended_keyed if is_hash else _ended_ordinals)(facts, others)}
+    ended = {meta.name(pod) for pod in (_ended_keyed if facts.is_hash else _ended_ordinals)(facts, others)}
     staying = {meta.name(pod) for pod in others} - ended
-    cleared = recovered | ended if is_hash else recovered
+    cleared = recovered | ended if facts.is_hash else recovered
     return FailedGroups(
         retention.release([pod for pod in kept if groupname.leader_name(pod) not in staying]),
         {Key.of(pod) for pod in exhausted if meta.name(pod) in cleared},
@@ -68,13 +66,12 @@ def _resumed_leaders(
 
 def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
     """Yield the leaders that their StatefulSet will delete because of the owner, the replicas or the template."""
-    living = facts.living
-    if living is None:
+    living, current = facts.living, facts.current
+    if living is None or current is None:
         return
-    current, key = outdatedleaders.position(living), groupname.revision(living)
     for leader in exhausted:
         index = decimals.natural(groupname.label(leader))
-        is_rolled = bool(key) and groupname.revision(leader) != key
+        is_rolled = current.revision not in ("", groupname.revision(leader))
         bound = min(current.replicas, current.partition) if is_rolled else current.replicas
         if meta.is_of_predecessor(leader, living) or (index is not None and index >= bound):
             yield leader
@@ -82,7 +79,7 @@ def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterato
 
 def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
     """Yield the leaders of a previous LeaderWorkerSet or template, and the youngest surplus leaders."""
-    key = "" if facts.living is None else groupname.revision(facts.living)
+    key = "" if facts.current is None else facts.current.revision
     of_this = [
         pod
         for pod in exhausted
@@ -103,9 +100,8 @@ def retained_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObje
     have indexes.
     """
     replicas = facts.lws.spec.replicas
-    if not facts.lws.spec.group_identity.is_hash:
-        living = facts.living
-        bound = replicas if living is None else max(replicas, outdatedleaders.position(living).replicas)
+    if not facts.is_hash:
+        bound = replicas if facts.current is None else max(replicas, facts.current.replicas)
         return {key: count for key, count in counts.items() if key.ordinal < bound}
     owners = {
         group.group_index: group
@@ -114,7 +110,7 @@ def retained_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObje
     }
     claimed = _assign_counts(counts, admitted, owners)
     placed = [group for group in owners.values() if not group.has_replacement_gate]
-    key = "" if facts.living is None else groupname.revision(facts.living)
+    key = "" if facts.current is None else facts.current.revision
     ahead = {groupname.label(leader) for leader in admitted}
     free = replicas - sum(group.revision == key and group.group_index not in ahead for group in placed) - len(ahead)
     unclaimed = _keys_without_leader(claimed, key, owners)[max(free, 0) :]
@@ -141,7 +137,7 @@ def _keys_without_leader(counts: Counts, revision: str, owners: Mapping[str, Gro
 def obsolete_records(facts: SetFacts) -> list[JSONObject]:
     """Return the records of groups that will not be recreated."""
     records, groups = facts.observed.records, facts.observed.groups
-    if facts.lws.spec.group_identity.is_hash:
+    if facts.is_hash:
         return records_without_replacement(records, groups)
     return records_of_removed_groups(records, groups, facts.lws.spec.replicas)
 

@@ -99,15 +99,6 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
         """Return the summary of one group with index 0, regardless of its actual index."""
         return _add_group(cls(), group, 0)
 
-    def count_complete(self, size: int, revision: str) -> tuple[int, int, int]:
-        """Return the complete groups, and the subsets of ready and updated groups (R-STAT-6).
-
-        Exhausted groups do not need all parts (N-ST-13).
-        """
-        whole = self.members if size == 1 else self.with_workers | self.exhausted
-        ready = self.leader_ready & (ALL if size == 1 else self.workers_ready)
-        return whole, whole & ready, whole & self.count_updated(size, revision)
-
     def without_workers(self, size: int) -> int:
         """Return the groups without workers, based on their size at creation or, if unknown, in the spec."""
         return ~self.larger if size == 1 else self.alone

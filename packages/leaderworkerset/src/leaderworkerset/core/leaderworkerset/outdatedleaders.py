@@ -27,21 +27,28 @@ from leaderworkerset.core.leaderworkerset.groupstate import creates_newest, has_
 
 
 class Current(NamedTuple):
-    """The current leader StatefulSet. `annotated` is the original value of its `replicas` annotation."""
+    """The current leader StatefulSet. `annotated` is the original value of its `replicas` annotation.
+
+    `is_behind` is true if its controller has reported a status, but has not observed the latest generation.
+    """
 
     replicas: int
     partition: int
     annotated: str
+    revision: str = ""
+    is_behind: bool = False
 
 
 def position(statefulset: JSONObject) -> Current:
-    """Return the rollout progress of a leader StatefulSet."""
-    spec = meta.spec(statefulset)
-    rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
+    """Return the revision key and the rollout progress of a leader StatefulSet."""
+    metadata, spec, status = meta.parts(statefulset)
+    rolling, observed = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}, status.get("observedGeneration")
     return Current(
         replicas=int(spec.get("replicas", 1)),
         partition=int(rolling.get("partition") or 0),
-        annotated=meta.annotations(statefulset).get(labels.REPLICAS, ""),
+        annotated=(metadata.get("annotations") or {}).get(labels.REPLICAS, ""),
+        revision=(metadata.get("labels") or {}).get(labels.TEMPLATE_REVISION_HASH, ""),
+        is_behind=bool(observed) and observed != (metadata.get("generation") or 0),
     )
 
 

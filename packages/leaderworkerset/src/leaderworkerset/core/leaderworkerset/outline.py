@@ -17,11 +17,14 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Emit, Plan
 from leaderworkerset.api import groupname, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.policytypes import WITH_RANDOM_KEYS
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.extensions import Extensions
+from leaderworkerset.core.extensions import Extensions, SetHook
 from leaderworkerset.core.leaderworkerset import deploymentleaders, outdatedleaders, revisions, status, statuswrites
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults, SetFacts
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, index_groups
+from leaderworkerset.core.leaderworkerset.groupindex import index_groups
+from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import may_create_older
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.restarts import retention
@@ -57,9 +60,7 @@ class Outline(NamedTuple):
         facts = self.facts
         observed, revision = replace(facts.observed, known=known), facts.revision
         if known.history is not None:
-            revision = revisions.resolve(
-                facts.obj, facts.living, observed.revisions, known.revision_generation, known.history
-            )
+            revision = _resolve(facts.obj, facts.current, observed)
         return replace(facts, observed=observed, revision=revision)
 
 
@@ -72,24 +73,45 @@ def outline(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang, extens
         lws = leaderworkerset.decode(obj)
         if living is not None and (instead := _set_aside(observed, obj, lws, living, now)) is not None:
             return instead
-        known = observed.known
-        revision = revisions.resolve(obj, living, observed.revisions, known.revision_generation, known.history)
-        facts = SetFacts(observed, obj, lws, revision, gang, living, _fold(observed, lws))
+        facts = _describe(observed, obj, lws, gang)
+        if facts.revision.obsolete:
+            facts = replace(facts, outdated=_outdated_revisions(facts))
+        if _has_signs(facts, extensions.sets):
+            facts = extensions.sets.prepare(replace(facts, has_signs=True))
         return Outline(facts, _reads(facts, now, extensions))
     except ValueError as error:
         return statuswrites.report_unreadable(obj, error, now)
 
 
-def _fold(observed: ObservedLeaderWorkerSet, lws: LeaderWorkerSet) -> GroupIndex:
-    if lws.spec.group_identity.is_hash:
-        return GroupIndex()
-    return index_groups(observed.groups.values(), lws.name) if observed.folded is None else observed.folded
+def _describe(observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWorkerSet, gang: Gang) -> SetFacts:
+    living, folded, current = observed.leader_workload, observed.folded, None
+    is_hash = lws.spec.group_identity in WITH_RANDOM_KEYS
+    if living is not None:
+        current = (deploymentleaders if is_hash else outdatedleaders).position(living)
+    if folded is None or is_hash:
+        folded = index_groups(() if is_hash else observed.groups.values(), lws.name)
+    return SetFacts(observed, obj, lws, _resolve(obj, current, observed), gang, living, folded, current, is_hash)
+
+
+def _resolve(obj: JSONObject, current: Current | None, observed: ObservedLeaderWorkerSet) -> Resolution:
+    key, known = "" if current is None else current.revision, observed.known
+    return revisions.resolve(obj, key, observed.revisions, known.revision_generation, known.history)
+
+
+def _has_signs(facts: SetFacts, hook: SetHook) -> bool:
+    """Return whether a capability might change the plan (docs/adr/0039-capabilities.md)."""
+    return (
+        not hook.settings.isdisjoint(meta.annotations(facts.obj))
+        or any(facts.observed.facts.values())
+        or bool(facts.folded.updating)
+        or any(condition.type in hook.conditions for condition in facts.lws.status.conditions)
+    )
 
 
 def _reads(facts: SetFacts, now: datetime, extensions: Extensions) -> frozenset[Read]:
     known = facts.observed.known
     conditions = {
-        Read.LEADERS: _may_start(facts) or extensions.sets.deletes_leaders(facts),
+        Read.LEADERS: _may_start(facts) or (facts.has_signs and extensions.sets.deletes_leaders(facts)),
         Read.HISTORY: known.history is None and _changes_history(facts, now),
         Read.WORKLOAD: facts.living is not None and known.applied is None and known.whole is None,
         Read.NAMESPACE: bool(facts.observed.evidence),
@@ -97,35 +119,28 @@ def _reads(facts: SetFacts, now: datetime, extensions: Extensions) -> frozenset[
     return frozenset(read for read, is_needed in conditions.items() if is_needed)
 
 
-def outdated_revisions(facts: SetFacts) -> Sequence[JSONObject]:
-    """Return the revisions from which no pods will be created after the update is complete (R-REV-14)."""
-    outdated = revisions.obsolete_revisions(
-        revisions.owned_revisions(facts.observed.revisions, facts.obj), facts.revision.key
-    )
-    if not outdated or facts.living is None or facts.lws.spec.group_identity.is_hash:
-        return outdated
-    return () if may_create_older(facts.living, facts.revision.key) else outdated
+def _outdated_revisions(facts: SetFacts) -> Sequence[JSONObject]:
+    is_creating = not facts.is_hash and facts.living is not None and may_create_older(facts.living, facts.revision.key)
+    return () if is_creating else facts.revision.obsolete
 
 
 def _may_start(facts: SetFacts) -> bool:
     """Return whether the leader StatefulSet delays all groups, and the next step might release some groups."""
-    if facts.living is None or facts.lws.spec.group_identity.is_hash:
+    current = facts.current
+    if current is None or facts.is_hash or current.partition < current.replicas:
         return False
-    current = outdatedleaders.position(facts.living)
-    return current.partition >= current.replicas and current.partition > facts.lws.rolling_update.partition
+    return current.partition > facts.lws.spec.rollout_strategy.rolling_update_configuration.partition
 
 
 def _changes_history(facts: SetFacts, now: datetime) -> bool:
     """Return whether a revision is created or deleted. A new LeaderWorkerSet has no history."""
     if facts.revision.created is not None:
         return facts.living is not None or meta.generation(facts.obj) > 1
-    if facts.living is None or len(facts.observed.revisions) < 2:
-        return False
-    return bool(outdated_revisions(facts)) and _is_update_done(facts, facts.living, now)
+    return facts.living is not None and bool(facts.outdated) and _is_update_done(facts, facts.living, now)
 
 
 def _is_update_done(facts: SetFacts, living: JSONObject, now: datetime) -> bool:
-    if facts.lws.spec.group_identity.is_hash:
+    if facts.is_hash:
         return deploymentleaders.assess(facts.lws, deploymentleaders.leaders_of(facts, living), now).is_update_done
     try:
         return status.is_update_done(facts.lws, status.count(facts.lws, facts.folded, facts.revision.key))
@@ -141,7 +156,10 @@ def _set_aside(
     The garbage collector soon deletes the workload of a previous LeaderWorkerSet with the same name. If it were used,
     the revision of a deleted spec would be reused (unlike a search by name only, R-LSTS-4).
     """
-    if meta.is_deleting(living) or meta.is_of_predecessor(living, obj):
+    is_ending = meta.is_deleting(living)
+    if not is_ending and meta.is_controlled(living, obj):
+        return None
+    if is_ending or meta.is_of_predecessor(living, obj):
         return Plan(retention.release(observed.evidence), RECHECK_DELETION)
     if not groupname.is_foreign_leader_workload(living, obj):
         return None

@@ -37,7 +37,7 @@ from kuberuntime.plan import (
 )
 from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents, reconcilefailure
-from leaderworkerset.core.extensions import Extensions, SetHook
+from leaderworkerset.core.extensions import Extensions, SetExpiry, SetHook
 from leaderworkerset.core.leaderworkerset import (
     deploymentleaders,
     failedgroups,
@@ -57,7 +57,7 @@ from leaderworkerset.core.leaderworkerset.decision import (
 )
 from leaderworkerset.core.leaderworkerset.failedgroups import FailedGroups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
-from leaderworkerset.core.leaderworkerset.outline import Outline, outdated_revisions
+from leaderworkerset.core.leaderworkerset.outline import Outline
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import SHRINKING, Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment
@@ -94,16 +94,15 @@ def _decide(facts: SetFacts, now: datetime, extensions: Extensions) -> Decision:
         return Decision(
             Plan((*_record_revision(facts), *report), error=prepared.failure.message, on_failure=on_failure)
         )
-    expiry = extensions.sets.expire(facts, now)
+    expiry = extensions.sets.expire(facts, now) if facts.has_signs else SetExpiry()
     if expiry.actions:
         return Decision(Plan(expiry.actions))
-    leaders = (deploymentleaders if lws.spec.group_identity.is_hash else statefulsetleaders).decide(
-        facts, now, extensions
-    )
+    leaders = (deploymentleaders if facts.is_hash else statefulsetleaders).decide(facts, now, extensions)
     if leaders.assessment is not None and lws.spec.scheduling is not None:
         new = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
         leaders = replace(leaders, assessment=replace(leaders.assessment, status=new))
-    leaders = extensions.sets.move(facts, extensions.sets.mark(facts, leaders), now)
+    if facts.has_signs:
+        leaders = extensions.sets.complete(facts, leaders, now)
     conflict = _service_conflict(facts)
     assessment = leaders.assessment
     if conflict and assessment is not None:
@@ -124,9 +123,7 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
 
 def _schedulable_pod_count(group: GroupFacts, facts: SetFacts) -> int:
     """Return the number of schedulable pods in a group. It is 0 for a gated keyed leader of an older revision."""
-    is_closed = (
-        facts.lws.spec.group_identity.is_hash and group.has_replacement_gate and group.revision != facts.revision.key
-    )
+    is_closed = facts.is_hash and group.has_replacement_gate and group.revision != facts.revision.key
     return 0 if is_closed else group.own_size or facts.lws.size
 
 
@@ -228,7 +225,7 @@ def _matching_apply(facts: SetFacts, leaders: LeaderDecision) -> LastApply | Non
 
 def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: FailedGroups) -> tuple[Action, ...]:
     """Store the counts of groups that restart, inherit a count, or are deleted (N-RB-11 to N-RB-14)."""
-    known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.annotations else {}
+    known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in meta.annotations(facts.obj) else {}
     if not known:
         return ()
     kept = failedgroups.retained_counts(facts, known, leaders.turn.admitted)
@@ -338,8 +335,8 @@ def _service_conflict(facts: SetFacts) -> str:
 
 def _clean_up(facts: SetFacts, hook: SetHook) -> list[Action]:
     """Delete outdated revisions (R-REV-14), and records and gang scheduler objects of deleted groups."""
-    outdated = outdated_revisions(facts)
-    retired = hook.retire(facts, outdated) if outdated or facts.observed.known.history else ()
+    outdated, history = facts.outdated, facts.observed.known.history
+    retired = hook.retire(facts, outdated) if outdated or history else ()
     gone = failedgroups.obsolete_records(facts) if facts.observed.records else ()
     records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in gone)
     return [*retired, *records, *_remove_gang(facts)]

@@ -14,7 +14,7 @@ revisions. If the leader StatefulSet has the key of an unused revision, that rev
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import msgspec
@@ -24,7 +24,7 @@ from kuberuntime.objects.fnv import fnv1
 from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import labels
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.policytypes import SubdomainPolicy
 
@@ -79,7 +79,8 @@ class Resolution:
     `is_inherited` is true if its key was given.
 
     `correction` is the merge patch that the revision `corrected` needs for its number or change cause. `revision_generation` is
-    known if the revision exists.
+    known if the revision exists. `obsolete` are the other revisions, which are not needed after all groups have this
+    revision (R-REV-14).
     """
 
     key: str
@@ -89,6 +90,7 @@ class Resolution:
     corrected: JSONObject | None = None
     correction: JSONObject | None = None
     revision_generation: RevisionGeneration | None = field(default=None, compare=False)
+    obsolete: Sequence[JSONObject] = field(default=(), compare=False, repr=False)
     body: bytes = field(default=b"", compare=False, repr=False)
 
     @classmethod
@@ -98,7 +100,7 @@ class Resolution:
         corrected = None if change is None else revision
         generation = RevisionGeneration.of(obj, revision)
         return cls(
-            groupname.revision(revision),
+            key_of(revision),
             is_new,
             corrected=corrected,
             correction=change,
@@ -118,24 +120,35 @@ class Resolution:
     def create(cls, obj: JSONObject, data: bytes, number: int, *, key: str = "", is_new: bool = False) -> "Resolution":
         """Return a `Resolution` that creates a revision. It is `is_inherited` if a key is specified."""
         created = build(obj, key=key, number=number, data=data)
-        return cls(groupname.revision(created), is_new, created, is_inherited=bool(key), body=encode(created, data))
+        return cls(key_of(created), is_new, created, is_inherited=bool(key), body=encode(created, data))
 
 
 def resolve(
     obj: JSONObject,
-    statefulset: JSONObject | None,
+    key: str,
     stored: Iterable[JSONObject],
     edition: RevisionGeneration | None = None,
     history: Iterable[JSONObject] | None = None,
 ) -> Resolution:
     """Find or create the current revision, and return whether the spec has changed since then (R-REV-10, R-REV-11).
 
-    `statefulset` is the leader StatefulSet. `stored` are ControllerRevisions with the LeaderWorkerSet's name as a
-    label. `history` are its retired revisions if they were read. `edition` is the result of an earlier decision.
+    `key` is the revision of the leader workload, if it exists. `stored` are ControllerRevisions with the
+    LeaderWorkerSet's name as a label. `history` are its retired revisions if they were read. `edition` is the result
+    of an earlier decision.
     """
-    known = owned_revisions(stored, obj)
-    retired = owned_revisions(history or (), obj)
-    key = "" if statefulset is None else groupname.revision(statefulset)
+    known, retired = owned_revisions(stored, obj), owned_revisions(history or (), obj)
+    resolution = _resolve(obj, key, known, retired, edition)
+    obsolete = [revision for revision in known if key_of(revision) != resolution.key]
+    return replace(resolution, obsolete=obsolete) if obsolete else resolution
+
+
+def _resolve(
+    obj: JSONObject,
+    key: str,
+    known: Sequence[JSONObject],
+    retired: Sequence[JSONObject],
+    edition: RevisionGeneration | None,
+) -> Resolution:
     current = find(known, key)
     if current is not None and RevisionGeneration.of(obj, current) == edition:
         return Resolution.reuse(current, obj, _current_number(current, known, retired))
@@ -247,8 +260,8 @@ def find(known: Sequence[JSONObject], key: str) -> JSONObject | None:
 
 def key_of(revision: JSONObject) -> str:
     """Return the key of a revision, including revisions in the history."""
-    in_history = labels.HISTORY_OF in meta.labels(revision)
-    return (meta.annotations(revision) if in_history else meta.labels(revision)).get(labels.TEMPLATE_REVISION_HASH, "")
+    own = meta.labels(revision)
+    return (meta.annotations(revision) if labels.HISTORY_OF in own else own).get(labels.TEMPLATE_REVISION_HASH, "")
 
 
 def next_number(known: Sequence[JSONObject]) -> int:
@@ -285,11 +298,6 @@ def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
     if UNREVISED in live:
         saved["leaderWorkerTemplate"][UNREVISED] = live[UNREVISED]
     return obj | {"spec": meta.spec(obj) | saved}
-
-
-def obsolete_revisions(known: Sequence[JSONObject], key: str) -> list[JSONObject]:
-    """Return the revisions that are obsolete after all groups have this revision (R-REV-14)."""
-    return [revision for revision in known if groupname.revision(revision) != key]
 
 
 def number_of(revision: JSONObject) -> int:

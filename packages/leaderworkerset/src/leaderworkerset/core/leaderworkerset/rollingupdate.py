@@ -36,9 +36,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import groupname
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import budget, groupindex, outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
@@ -174,20 +172,20 @@ class Rollout(Struct, frozen=True):
 def advance(
     lws: LeaderWorkerSet,
     statefulset: JSONObject | None,
+    current: Current | None,
     folded: GroupIndex,
     revision: Resolution,
     route: RolloutRoute | None = None,
 ) -> Rollout:
     """Compute the rollout state and its next step. Raise ValueError if the strategy is invalid."""
-    limits, size, key = budget.read(lws.spec), lws.size, revision.key
-    current = None if statefulset is None else position(statefulset)
+    limits, size, key = budget.read(lws.spec), lws.spec.leader_worker_template.size, revision.key
     states = folded.states(size, key)
     if (moving := folded.departing) and current is not None and current.partition == 0 and not revision.is_new:
         states = states._replace(updated=states.updated & ~moving, moving=moving)
     step = next_step(limits, current, states, is_new_revision=revision.is_new)
     if statefulset is None or current is None:
         return Rollout(limits, None, step, is_at_step=False, replaced=(), folded=folded)
-    if is_behind(statefulset):
+    if current.is_behind:
         step = wait(step, current)
     released = 0
     if route is not None:
@@ -195,15 +193,10 @@ def advance(
         released, partition = route.release(statefulset, folded, size, span)
         step = step._replace(partition=partition)
     at_step = (current.replicas, current.partition) == (step.replicas, step.partition)
-    if not at_step:
+    if not at_step or not (folded.members & ~folded.leaders.get(key, 0) or folded.refused):
         return Rollout(limits, current, step, at_step, (), folded, released)
     replaced, renewal = outdatedleaders.decide(statefulset, folded, limits, size=size, key=key)
     return Rollout(limits, current, step, at_step, replaced, folded, released, renewal)
-
-
-def is_behind(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet was changed since its last status update, if there was one."""
-    return bool(meta.status(statefulset).get("observedGeneration")) and not meta.is_observed(statefulset)
 
 
 def may_create_older(statefulset: JSONObject, key: str) -> bool:
@@ -212,8 +205,8 @@ def may_create_older(statefulset: JSONObject, key: str) -> bool:
     It does so below the partition, until all replicas are ready and have the latest revision, or 0 replicas are
     desired.
     """
-    is_rolled = not is_behind(statefulset) and creates_newest(statefulset)
-    return groupname.revision(statefulset) != key or not is_rolled
+    current = position(statefulset)
+    return current.revision != key or current.is_behind or not creates_newest(statefulset)
 
 
 def next_step(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool = False) -> RolloutStep:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import structs
 
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Patch, PutStatus, guarded_patch
 from leaderworkerset.api import leaderworkerset
@@ -32,10 +32,9 @@ def with_preparation(
         status="False" if failure else "True",
         reason=failure.reason if failure else created.reason,
         message=failure.message if failure else created.message,
-        last_transition_time=timestamps.render(now),
         observed_generation=generation,
     )
-    return structs.replace(status, conditions=with_condition(status.conditions, new))
+    return structs.replace(status, conditions=with_condition(status.conditions, new, now))
 
 
 def find_condition(status: LeaderWorkerSetStatus) -> Condition | None:

@@ -28,9 +28,7 @@ NOT_RENEWED: Final = (
 def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDecision:
     """Reconcile the StatefulSet and its leaders."""
     observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
-    route, folded = extensions.sets.find_route(facts)
-    folded = extensions.sets.depart(facts, folded)
-    rollout = rollingupdate.advance(lws, living, folded, facts.revision, route)
+    rollout = rollingupdate.advance(lws, living, facts.current, facts.folded, facts.revision, facts.route)
     step = rollout.step
     source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.known.applied)
     workload = None
@@ -41,7 +39,7 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDeci
     assessment, error = None, None
     if living is not None:
         try:
-            assessment = status.assess(lws, living, folded, key, now)
+            assessment = status.assess(lws, living, facts.folded, key, now)
         except status.UnknownIndexError as unknown:
             error = str(unknown)
     return LeaderDecision(

@@ -28,7 +28,7 @@ from leaderworkerset.api.conditions import (
 )
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.core import reconcilefailure
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below
+from leaderworkerset.core.leaderworkerset.groupindex import ALL, GroupIndex, below
 
 ROWS: Final = {row.type: row for row in CONDITIONS}
 
@@ -57,7 +57,8 @@ class Counts(NamedTuple):
 
 def count(lws: LeaderWorkerSet, folded: GroupIndex, revision: str) -> Counts:
     """Count the complete groups. Raise `UnknownIndexError` if an index is not a number."""
-    replicas, partition, size = lws.spec.replicas, lws.rolling_update.partition, lws.size
+    replicas, size = lws.spec.replicas, lws.spec.leader_worker_template.size
+    partition = lws.spec.rollout_strategy.rolling_update_configuration.partition
     desired = below(folded.members, replicas)
     parts = [_count(folded, size, revision, desired=desired, kept=below(desired, partition))]
     for group in folded.irregular.values():
@@ -71,8 +72,13 @@ def count(lws: LeaderWorkerSet, folded: GroupIndex, revision: str) -> Counts:
 
 
 def _count(folded: GroupIndex, size: int, revision: str, *, desired: int, kept: int) -> Counts:
-    """Count all groups, the desired groups, and the desired groups below the partition."""
-    whole, ready, updated = folded.count_complete(size, revision)
+    """Count all groups, the desired groups, and the desired groups below the partition (R-STAT-6).
+
+    Exhausted groups do not need all parts (N-ST-13).
+    """
+    whole = folded.members if size == 1 else folded.with_workers | folded.exhausted
+    ready = whole & folded.leader_ready & (ALL if size == 1 else folded.workers_ready)
+    updated = whole & folded.count_updated(size, revision)
     rolled, good = whole & desired & ~kept, ready | folded.complete
     degraded = folded.exhausted & ~folded.complete & ~folded.late
     return Counts(
@@ -137,12 +143,14 @@ def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
 
 def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
     """Return whether all desired groups are updated and ready, and not delayed by a partition (R-STAT-9)."""
-    return lws.rolling_update.partition == 0 and counts.rolled_done == lws.spec.replicas
+    partition = lws.spec.rollout_strategy.rolling_update_configuration.partition
+    return partition == 0 and counts.rolled_done == lws.spec.replicas
 
 
 def build(lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: datetime) -> LeaderWorkerSetStatus:
     """Build the status from the counts (R-STAT-1, R-STAT-4)."""
-    sums = Sums(int(meta.status(statefulset).get("replicas") or 0), counts.ready, counts.updated)
+    _, _, reported = meta.parts(statefulset)
+    sums = Sums(int(reported.get("replicas") or 0), counts.ready, counts.updated)
     return compose(lws, sums, choose(lws, counts), now, is_degraded=counts.degraded > 0)
 
 
@@ -207,47 +215,48 @@ def set_true(
     conditions: Sequence[Condition], outcome: ConditionOutcome, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
     """Set one condition to True, and mutually exclusive conditions to False (R-STAT-12)."""
-    moment = timestamps.render(now)
-    new_condition = Condition(
-        type=outcome.type,
-        status="True",
-        reason=outcome.reason,
-        message=outcome.message,
-        last_transition_time=moment,
-        observed_generation=generation,
-    )
     result = []
     for condition in conditions:
         if condition.type == outcome.type:
             is_same = condition.status == "True" and condition.observed_generation == generation
-            result.append(condition if is_same else new_condition)
+            result.append(condition if is_same else _holding(outcome, generation, now))
         elif condition.type in outcome.excludes and condition.status == "True":
+            since = timestamps.render(now)
             result.append(
-                structs.replace(condition, status="False", last_transition_time=moment, observed_generation=generation)
+                structs.replace(condition, status="False", last_transition_time=since, observed_generation=generation)
             )
         else:
             result.append(condition)
-    return tuple(result) if any(condition.type == outcome.type for condition in result) else (*result, new_condition)
+    is_known = any(condition.type == outcome.type for condition in result)
+    return tuple(result) if is_known else (*result, _holding(outcome, generation, now))
+
+
+def _holding(outcome: ConditionOutcome, generation: int, now: datetime) -> Condition:
+    return Condition(
+        type=outcome.type,
+        status="True",
+        reason=outcome.reason,
+        message=outcome.message,
+        last_transition_time=timestamps.render(now),
+        observed_generation=generation,
+    )
 
 
 def _set_false(
     conditions: Sequence[Condition], kind: str, why: tuple[str, str], now: datetime
 ) -> tuple[Condition, ...]:
-    """Set a condition to False with this reason and message, and preserve its last transition time (N-ST-10)."""
-    since = timestamps.render(now)
-    return with_condition(
-        conditions, Condition(type=kind, status="False", reason=why[0], message=why[1], last_transition_time=since)
-    )
+    """Set a condition to False with this reason and message (N-ST-10)."""
+    return with_condition(conditions, Condition(type=kind, status="False", reason=why[0], message=why[1]), now)
 
 
-def with_condition(conditions: Sequence[Condition], new: Condition) -> tuple[Condition, ...]:
-    """Return the conditions with `new`, whose transition time changes only with its status."""
+def with_condition(conditions: Sequence[Condition], new: Condition, now: datetime) -> tuple[Condition, ...]:
+    """Return the conditions with `new`. Its last transition time changes only with its status."""
     known = next((condition for condition in conditions if condition.type == new.type), None)
-    if known is None:
-        return (*conditions, new)
-    if known.status == new.status:
+    if known is not None and known.status == new.status:
         new = structs.replace(new, last_transition_time=known.last_transition_time)
-    return tuple(new if condition is known else condition for condition in conditions)
+    else:
+        new = structs.replace(new, last_transition_time=timestamps.render(now))
+    return (*conditions, new) if known is None else tuple(new if other is known else other for other in conditions)
 
 
 def assess_rejected(lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> Assessment:

@@ -17,7 +17,8 @@ def test_minimal_object_has_default_values() -> None:
     assert (lws.spec.replicas, lws.size, lws.spec.startup_policy) == (1, 1, "LeaderCreated")
     assert lws.spec.leader_worker_template.restart_policy == "RecreateGroupOnPodRestart"
     assert lws.spec.network_config.subdomain_policy == "Shared"
-    assert lws.rolling_update == api.RollingUpdateConfiguration(partition=0, max_unavailable=1, max_surge=0)
+    rolling = lws.spec.rollout_strategy.rolling_update_configuration
+    assert rolling == api.RollingUpdateConfiguration(partition=0, max_unavailable=1, max_surge=0)
     assert lws.spec.leader_worker_template.sub_group_policy is None
     assert lws.leader_template == POD
     assert lws.status == api.LeaderWorkerSetStatus()

@@ -14,7 +14,7 @@ from kuberuntime.plan import Action, Concurrently, Delete, Emit, Patch, PutStatu
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.recreationrecord import Failure, Recreation, RecreationState
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import deploymentleaders, failedgroups, groupstate, revisions
+from leaderworkerset.core.leaderworkerset import deploymentleaders, failedgroups, groupstate, outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults, SetFacts
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
@@ -65,8 +65,11 @@ def facts(
 ) -> SetFacts:
     described = [groupstate.describe(pod, None) for pod in groups]
     observed = ObservedLeaderWorkerSet(leaderworkerset=obj, groups=builders.by_leader(described), **fields)  # type: ignore[arg-type]
-    revision = revisions.resolve(obj, living, (), None)
-    return SetFacts(observed, obj, leaderworkerset.decode(obj), revision, NO_GANG, living, GroupIndex())
+    lws = leaderworkerset.decode(obj)
+    is_hash = lws.spec.group_identity.is_hash
+    current = None if living is None else (deploymentleaders if is_hash else outdatedleaders).position(living)
+    revision = revisions.resolve(obj, "" if current is None else current.revision, ())
+    return SetFacts(observed, obj, lws, revision, NO_GANG, living, GroupIndex(), current, is_hash)
 
 
 def sort_out(

@@ -20,10 +20,6 @@ EDITED = builders.leaderworkerset_object(image="app:2")
 EDITED_KEY = builders.key_of(EDITED)
 
 
-def leader_statefulset(key: str | None) -> dict[str, Any]:
-    return {"metadata": {"name": "web", "labels": {labels.TEMPLATE_REVISION_HASH: key} if key else {}}}
-
-
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["input"]["metadata"]["name"])
 def test_data_and_hash_equal_those_of_the_go_controller(vector: dict[str, Any]) -> None:
     """Data and hash equal the values of the Go controller (R-REV-4 to R-REV-9)."""
@@ -94,14 +90,14 @@ def test_new_set_gets_its_first_revision() -> None:
     """A new LeaderWorkerSet receives its first revision (R-REV-10)."""
     data = revisions.build_data(LWS)
 
-    resolution = revisions.resolve(LWS, None, [])
+    resolution = revisions.resolve(LWS, "", [])
 
     assert resolution == Resolution(KEY, created=revisions.build(LWS, key=KEY, number=1, data=data))
 
 
 def test_statefulset_names_the_current_revision() -> None:
     """A StatefulSet contains the key of the current revision (R-REV-10)."""
-    assert revisions.resolve(LWS, leader_statefulset(KEY), [builders.revision(LWS)]) == Resolution(KEY)
+    assert revisions.resolve(LWS, KEY, [builders.revision(LWS)]) == Resolution(KEY)
 
 
 def test_highest_revision_of_equal_keys_is_used() -> None:
@@ -115,7 +111,7 @@ def test_highest_revision_of_equal_keys_is_used() -> None:
 
 def test_key_of_an_older_controller_is_kept() -> None:
     """The adoption does not replace pods, and the name contains the hash of the content (R-REV-10)."""
-    resolution = revisions.resolve(LWS, leader_statefulset("legacy"), [])
+    resolution = revisions.resolve(LWS, "legacy", [])
 
     assert (resolution.key, resolution.is_new, resolution.is_inherited) == ("legacy", False, True)
     assert resolution.created == revisions.build(LWS, key="legacy", number=1, data=revisions.build_data(LWS))
@@ -123,14 +119,14 @@ def test_key_of_an_older_controller_is_kept() -> None:
 
 def test_statefulset_without_a_key_gets_the_content_hash() -> None:
     """A StatefulSet without a key receives the hash of the content (R-REV-10)."""
-    resolution = revisions.resolve(LWS, leader_statefulset(None), [])
+    resolution = revisions.resolve(LWS, "", [])
 
     assert (resolution.key, resolution.is_new, resolution.is_inherited) == (KEY, False, False)
 
 
 def test_edited_template_gets_a_new_revision() -> None:
     """A revision is created for a changed template (R-REV-11)."""
-    resolution = revisions.resolve(EDITED, leader_statefulset(KEY), [builders.revision(LWS)])
+    resolution = revisions.resolve(EDITED, KEY, [builders.revision(LWS)])
 
     data = revisions.build_data(EDITED)
     created = revisions.build(EDITED, key=EDITED_KEY, number=2, data=data)
@@ -150,7 +146,7 @@ def test_template_changes_create_a_revision(changed: dict[str, Any]) -> None:
     """Changes to a template create a revision (R-REV-5, R-REV-16)."""
     lws = builders.leaderworkerset_object(**changed)
 
-    assert revisions.resolve(lws, leader_statefulset(KEY), [builders.revision(LWS)]).is_new
+    assert revisions.resolve(lws, KEY, [builders.revision(LWS)]).is_new
 
 
 @pytest.mark.parametrize(
@@ -171,7 +167,7 @@ def test_other_changes_create_no_revision(changed: dict[str, Any]) -> None:
     """Other changes do not create a revision (R-REV-5, R-REV-13, R-REV-16, N-API-2, N-API-3)."""
     lws = builders.leaderworkerset_object(**changed)
 
-    assert revisions.resolve(lws, leader_statefulset(KEY), [builders.revision(LWS)]) == Resolution(KEY)
+    assert revisions.resolve(lws, KEY, [builders.revision(LWS)]) == Resolution(KEY)
 
 
 def test_equivalent_stored_bytes_create_no_revision() -> None:
@@ -181,17 +177,17 @@ def test_equivalent_stored_bytes_create_no_revision() -> None:
     worker = template["workerTemplate"] | {"metadata": {"creationTimestamp": None}}
     older = {"spec": {"leaderWorkerTemplate": template | {"workerTemplate": worker}, "networkConfig": None}}
 
-    assert revisions.resolve(LWS, leader_statefulset(KEY), [stored | {"data": older}]) == Resolution(KEY)
+    assert revisions.resolve(LWS, KEY, [stored | {"data": older}]) == Resolution(KEY)
 
 
 def test_known_edition_is_not_compared_again() -> None:
     """If the generation and the revision are unchanged, the content is unchanged too (R-REV-11)."""
-    current, statefulset = builders.revision(LWS), leader_statefulset(KEY)
-    known = revisions.resolve(LWS, statefulset, [current]).revision_generation
+    current = builders.revision(LWS)
+    known = revisions.resolve(LWS, KEY, [current]).revision_generation
     unreadable = LWS | {"spec": {"leaderWorkerTemplate": {"size": "two"}}}
 
     assert known == RevisionGeneration.of(LWS, current)
-    assert revisions.resolve(unreadable, statefulset, [current], known) == Resolution(KEY)
+    assert revisions.resolve(unreadable, KEY, [current], known) == Resolution(KEY)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +201,7 @@ def test_new_edition_is_compared(metadata: dict[str, Any], uid: str) -> None:
     edited = builders.leaderworkerset_object(image="app:2", metadata=metadata)
     current = builders.revision(edited | {"spec": LWS["spec"]}, uid=uid)
 
-    found = revisions.resolve(edited, leader_statefulset(KEY), [current], known)
+    found = revisions.resolve(edited, KEY, [current], known)
 
     assert (found.key, found.is_new, found.revision_generation) == (EDITED_KEY, True, None)
 
@@ -232,9 +228,9 @@ def test_differs_from_upstream_reverted_template_reuses_revision() -> None:
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
     numbered = Resolution(KEY, is_new=True, corrected=known[0], correction={"revision": 3})
 
-    assert revisions.resolve(LWS, leader_statefulset(EDITED_KEY), known) == numbered
+    assert revisions.resolve(LWS, EDITED_KEY, known) == numbered
     again = [known[0] | {"revision": 3}, known[1]]
-    assert revisions.resolve(LWS, leader_statefulset(EDITED_KEY), again) == Resolution(KEY, is_new=True)
+    assert revisions.resolve(LWS, EDITED_KEY, again) == Resolution(KEY, is_new=True)
 
 
 @pytest.mark.parametrize(
@@ -258,8 +254,8 @@ def test_differs_from_upstream_failed_pass_keeps_its_revision() -> None:
     """The apply failed, or its result is not yet observed. No additional revision is created (Q-6, Q-32)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
 
-    assert revisions.resolve(EDITED, leader_statefulset(KEY), known) == Resolution(EDITED_KEY, is_new=True)
-    assert revisions.resolve(LWS, None, [builders.revision(LWS)]) == Resolution(KEY)
+    assert revisions.resolve(EDITED, KEY, known) == Resolution(EDITED_KEY, is_new=True)
+    assert revisions.resolve(LWS, "", [builders.revision(LWS)]) == Resolution(KEY)
 
 
 def retired(lws: dict[str, Any], number: int, key: str = "") -> dict[str, Any]:
@@ -278,9 +274,9 @@ def test_current_revision_gets_the_highest_number() -> None:
     numbered = Resolution(KEY, corrected=known[0], correction={"revision": 3})
     edition = RevisionGeneration.of(LWS, known[0])
 
-    assert revisions.resolve(LWS, leader_statefulset(KEY), known) == numbered
-    assert revisions.resolve(LWS, leader_statefulset(KEY), known, edition) == numbered
-    assert revisions.resolve(LWS, leader_statefulset(KEY), known[:1], history=[retired(EDITED, 5)]) == Resolution(
+    assert revisions.resolve(LWS, KEY, known) == numbered
+    assert revisions.resolve(LWS, KEY, known, edition) == numbered
+    assert revisions.resolve(LWS, KEY, known[:1], history=[retired(EDITED, 5)]) == Resolution(
         KEY, corrected=known[0], correction={"revision": 6}
     )
 
@@ -289,9 +285,7 @@ def test_new_revision_is_named_after_the_history() -> None:
     """A template that is reverted and then reapplied has a name that is not in the history."""
     namesake = retired(builders.leaderworkerset_object(image="app:2", metadata={"uid": "another"}), 9)
 
-    resolution = revisions.resolve(
-        EDITED, leader_statefulset(KEY), [builders.revision(LWS)], history=[retired(EDITED, 2), namesake]
-    )
+    resolution = revisions.resolve(EDITED, KEY, [builders.revision(LWS)], history=[retired(EDITED, 2), namesake])
 
     assert resolution.created is not None
     assert meta.name(resolution.created) == f"web-{EDITED_KEY}-3"
@@ -301,7 +295,7 @@ def test_retired_revision_is_restored_when_its_key_is_in_use() -> None:
     """Otherwise, the spec's content would be stored under the key of a different template."""
     lost = retired(EDITED, 2)
 
-    resolution = revisions.resolve(LWS, leader_statefulset(EDITED_KEY), [builders.revision(LWS)], history=[lost])
+    resolution = revisions.resolve(LWS, EDITED_KEY, [builders.revision(LWS)], history=[lost])
 
     own = {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: EDITED_KEY, labels.HISTORY_OF: None}
     marks = {"labels": own, "annotations": {labels.TEMPLATE_REVISION_HASH: None}}
@@ -332,4 +326,4 @@ def test_all_revisions_except_the_current_are_outdated() -> None:
     """All revisions except the current one are outdated (R-REV-14)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2), builders.revision(LWS, number=3)]
 
-    assert revisions.obsolete_revisions(known, KEY) == [known[1]]
+    assert revisions.resolve(LWS, KEY, known).obsolete == [known[1]]

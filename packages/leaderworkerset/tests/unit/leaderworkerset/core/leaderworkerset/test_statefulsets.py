@@ -102,7 +102,7 @@ def test_subdomain_policy_reaches_the_pods_only() -> None:
 def test_rollout_position_is_read_from_the_statefulset() -> None:
     built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
 
-    assert outdatedleaders.position(built) == Current(5, 3, "4")
+    assert outdatedleaders.position(built) == Current(5, 3, "4", "k")
     assert outdatedleaders.position({"spec": {}}) == Current(1, 0, "")
 
 
@@ -121,7 +121,7 @@ def test_statefulset_controller_is_behind_until_it_observes(status: dict[str, An
     built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
 
-    assert rollingupdate.is_behind(living) is is_behind
+    assert outdatedleaders.position(living).is_behind is is_behind
 
 
 @pytest.mark.parametrize(
