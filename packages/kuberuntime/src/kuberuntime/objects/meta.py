@@ -66,6 +66,11 @@ def status(obj: Mapping[str, Any]) -> JSONObject:
     return obj.get("status") or {}
 
 
+def parts(obj: Mapping[str, Any]) -> tuple[JSONObject, JSONObject, JSONObject]:
+    """Return `metadata`, `spec` and `status`. Each is an empty object if it is absent or null."""
+    return obj.get("metadata") or {}, obj.get("spec") or {}, obj.get("status") or {}
+
+
 def name(obj: Mapping[str, Any]) -> str:
     """Return `metadata.name`, or an empty string if it is absent."""
     return str((obj.get("metadata") or _NONE).get("name") or "")
