@@ -193,6 +193,20 @@ def test_capabilities_change_no_plan_without_a_sign() -> None:
         assert decisions.decide(observed, builders.NOW) == decisions.decide(observed, builders.NOW, extensions=UPSTREAM)
 
 
+@given(data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_skipped_hooks_would_not_change_the_plan(data: st.DataObject) -> None:
+    """`always` calls the hooks for each LeaderWorkerSet, because it counts a common annotation as a setting."""
+    observed = data.draw(sets(data.draw(st.lists(st.sampled_from(ENABLED), max_size=1))))
+    assert observed.leaderworkerset is not None
+    observed = cases.replace(observed, leaderworkerset=with_settings(observed.leaderworkerset, {"note": "n"}))
+    always = together(ENABLED, replace(SETS, settings=SETS.settings | {"note"}), GROUPS)
+
+    plan = decisions.decide(observed, builders.NOW).plan
+
+    assert plan == decisions.decide(observed, builders.NOW, extensions=always).plan
+
+
 def test_every_mark_of_a_capability_has_a_value() -> None:
     assert {mark for one in ENABLED for mark in one.pod_marks} == MARKS.keys()
 
