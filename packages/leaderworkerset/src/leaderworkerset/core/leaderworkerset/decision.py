@@ -72,9 +72,8 @@ class SetFacts(Struct, frozen=True):
     """The observed state with the decoded LeaderWorkerSet, and the desired revision of its groups.
 
     `living` is the leader workload, and `current` its rollout progress. `folded` is the summary of groups with
-    indexes, and empty for groups with random keys (`is_hash`). `outdated` are the revisions from which no pods will be
-    created after the update is complete (R-REV-14). Capabilities are called only if the object `has_signs` of one, and
-    may provide a `route`.
+    indexes, and empty for groups with random keys (`is_hash`). Capabilities are called only if the object `has_signs`
+    of one, and may provide a `route`.
     """
 
     observed: ObservedLeaderWorkerSet
@@ -86,7 +85,6 @@ class SetFacts(Struct, frozen=True):
     folded: GroupIndex
     current: Current | None
     is_hash: bool
-    outdated: Sequence[JSONObject] = ()
     has_signs: bool = False
     route: RolloutRoute | None = None
 

@@ -74,8 +74,6 @@ def outline(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang, extens
         if living is not None and (instead := _set_aside(observed, obj, lws, living, now)) is not None:
             return instead
         facts = _describe(observed, obj, lws, gang)
-        if facts.revision.obsolete:
-            facts = replace(facts, outdated=_outdated_revisions(facts))
         if _has_signs(facts, extensions.sets):
             facts = extensions.sets.prepare(replace(facts, has_signs=True))
         return Outline(facts, _reads(facts, now, extensions))
@@ -119,9 +117,12 @@ def _reads(facts: SetFacts, now: datetime, extensions: Extensions) -> frozenset[
     return frozenset(read for read, is_needed in conditions.items() if is_needed)
 
 
-def _outdated_revisions(facts: SetFacts) -> Sequence[JSONObject]:
-    is_creating = not facts.is_hash and facts.living is not None and may_create_older(facts.living, facts.revision.key)
-    return () if is_creating else facts.revision.obsolete
+def outdated_revisions(facts: SetFacts) -> Sequence[JSONObject]:
+    """Return the revisions from which no pods will be created after the update is complete (R-REV-14)."""
+    obsolete = facts.revision.obsolete
+    if not obsolete or facts.living is None or facts.is_hash:
+        return obsolete
+    return () if may_create_older(facts.living, facts.revision.key) else obsolete
 
 
 def _may_start(facts: SetFacts) -> bool:
@@ -136,7 +137,7 @@ def _changes_history(facts: SetFacts, now: datetime) -> bool:
     """Return whether a revision is created or deleted. A new LeaderWorkerSet has no history."""
     if facts.revision.created is not None:
         return facts.living is not None or meta.generation(facts.obj) > 1
-    return facts.living is not None and bool(facts.outdated) and _is_update_done(facts, facts.living, now)
+    return facts.living is not None and bool(outdated_revisions(facts)) and _is_update_done(facts, facts.living, now)
 
 
 def _is_update_done(facts: SetFacts, living: JSONObject, now: datetime) -> bool:

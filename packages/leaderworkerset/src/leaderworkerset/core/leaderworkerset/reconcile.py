@@ -57,7 +57,7 @@ from leaderworkerset.core.leaderworkerset.decision import (
 )
 from leaderworkerset.core.leaderworkerset.failedgroups import FailedGroups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
-from leaderworkerset.core.leaderworkerset.outline import Outline
+from leaderworkerset.core.leaderworkerset.outline import Outline, outdated_revisions
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import SHRINKING, Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment
@@ -335,8 +335,8 @@ def _service_conflict(facts: SetFacts) -> str:
 
 def _clean_up(facts: SetFacts, hook: SetHook) -> list[Action]:
     """Delete outdated revisions (R-REV-14), and records and gang scheduler objects of deleted groups."""
-    outdated, history = facts.outdated, facts.observed.known.history
-    retired = hook.retire(facts, outdated) if outdated or history else ()
+    outdated = outdated_revisions(facts) if facts.revision.obsolete else ()
+    retired = hook.retire(facts, outdated) if outdated or facts.observed.known.history else ()
     gone = failedgroups.obsolete_records(facts) if facts.observed.records else ()
     records = (guarded_delete(CONTROLLER_REVISIONS, record) for record in gone)
     return [*retired, *records, *_remove_gang(facts)]

@@ -30,10 +30,10 @@ OLD: Final = builders.revision(builders.leaderworkerset_object(image="app:0"), n
 @pytest.mark.parametrize(
     ("observed", "most"),
     [
-        (cases.at_rest(), Walk(84, 19, 65)),
-        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), Walk(106, 24, 82)),
-        (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), Walk(112, 25, 87)),
-        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), Walk(130, 34, 96)),
+        (cases.at_rest(), Walk(38, 13, 25)),
+        (rolling(cases.ready_groups(cases.LWS, 4, key="older")), Walk(72, 18, 54)),
+        (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), Walk(78, 21, 57)),
+        (cases.replace(cases.at_rest(), leaderworkerset=EDITED), Walk(104, 31, 73)),
     ],
     ids=["at rest", "a step of a rollout", "the end of a rollout", "an edit"],
 )
@@ -80,6 +80,6 @@ async def test_plan_takes_few_functions(cluster: NodelessCluster) -> None:
         await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
         await cluster.settle(1)
         paths["an edit"] = walk(lambda: complete(driver.plan(KEY)))
-    most = {"after a start": Walk(195, 48, 147), "at rest": Walk(107, 26, 81), "an edit": Walk(175, 47, 128)}
+    most = {"after a start": Walk(157, 42, 115), "at rest": Walk(55, 18, 37), "an edit": Walk(145, 42, 103)}
 
     assert [situation for situation, path in paths.items() if path.exceeds(most[situation])] == [], paths
