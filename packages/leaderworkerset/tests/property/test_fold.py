@@ -58,7 +58,7 @@ def after(changes: list[tuple[bool, GroupFacts]]) -> Groups:
 def test_incremental_fold_equals_a_new_fold(changes: list[tuple[bool, GroupFacts]]) -> None:
     found = after(changes)
 
-    assert found.summarize() == index_groups(found.by_leader.values(), "web")
+    assert found.summary == index_groups(found.by_leader.values(), "web")
 
 
 @given(CHANGES)
@@ -68,7 +68,7 @@ def test_fold_is_empty_when_all_groups_are_gone(changes: list[tuple[bool, GroupF
     for leader in [*found.by_leader]:
         found.put(leader, None)
 
-    assert found.summarize() == GroupIndex()
+    assert found.summary == GroupIndex()
 
 
 @given(CHANGES, st.integers(1, 2), st.integers(0, 6), st.integers(0, 6))
@@ -81,7 +81,7 @@ def test_fold_counts_groups_like_a_loop(
         builders.leaderworkerset_object(replicas=replicas, size=size, rollout={"partition": partition})
     )
     found = after(changes)
-    folded, living = found.summarize(), found.by_leader
+    folded, living = found.summary, found.by_leader
     whole = [one for one in living.values() if size == 1 or one.workers is not None]
     rolled = [one for one in whole if one.index is not None and partition <= one.index < replicas]
 
@@ -100,7 +100,7 @@ def test_fold_counts_groups_like_a_loop(
 def test_rollout_matches_groups_by_their_index(changes: list[tuple[bool, GroupFacts]], size: int) -> None:
     """A rollout compares groups by their index (R-ROLL-8)."""
     found = after(changes)
-    folded, living = found.summarize(), found.by_leader
+    folded, living = found.summary, found.by_leader
     named = {
         one.index: one
         for one in living.values()
@@ -138,7 +138,7 @@ def test_earlier_fold_stays_unchanged() -> None:
     found, odd = Groups("web"), replace(alone(0), leader="odd")
     found.put("web-0", alone(0))
     found.put("odd", odd)
-    before = found.summarize()
+    before = found.summary
 
     found.put("web-0", replace(alone(0), revision="new"))
     found.put("odd", None)
@@ -158,12 +158,12 @@ def test_thousands_of_groups_are_regular_in_any_order(order: list[int], kept: in
     found = Groups("web")
     for number in order:
         found.put(f"web-{number * 16}", alone(number * 16))
-    assert found.summarize() == index_groups(map(alone, range(0, 9600, 16)), "web")
-    assert not found.summarize().irregular
+    assert found.summary == index_groups(map(alone, range(0, 9600, 16)), "web")
+    assert not found.summary.irregular
 
     for number in order[kept:]:
         found.put(f"web-{number * 16}", None)
-    folded = found.summarize()
+    folded = found.summary
     assert folded.members.bit_count() + len(folded.irregular) == kept
 
 

@@ -242,7 +242,7 @@ class LeaderWorkerSetDriver(Driver):
             records=self._revisions.by_index(indexes.RECORDS, str(key)),
             service=services.observe(self._services.get(key), lws),
             groups=groups,
-            folded=None if is_hash else tracked.summarize(),
+            folded=None if is_hash else tracked.summary,
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
             scheduling=self._gang_objects.shared_by(key, unused) if self._has_gang_objects else NOT_SCHEDULED,
             evidence=self._retained_pods(key),

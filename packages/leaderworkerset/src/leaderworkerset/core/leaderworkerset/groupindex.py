@@ -133,18 +133,13 @@ class RolloutRoute(Protocol):
 
 
 class Groups:
-    """The groups of one LeaderWorkerSet by leader, with a summary that is updated after each change."""
+    """The groups of one LeaderWorkerSet by leader, with an immutable summary that is replaced after each change."""
 
     def __init__(self, name: str) -> None:
         self.by_leader: dict[str, GroupFacts] = {}
+        self.summary = GroupIndex()
         self._name = name
-        self._bits = GroupIndex()
-        self._irregular: dict[str, GroupFacts] = {}
         self._limit = FEWEST
-
-    def summarize(self) -> GroupIndex:
-        """Return the current summary."""
-        return replace(self._bits, irregular=self._irregular.copy())
 
     def put(self, leader: str, group: GroupFacts | None) -> None:
         """Record the new state of a leader's group, or None for a deleted leader."""
@@ -153,7 +148,7 @@ class Groups:
             self.by_leader[leader] = group
         limit = max(FEWEST, SPARSEST << len(self.by_leader).bit_length())
         if not self._limit // 4 <= limit <= self._limit:
-            self._limit, self._bits, self._irregular = limit, GroupIndex(), {}
+            self._limit, self.summary = limit, GroupIndex()
             for member in self.by_leader.values():
                 self._add(member)
         elif group != old:
@@ -165,20 +160,26 @@ class Groups:
             return
         index = regular_index(group, self._name, self._limit)
         if index is None or self._is_of_one_too_many(group):
-            self._irregular[group.leader] = group
+            self.summary = replace(self.summary, irregular={**self.summary.irregular, group.leader: group})
         else:
-            self._bits = _add_group(self._bits, group, index)
+            self.summary = _add_group(self.summary, group, index)
 
     def _remove(self, group: GroupFacts | None) -> None:
-        if group is not None and self._irregular.pop(group.leader, None) is None and group.index is not None:
-            self._bits = _remove_group(self._bits, group.index)
+        if group is None:
+            return
+        irregular = self.summary.irregular
+        if group.leader in irregular:
+            others = {leader: other for leader, other in irregular.items() if leader != group.leader}
+            self.summary = replace(self.summary, irregular=others)
+        elif group.index is not None:
+            self.summary = _remove_group(self.summary, group.index)
 
     def _is_of_one_too_many(self, group: GroupFacts) -> bool:
         """Return whether the group has a new revision after the maximum number of revisions was reached."""
-        bits = self._bits
-        pairs = [(bits.leaders, group.revision), (bits.statefulset_revisions, group.statefulset_revision)]
-        pairs += [] if group.workers is None else [(bits.workers, group.workers.revision)]
-        return any(revision not in known and len(known) >= MOST_REVISIONS for known, revision in pairs)
+        known = self.summary
+        pairs = [(known.leaders, group.revision), (known.statefulset_revisions, group.statefulset_revision)]
+        pairs += [] if group.workers is None else [(known.workers, group.workers.revision)]
+        return any(revision not in bits and len(bits) >= MOST_REVISIONS for bits, revision in pairs)
 
 
 def index_groups(groups: Iterable[GroupFacts], name: str) -> GroupIndex:
@@ -186,7 +187,7 @@ def index_groups(groups: Iterable[GroupFacts], name: str) -> GroupIndex:
     result = Groups(name)
     for group in groups:
         result.put(group.leader, group)
-    return result.summarize()
+    return result.summary
 
 
 def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
@@ -267,6 +268,7 @@ def _add_group(folded: GroupIndex, group: GroupFacts, index: int) -> GroupIndex:
             **folded.statefulset_revisions,
             made_from: folded.statefulset_revisions.get(made_from, 0) | bit,
         },
+        irregular=folded.irregular,
     )
 
 
@@ -291,4 +293,5 @@ def _remove_group(folded: GroupIndex, index: int) -> GroupIndex:
         leaders=_without_bits(folded.leaders, others),
         workers=_without_bits(folded.workers, others),
         statefulset_revisions=_without_bits(folded.statefulset_revisions, others),
+        irregular=folded.irregular,
     )

@@ -236,9 +236,11 @@ def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: FailedGroups
 
 
 def _record_revision(facts: SetFacts) -> list[Action]:
-    revision = facts.revision.created
+    revision, correction = facts.revision.created, facts.revision.correction
+    if facts.revision.corrected is not None and correction is not None:
+        return [guarded_patch(CONTROLLER_REVISIONS, facts.revision.corrected, correction)]
     if revision is None:
-        return _correct_revision(facts.revision)
+        return []
     note = _revision_note(facts.revision)
     return [
         Create(
@@ -253,12 +255,6 @@ def _record_revision(facts: SetFacts) -> list[Action]:
             ),
         )
     ]
-
-
-def _correct_revision(resolution: Resolution) -> list[Action]:
-    if resolution.corrected is None or resolution.correction is None:
-        return []
-    return [guarded_patch(CONTROLLER_REVISIONS, resolution.corrected, resolution.correction)]
 
 
 def _remove_gang(facts: SetFacts) -> Sequence[Action]:

@@ -13,7 +13,7 @@ from kuberuntime.plan import AcceptedField, Create
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.policies.policy import NO_SERVICE, OWN_SERVICE, HeadlessService
+from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService
 
 PodLabels: TypeAlias = dict[str, str | None]
 """The labels of a pod. None represents a value that a controller sets."""
@@ -57,7 +57,7 @@ def observe(service: JSONObject | None, owner: JSONObject) -> HeadlessService:
     if service is None:
         return NO_SERVICE
     if meta.is_controlled(service, owner):
-        return OWN_SERVICE
+        return HeadlessService(is_settled=True)
     if meta.controller_of(service) is None:
         is_orphaned = owner["kind"] == LEADERWORKERSETS.kind and is_orphan(service, owner)
         return HeadlessService(is_settled(service), orphan=service if is_orphaned else None)

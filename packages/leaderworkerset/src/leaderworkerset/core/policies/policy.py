@@ -92,9 +92,6 @@ class HeadlessService(Struct, frozen=True):
 NO_SERVICE: Final = HeadlessService()
 """The Service does not exist."""
 
-OWN_SERVICE: Final = HeadlessService(is_settled=True)
-"""The Service belongs to the object."""
-
 
 class GroupObjects(Struct, frozen=True, kw_only=True):
     """The objects with the name and index labels of a group, including objects of a previous leader.

@@ -363,12 +363,12 @@ def test_fold_grows_and_shrinks_with_the_groups() -> None:
     """An index far above the number of leaders is stored separately until there are enough leaders."""
     found, far = Groups("web"), group(5000, "N")
     found.put(far.leader, far)
-    assert [*found.summarize().irregular] == ["web-5000"]
+    assert [*found.summary.irregular] == ["web-5000"]
 
     for one in groups("N" * 600):
         found.put(one.leader, one)
 
-    assert (found.summarize().members.bit_count(), found.summarize().irregular) == (601, {})
+    assert (found.summary.members.bit_count(), found.summary.irregular) == (601, {})
 
 
 def test_deleted_group_is_removed_from_the_fold() -> None:
@@ -378,9 +378,9 @@ def test_deleted_group_is_removed_from_the_fold() -> None:
     for group in (one, other, odd, one):  # the last observation does not change anything
         found.put(group.leader, group)
     found.put("other-0", None)
-    assert found.summarize() == index_groups([one, other], "web")
+    assert found.summary == index_groups([one, other], "web")
     found.put(other.leader, None)
-    assert found.summarize() == index_groups([one], "web")
+    assert found.summary == index_groups([one], "web")
 
 
 @pytest.mark.parametrize("outcome", CONDITIONS, ids=lambda outcome: outcome.type)
