@@ -187,7 +187,7 @@ def _current_state(before: View | None, revision: str) -> RolloutState:
     desired = before.desired
     current = Current(desired, 0, str(desired)) if before.leaders is None else rollout_position(before.leaders)
     return RolloutState(
-        current,
+        current._replace(revision="", is_behind=False),  # the steps of a forecast do not have them
         members=_bits(existing),
         ready=_bits([group for group in existing if group.is_ready]),
         updated=_bits([group for group in existing if not key or group.revision == key]),
