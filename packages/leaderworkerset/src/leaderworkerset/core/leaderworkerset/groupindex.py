@@ -167,10 +167,9 @@ class Groups:
     def _remove(self, group: GroupFacts | None) -> None:
         if group is None:
             return
-        irregular = self.summary.irregular
-        if group.leader in irregular:
-            others = {leader: other for leader, other in irregular.items() if leader != group.leader}
-            self.summary = replace(self.summary, irregular=others)
+        irregular = {**self.summary.irregular}
+        if irregular.pop(group.leader, None) is not None:
+            self.summary = replace(self.summary, irregular=irregular)
         elif group.index is not None:
             self.summary = _remove_group(self.summary, group.index)
 
