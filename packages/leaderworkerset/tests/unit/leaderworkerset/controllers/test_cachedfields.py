@@ -228,7 +228,7 @@ def test_undeclared_read_is_detected(
 
 def test_foreign_statefulset_with_a_worker_name_is_reported() -> None:
     """A StatefulSet of another owner with the same name is reported and not changed (docs/adr/0030)."""
-    other = builders.leaderworkerset_object("web-0")
+    other = builders.leaderworkerset_object("web-0", metadata={"uid": "uid-of-another"})
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
     observed = ObservedLeaderWorkerSet(leaderworkerset=other, leader_workload=workers)
     assert declared.statefulset_fields(workers) is declared.WORKER_STATEFULSET
