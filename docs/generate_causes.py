@@ -43,30 +43,32 @@ symptoms are out of memory (LWS-E070), CrashLoopBackOff (LWS-E071), ImagePullBac
 |---|---|---|
 | healthy | every group is ready and has the latest revision | {healthy} |
 | complete | all groups have run to completion | {complete} |
-| starting | a rank has never been ready, and its patience has not expired | {starting} |
+| starting | a rank has never been ready, and its time limit for the startup has not expired | {starting} |
 | progressing | not ready yet, but without an error; no action is required, or the spec delays the next step | {progressing} |
 | crashing | containers fail repeatedly, and an action is required | {crashing} |
 | stuck | an action is required | {stuck} |
 | unknown | not ready, and no cause on this page applies ([{unknown_code}](#{unknown_anchor})) | {unknown} |
 | unread | not ready, and the data for the diagnosis could not be read ([{unread_code}](#{unread_anchor})) | {unread} |
 
-After a failure, a group is healthy if it has been ready for longer than its longest failed run, and for at least one minute. Failed runs of ten minutes
-or more count as one minute. A process that runs for two seconds and exits is therefore always `crashing`. After its first failure, the group is
-`progressing` during this time. Drains, evictions through the API and deletions by users do not count as failures of the group.
+After a failure, a group is healthy if it has been ready for longer than its longest failed run, and for at least one minute. Failed runs of
+ten minutes or more count as one minute. Therefore, a process that repeatedly exits after two seconds is always reported as `crashing`.
+After the first failure of a group, the verdict is `progressing` until this time has passed. Drains, evictions through the API and deletions
+by users do not count as failures of the group.
 
 If there are several causes, the diagnosis reports the cause of the earliest stage, in the order below. For example, a group that cannot be placed is
 reported before a group that crashes, because the first cause often explains the second.
 
-Some containers run but do not become ready ({warming}). A rank that was never ready is starting for ten minutes, because loading a large model takes
-time. This time is longer if its probes permit more time, and at least two times the startup time of the slowest ready rank. Afterwards, the rank is stuck.
-A rank that was ready before is immediately stuck. Three more causes count as progress for a limited time:
+The causes {warming} apply to containers that are running but do not become ready. If the rank has never been ready, its verdict is
+`starting` for ten minutes, because loading a large model takes time. This time limit is longer if the probes of the rank permit more time.
+It is at least twice the startup time of the slowest ready rank. After this time, the verdict is `stuck`. If the rank has been ready before,
+the verdict is `stuck` immediately. Three more causes count as progress for a limited time:
 
 - a claim without a volume (LWS-E044), for two minutes
 - an image that is being pulled (LWS-E109), for half an hour
 - a node that an autoscaler adds (LWS-E108), for 15 minutes or `--node-patience`
 
-If you do not have permission to read some objects, they are listed, and the diagnosis does not use them. The most useful objects are events, nodes,
-StatefulSets, ControllerRevisions and Services.
+If you do not have permission to read some objects, the diagnosis lists these objects and does not use them. The most useful objects are
+events, nodes, StatefulSets, ControllerRevisions and Services.
 """
 
 TWELVE_WAYS = """\
@@ -76,8 +78,8 @@ TWELVE_WAYS = """\
 
 This page shows the output of `lws run` for twelve common errors. Each row contains the cause and the next step.
 
-With `--stuck-after`, or after a timeout, the error message of the command contains the same sentence and code. `lws explain`, `lws wait` and
-`lws rollout status` also print them. `tests/e2e/test_twelve_ways.py` tests each error on a terminal.
+With `--stuck-after`, or after a timeout, the error message of the command contains the same sentence and code. `lws explain`, `lws wait`
+and `lws rollout status` also print this sentence and code. `tests/e2e/test_twelve_ways.py` tests each error on a terminal.
 
 | error | code | cause | next step |
 |---|---|---|---|

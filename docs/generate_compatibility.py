@@ -61,8 +61,8 @@ This page lists the tested versions, the supported versions, and the stability o
 
 ## What ran
 
-The table shows the results of the last recorded runs. Each row is one part of the tests, on one Kubernetes version and one Python version. To record
-one run, use `pytest --record`. `make nightly` records all runs.
+The table shows the results of the last recorded runs. Each row contains the results of one part of the tests, with one Kubernetes version
+and one Python version. To record one run, use `pytest --record`. `make nightly` records all runs.
 
 | tests | Kubernetes | Python | version | day | passed | failed | skipped |
 |---|---|---|---|---|---|---|---|
@@ -87,16 +87,16 @@ changelog of the previous version announces the removal.
 
 ## Upgrades
 
-You can upgrade to the next minor version, and return to the previous version, without stopping a group. Version {before} was never published, and
-`tests/predecessor.py` contains its commit. These tests cover upgrades:
+You can upgrade to the next minor version, and return to the previous version, without stopping groups. These tests cover upgrades from
+version {before}, which was never published (`tests/predecessor.py` contains its commit):
 
-- `tests/e2e/test_upgrade.py` starts this version with the state of an embedded cluster of {before}. The state contains LeaderWorkerSets, revisions, records
-  of recreations, recorded failures and CRDs. The test verifies that all objects are unchanged, that a rollout completes, and that every field of the old
-  CRDs still exists with its type. Afterwards, it starts version {before} with the result.
-- `tests/kubernetes/manager/test_upgrade.py` does the same on a real control plane, with running LeaderWorkerSets and DisaggregatedSets. It installs
-  {before}, this version, and {before} a second time. The manager does not write objects in a stable state. Each version rolls out and scales objects of
-  the other version.
-- [Separate tests](differences.md#move-here-and-back) cover the migration between this manager and the Go manager.
+- `tests/e2e/test_upgrade.py` starts this version with the state of an embedded cluster of {before}. The state contains LeaderWorkerSets,
+  revisions, records of recreations, recorded failures and CRDs. The test verifies that all objects are unchanged, that a rollout completes,
+  and that every field of the old CRDs still exists with its type. Afterwards, it starts version {before} with the resulting state.
+- `tests/kubernetes/manager/test_upgrade.py` does the same on a real control plane, with running LeaderWorkerSets and DisaggregatedSets. It
+  installs {before}, this version, and {before} again. The test verifies that the manager does not write objects in a stable state. It also
+  verifies that each version can roll out and scale objects of the other version.
+- [Separate tests](differences.md#migrate-in-both-directions) cover the migration between this manager and the Go manager.
 
 ## Classes
 
@@ -121,7 +121,7 @@ You can upgrade to the next minor version, and return to the previous version, w
 | metrics `lws_…` | beta |
 | `lwsctl.client` | beta |
 | other modules of `leaderworkerset`, `kuberuntime`, `localkube` | alpha (pin the version) |
-| files of a local cluster (`lws up`) | internal; an unsupported format is rejected with its name, and the files are not changed |
+| files of a local cluster (`lws up`) | internal; if a format is not supported, the command rejects it with an error that contains the format, and does not change the files |
 | names of installed objects, roles, ports, and values of the chart | stable |
 
 ## Feature gates
@@ -132,8 +132,9 @@ You can set feature gates in the manager's [configuration](manager.md#configurat
 |---|---|---|---|
 {gates}
 
-A deprecated field, flag, annotation or value continues to work, with a warning. The warning is in the log of the manager, in a response of the API server,
-or on standard error of the command. The changelog lists the deprecation and the replacement under "Deprecated".
+A deprecated field, flag, annotation or value continues to work, but causes a warning. The warning appears in the manager log, in the
+response of the API server, or on the standard error of the command. The changelog lists the deprecation and the replacement under
+"Deprecated".
 """
 
 DIFFERENT: Final = """\
@@ -141,10 +142,11 @@ DIFFERENT: Final = """\
 
 <!-- Written by docs/generate_compatibility.py from tests and decisions. Do not edit: make generate. -->
 
-This page lists the differences between this project and the Go controller. Names, labels, revisions and environment variables are the same, so that you
-can migrate in both directions. The following differences are intended, and each has a test. If you find other differences, report them as bugs.
+This page lists the differences between this project and the Go controller. Names, labels, revisions and environment variables are the same,
+so you can migrate in both directions. The following differences are intended, and each has a test. If you find other differences, report
+them as bugs.
 
-## Move here, and back
+## Migrate in both directions
 
 ```bash
 lws install --image registry.example.com/lws/leaderworkerset:{version} --wait   # takes over the installation in place

@@ -23,10 +23,10 @@ class Class(StrEnum):
 
 
 PROMISES: Final[Mapping[Class, str]] = {
-    Class.STABLE: "keeps its meaning; is taken away in a new major version only, after a warning of at least a year and two minor versions",
+    Class.STABLE: "the meaning does not change; removed only in a new major version, after a warning for at least one year and two minor versions",
     Class.BETA: "kept for at least two minor versions after a warning in the log, on the command line or in the changelog",
-    Class.ALPHA: "off unless it is switched on; may change with any minor version, which the changelog says",
-    Class.INTERNAL: "written and read by the manager, also by the previous and the next version; not for other programs",
+    Class.ALPHA: "disabled by default; can change in any minor version, and the changelog lists the change",
+    Class.INTERNAL: "written and read only by the manager, including its previous and next version; do not use it in other tools",
 }
 
 FIELDS: Final[Mapping[str, Class]] = {

@@ -122,9 +122,9 @@ def _unresponsive_manager(
 @cause(
     code="LWS-E003",
     title="the manager does not run",
-    meaning="The Deployment of the manager has no ready replica, so LeaderWorkerSets are not reconciled.",
+    meaning="The manager Deployment has no ready replica, so LeaderWorkerSets are not reconciled.",
     person=Person.ADMINISTRATOR,
-    remedy="If the Deployment has 0 replicas, scale it up. Otherwise, find out why the pods of the manager do not start or are not ready.",
+    remedy="If the Deployment has 0 replicas, scale it up. Otherwise, find out why the manager pods do not start or are not ready.",
 )
 def find_unavailable_manager(observed: Observed) -> Finding | None:
     """Find a manager whose Deployment has no ready replica."""
@@ -151,7 +151,7 @@ def _unavailable_finding(observed: Observed, undone: MissedAction, deployment: J
     title="no manager is the leader",
     meaning="The replicas use a Lease to elect a leader, and the Lease has no holder.",
     person=Person.ADMINISTRATOR,
-    remedy="Check the logs of the manager. It must be able to reach the API server and have permission to write the Lease.",
+    remedy="Check the manager logs. The manager must be able to reach the API server, and must have permission to write the Lease.",
 )
 def find_missing_leader(observed: Observed) -> Finding | None:
     """Find a Lease without a holder, which means that no replica of the manager is active."""

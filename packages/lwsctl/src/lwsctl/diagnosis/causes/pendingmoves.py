@@ -22,7 +22,7 @@ NAMED: Final = 5
 @cause(
     code="LWS-E095",
     title="groups cannot be moved from their nodes",
-    meaning="Groups must be moved from their nodes, but maxUnavailable is 0, and random keys or a partition prevent extra groups.",
+    meaning="Groups must be moved from their nodes, but maxUnavailable is 0, and random keys or a partition prevent additional groups.",
     remedy="Allow one group to be unavailable, or restart the groups one by one.",
 )
 def find_blocked_move(observed: Observed) -> Finding | None:
@@ -45,7 +45,7 @@ def find_blocked_move(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E094",
     title="groups wait to be moved",
-    meaning="Groups must be moved from nodes that are closed for maintenance. All pods of a group are moved together, within the limits of a rollout.",
+    meaning="Groups must be moved off nodes that are cordoned or have a maintenance taint. All pods of a group are moved together, within the limits of a rollout.",
     remedy="Wait, or find out why other groups are unavailable. `kubectl uncordon` cancels moves that have not started.",
     verdict=Verdict.PROGRESSING,
 )

@@ -173,7 +173,7 @@ def _other_quota_finding(finding: Finding, match: re.Match[str]) -> Finding:
     code="LWS-E020",
     title="a ResourceQuota is exhausted",
     meaning="The pods, or the StatefulSets that create them, would exceed a ResourceQuota of the namespace.",
-    remedy="Increase the quota, delete other objects of this kind in the namespace, or request less.",
+    remedy="Increase the quota, delete other objects of this kind in the namespace, or reduce the requests.",
 )
 def find_exhausted_quota(observed: Observed) -> Finding | None:
     """Find pods that exceed a quota, or the pod limit of an embedded cluster."""
@@ -228,7 +228,7 @@ POD_SECURITY: Final = Cause(
 SECURITY_CONSTRAINTS: Final = Cause(
     code="LWS-E024",
     title="no security context constraint admits the pods",
-    meaning="The service account may not use SecurityContextConstraints that admit the pod (OpenShift).",
+    meaning="The service account is not allowed to use SecurityContextConstraints that admit the pod (OpenShift).",
     person=Person.ADMINISTRATOR,
     remedy="Change securityContext, or grant the service account SecurityContextConstraints that admit the pod.",
     find=MissingRankMessage(
@@ -311,7 +311,7 @@ NOT_ALLOWED: Final = Cause(
 REJECTED: Final = Cause(
     code="LWS-E029",
     title="the API server rejects the pods",
-    meaning="A pod or StatefulSet is rejected for a reason without a separate code. The message quotes the API server.",
+    meaning="A pod or StatefulSet is rejected for a reason that has no separate code. The message quotes the API server.",
     person=Person.AUTHOR,
     remedy="Follow the instructions in the message.",
     find=MissingRankMessage(

@@ -263,7 +263,7 @@ def _domain_users(observed: Observed, key: str) -> dict[str, str]:
 @cause(
     code="LWS-E087",
     title="insufficient resources for the surge of a rollout",
-    meaning="With maxUnavailable 0, a rollout first creates an extra group, but no node has enough resources for it.",
+    meaning="If maxUnavailable is 0, a rollout first creates an additional group, but no node has enough resources for this group.",
     remedy="Free resources for one more group, or allow one group to be unavailable.",
 )
 @with_autoscaler_note
@@ -292,28 +292,28 @@ ACCELERATORS: Final = Cause(
     code="LWS-E035",
     title="insufficient accelerators",
     meaning="No node has enough free GPUs, TPUs or other extended resources for a pod.",
-    remedy="Add nodes with this resource, delete pods that use it, or request less. If nodes should have the resource, check the device plugin.",
+    remedy="Add nodes with this resource, delete pods that use it, or reduce the requests. If nodes should have the resource, check the device plugin.",
     find=with_autoscaler_note(short_of("extended")),
 )
 MEMORY: Final = Cause(
     code="LWS-E037",
     title="insufficient memory",
     meaning="No node has enough unrequested memory for a pod.",
-    remedy="Add or free nodes, or request less.",
+    remedy="Add nodes, delete pods, or reduce the requests.",
     find=with_autoscaler_note(short_of("memory")),
 )
 CPU: Final = Cause(
     code="LWS-E036",
     title="insufficient cpu",
     meaning="No node has enough unrequested CPU for a pod.",
-    remedy="Add or free nodes, or request less.",
+    remedy="Add nodes, delete pods, or reduce the requests.",
     find=with_autoscaler_note(short_of("cpu")),
 )
 STORAGE: Final = Cause(
     code="LWS-E048",
     title="insufficient ephemeral storage",
     meaning="No node has enough unrequested ephemeral storage for a pod.",
-    remedy="Add or free nodes, or request less.",
+    remedy="Add nodes, delete pods, or reduce the requests.",
     find=with_autoscaler_note(short_of("ephemeral-storage")),
 )
 TOO_MANY_PODS: Final = Cause(
@@ -321,7 +321,7 @@ TOO_MANY_PODS: Final = Cause(
     title="the nodes have reached their pod limit",
     meaning="A node accepts a limited number of pods, regardless of their requests.",
     person=Person.ADMINISTRATOR,
-    remedy="Add nodes, or remove pods.",
+    remedy="Add nodes, or delete pods.",
     find=with_autoscaler_note(
         StageMessage(
             is_unscheduled,
@@ -373,7 +373,7 @@ PORTS: Final = Cause(
 UNSCHEDULABLE: Final = Cause(
     code="LWS-E049",
     title="no node is suitable",
-    meaning="The scheduler finds no node for a reason without a separate code. The message quotes the scheduler.",
+    meaning="The scheduler does not find a suitable node, for a reason that has no separate code. The message quotes the scheduler.",
     person=Person.AUTHOR,
     remedy="Follow the instructions in the message.",
     find=with_autoscaler_note(
