@@ -97,7 +97,7 @@ def page() -> str:
     codes = {str(verdict): str(code) for verdict, code in EXIT_CODES.items()}
     codes |= {"unknown_code": NO_CAUSE.code, "unknown_anchor": anchor(NO_CAUSE)}
     codes |= {"unread_code": NOT_READ.code, "unread_anchor": anchor(NOT_READ)}
-    head = INTRODUCTION.format(warming=", ".join(WARMING), **codes)
+    head = INTRODUCTION.format(warming=f"{', '.join(WARMING[:-1])} and {WARMING[-1]}", **codes)
     index = [
         "| code | cause |",
         "|---|---|",

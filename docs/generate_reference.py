@@ -410,8 +410,8 @@ PAGES: Final = {
     ),
     "configuration-v1": Page(
         "Configuration of the manager",
-        "This page lists all fields of the configuration file of the manager.\n"
-        "Null, zero and the empty string select the default. Unknown fields are rejected.",
+        "This page lists all fields of the manager's configuration file.\n"
+        "If a value is null, zero or empty, the default is used. Unknown fields are rejected.",
         configuration_page,
     ),
     "labels-annotations-variables": Page(

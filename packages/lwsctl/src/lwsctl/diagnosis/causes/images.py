@@ -208,7 +208,7 @@ NO_COMMAND: Final = Cause(
     code="LWS-E065",
     title="the container has no command",
     meaning="The pod template and the image do not specify a command, or the image does not contain the executable.",
-    remedy="Set command in the pod template to an executable in the image.",
+    remedy="Set the command in the pod template to an executable in the image.",
     find=WaitingContainers(
         START | {"CommandMissing", "CrashLoopBackOff"},
         COMMAND,

@@ -41,7 +41,7 @@ def gate_names(rank: Rank) -> list[str]:
     title="Kueue has not admitted the group",
     meaning="Kueue starts a group only if its queue has quota for the whole group.",
     person=Person.ADMINISTRATOR,
-    remedy="Wait for quota, increase the quota, or check the Workload for the missing resources. A pending admission check is progress.",
+    remedy="Wait for quota, increase the quota, or check the Workload for the missing resources. While an admission check is pending, no action is required.",
 )
 def find_queued_pods(observed: Observed) -> Finding | None:
     """Find pods that wait in a Kueue queue, and report the state of their Workloads."""
