@@ -51,7 +51,7 @@ def installed(*resources: object) -> Iterator[JSONObject]:
 
 def test_manager_ports_equal_those_of_its_pods() -> None:
     table = rows(PORTS, "## Ports")
-    to_manager = {port for _, to, port, *_ in table if to == "pods of the manager"}
+    to_manager = {port for _, to, port, *_ in table if to == "manager pods"}
     ports = {workload.WEBHOOK_PORT, workload.METRICS_PORT, workload.PROBE_PORT}
     assert to_manager == {f"TCP {port}" for port in ports}
     (deployment,) = installed(DEPLOYMENTS)
@@ -74,7 +74,7 @@ def test_services_and_policy_of_the_page_are_installed() -> None:
 
 
 def test_operator_port_equals_that_of_its_pod() -> None:
-    (port,) = [port for _, to, port, *_ in rows(PORTS, "## Ports") if to == "pods of the operator"]
+    (port,) = [port for _, to, port, *_ in rows(PORTS, "## Ports") if to == "operator pods"]
     text = (ROOT / "deploy/operator/13_deployment_openshift-lws-operator.yaml").read_text()
     assert set(re.findall(r"(?:containerPort|port): (\d+)", text)) == {port.removeprefix("TCP ")}
 
@@ -169,9 +169,9 @@ def test_rendezvous_reaches_a_rank_that_listens_on_ipv6() -> None:
 
 MEASURED: Final[Mapping[str, tuple[str, int | None]]] = {
     "500 groups of 2 in one LeaderWorkerSet, until created and ready": ("groups: created", None),
-    "the same at rest, 30 s": ("groups: at rest", None),
-    "the same rolled out, 25 % at once": ("groups: rolled, 25 %", None),
-    "the same, one worker of every fifth group deleted": ("groups: a worker deleted in a fifth", None),
+    "these groups at rest, for 30 s": ("groups: at rest", None),
+    "a rollout of these groups, 25 % at a time": ("groups: rolled, 25 %", None),
+    "one worker of every fifth group deleted": ("groups: a worker deleted in a fifth", None),
     "200 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 200),
     "2,000 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 2000),
 }
@@ -210,11 +210,11 @@ def test_sizing_rules_follow_from_measurements_and_defaults() -> None:
     assert f"{raw('many: all ready', 200)['mebibytes']:.0f} MiB for 1,000 pods, and {per_set}" in page
     requests, limits = (workload.DEFAULT_RESOURCES[name] for name in ("requests", "limits"))
     assert (
-        f"requests {requests['cpu']} of CPU and {requests['memory']} of memory, with a limit of {limits['memory']}"
+        f"requests {requests['cpu']} CPU and {requests['memory']} of memory, and its memory limit is {limits['memory']}"
         in page
     )
     connection = configuration.Configuration().client_connection
-    assert f"{connection.qps:g} a second, in bursts of {connection.burst}" in page
+    assert f"{connection.qps:g} per second, in bursts of {connection.burst}" in page
     assert "cpu" not in limits
 
 
