@@ -39,9 +39,7 @@ STRUCTS: dict[str, Any] = {
 
 def rows() -> dict[str, str]:
     """Return the effect of each field."""
-    lines = [
-        line.split(" | ") for line in PAGE.read_text().split("## Proxy")[0].splitlines() if line.startswith("| `")
-    ]
+    lines = [line.split(" | ") for line in PAGE.read_text().split("## Proxy")[0].splitlines() if line.startswith("| `")]
     return {field: what.rstrip(" |") for fields, what in lines for field in re.findall(r"`([^`]+)`", fields)}
 
 
