@@ -40,10 +40,10 @@ You can specify these options before or after a command. By default, `lws` uses 
 |---|---|
 {exit_codes}
 
-`lws exec` exits with the code of its command. [`lws explain`](causes.md) has three more exit codes:
+`lws exec` exits with the exit code of the executed command. [`lws explain`](causes.md) has three more exit codes:
 
-- 3: progressing without a user action
-- 4: stuck until a user acts
+- 3: progressing, and no user action is required
+- 4: stuck or crashing, and user action is required
 - 5: not ready, and no known cause applies
 
 ## Output
@@ -66,7 +66,7 @@ For Bash, add `source <(lws completion bash)` to `~/.bashrc`. For Zsh, add `sour
 
 ## Manual pages
 
-To read the manual pages, run `man lws`, or for a command `man lws-get`. The wheel installs the pages to `share/man/man1`, where `man` finds them
+To read the manual pages, run `man lws`, or `man lws-get` for a single command. The wheel installs the pages to `share/man/man1`, where `man` finds them
 through PATH.
 """
 

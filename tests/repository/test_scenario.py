@@ -26,7 +26,7 @@ def test_back_end_has_the_verb_with_the_same_parameters(kind: type[Scenario], ve
 
 
 def test_decision_lists_the_verbs_and_the_back_ends() -> None:
-    page = (ROOT / "docs/adr/0028-a-workspace.md").read_text().split("scenarios have one language", 1)[1]
+    page = (ROOT / "docs/adr/0028-a-workspace.md").read_text().split("all scenarios use the same interface", 1)[1]
     verbs, table = page.split("| back end |", 1)
     assert [kind.__name__ for kind in BACK_ENDS] == re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)[: len(BACK_ENDS)]
     assert set(VERBS) <= set(re.findall(r"`(\w+)`", verbs))

@@ -97,7 +97,7 @@ REPLACED: Final = (
     Replaced(TRANSPORT, SILENCE, ("unit/leaderworkerset/manager/test_leadership.py",)),
     *(
         Replaced(f"leaderworkerset.manager.{part}", SILENCE, ("unit/leaderworkerset/manager/test_leadership.py",))
-        for part in ("controllers.Controllers", "leadership.Leading")
+        for part in ("controllers.Controllers", "leadership.LeaderRunner")
     ),
     Replaced(
         "leaderworkerset.manager.controllers.Controllers",
@@ -185,6 +185,7 @@ REPLACED: Final = (
             "unit/lwsctl/cli/rollouts/test_nodewrites.py",
             "unit/leaderworkerset/controllers/cluster.py",
             "unit/leaderworkerset/controllers/test_fairness.py",
+            "unit/leaderworkerset/controllers/test_groupservices.py",
             "unit/leaderworkerset/controllers/test_ignored.py",
             "unit/leaderworkerset/controllers/test_leaderreads.py",
             "unit/leaderworkerset/controllers/test_parentworkloads.py",
