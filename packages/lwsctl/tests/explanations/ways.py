@@ -135,6 +135,6 @@ WAYS: Final = (
         "LWS-E012",
         "the template of ports is invalid, so pod ports-0 cannot be created: "
         "spec.template.spec.containers[0].ports[0].containerPort: Invalid value: 99999: must be between 1 and 65535",
-        "correct this field of ports and apply it again",
+        "correct this field of ports, and apply the manifest again",
     ),
 )

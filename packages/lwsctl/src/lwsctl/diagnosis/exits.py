@@ -101,7 +101,7 @@ def exit_advice(observed: Observed, rank: Rank, death: ContainerFailure) -> Iter
     reason = next((candidate for candidate in FailureReason if candidate == code), None)
     is_unmapped = _is_unmapped(observed, rank, death.container, image)
     if code in LACKING and is_unmapped and image != ON_PURPOSE:
-        yield (f"if a file is missing, map the image with --image {image}=DIR, or rehearse it with --stub={image}")
+        yield (f"if a file is missing, map the image with --image {image}=DIR, or use --stub={image}")
     elif reason is not None and _is_rendezvous(container, death.end):
         yield f"exit code {code} of the rendezvous means that {reason.description}. {reason.advice}"
     elif code == NOT_FOUND and not is_unmapped:

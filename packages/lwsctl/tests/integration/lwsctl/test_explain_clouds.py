@@ -54,4 +54,4 @@ async def test_explain_follows_an_autoscaler_from_hope_to_refusal(space: LiveSce
     await record(space, "web-0", "NotTriggerScaleUp", refused, component="cluster-autoscaler")
     told = await named(space, "LWS-E035")
     assert told.verdict is Verdict.STUCK
-    assert told.steps[0] == "raise the maximum size of a node group of cluster-autoscaler"
+    assert told.steps[0] == "increase the maximum size of a node group of cluster-autoscaler"

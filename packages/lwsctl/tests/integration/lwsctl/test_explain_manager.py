@@ -62,7 +62,7 @@ async def test_explain_names_a_manager_without_pods(space: LiveScenario) -> None
         await space.delete(MANAGER, DEPLOYMENTS)
     finally:
         await space.manager.start()
-    assert told.sentence.startswith("the manager does not run: the latest spec of web has not been observed for")
+    assert told.sentence.startswith("the manager is not running: the latest spec of web has not been observed for")
     assert f"Deployment {space.namespace}/{MANAGER}: 0 of 2 replicas ready" in told.evidence
 
 

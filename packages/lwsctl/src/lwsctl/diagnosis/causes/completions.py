@@ -74,7 +74,7 @@ def _has_completed(rank: Rank) -> bool:
     code="LWS-E078",
     title="some ranks have exited, and others are running",
     meaning="The ranks are expected to complete. Some ranks exited with code 0, and the others are running.",
-    remedy="Wait. If it takes too long, read the log of a rank that is still running.",
+    remedy="Wait. If the remaining ranks take too long, read the log of a rank that is still running.",
     verdict=Verdict.PROGRESSING,
 )
 def find_remaining_ranks(observed: Observed) -> Finding | None:

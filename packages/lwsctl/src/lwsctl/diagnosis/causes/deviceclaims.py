@@ -25,7 +25,7 @@ KINDS: Final = {
     code="LWS-E105",
     title="a device claim is not allocated",
     meaning="An object that a pod references in resourceClaims does not exist, or no node has free devices.",
-    remedy="Create the missing object, or free devices of this class.",
+    remedy="Create the missing object, or delete pods that use devices of this class.",
 )
 def find_unmet_device_claim(observed: Observed) -> Finding | None:
     """Find a pod that waits for its ResourceClaims. The finding contains the missing object."""
@@ -45,7 +45,7 @@ def find_unmet_device_claim(observed: Observed) -> Finding | None:
     else:
         lacks = f"no node has free devices for {', '.join(claim_names(rank))}"
         steps = (
-            f"free devices, or request fewer in the claims of {observed.view.name}",
+            f"delete pods that use these devices, or request fewer devices in the claims of {observed.view.name}",
             observed.kubectl("get resourceclaims"),
             f"{observed.plain_kubectl} get resourceslices,deviceclasses",
         )

@@ -33,7 +33,7 @@ SCHEDULER: Final = "kube-scheduler"
 CONTROLLER_MANAGER: Final = "kube-controller-manager"
 
 SHOWN: Final = {
-    API_SERVER: "dropped the reference of a pod to PodGroup {group}",
+    API_SERVER: "removed the reference to PodGroup {group} from a pod",
     SCHEDULER: "scheduled the pods of PodGroup {group} individually, and did not set a condition",
     CONTROLLER_MANAGER: "did not delete PodGroup {group}, although no pod refers to it",
 }
@@ -109,7 +109,7 @@ def _is_past(moment: str | None, now: datetime) -> bool:
         "whose feature gate is disabled."
     ),
     person=Person.ADMINISTRATOR,
-    remedy="Enable the feature gate on that component, or use another gang scheduler.",
+    remedy="Enable the feature gate on this component, or use a different gang scheduler.",
 )
 def find_disabled_gate(observed: Observed) -> Finding | None:
     """Find a group that does not start completely because a component does not support native gang scheduling."""

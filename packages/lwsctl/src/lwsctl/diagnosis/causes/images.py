@@ -89,7 +89,7 @@ INVALID: Final = Cause(
 NO_SECRET: Final = WaitingContainers(
     PULLING,
     r"Unable to retrieve some image pull secrets \((?P<secret>[^)]*)\)",
-    "pull secret {secret} of pod {pod} does not exist, and the registry denies image {image}{others}",
+    "imagePullSecret {secret} of pod {pod} does not exist, and the registry denies access to image {image}{others}",
     (
         "{kubectl} create secret docker-registry {secret} --docker-server=… --docker-username=… --docker-password=…",
         "or correct imagePullSecrets in {template}",
@@ -99,7 +99,7 @@ NO_SECRET: Final = WaitingContainers(
 DENIES: Final = WaitingContainers(
     PULLING,
     r"(?i)unauthorized|denied|forbidden|authentication required|no basic auth",
-    "the registry denies image {image} to pod {pod}{others}",
+    "the registry denies access to image {image} of pod {pod}{others}",
     (
         "{lws} get {place} -o jsonpath='{{.spec.imagePullSecrets}}'",
         "{kubectl} create secret docker-registry NAME --docker-server=… --docker-username=… --docker-password=…",
@@ -110,7 +110,7 @@ LACKS: Final = WaitingContainers(
     PULLING,
     r"(?i)not found|manifest unknown|no match for platform|does not exist|NAME_UNKNOWN",
     "image {image} of pod {pod} does not exist{others}",
-    ("correct the image of container {container} in {template}, or push it",),
+    ("correct the image of container {container} in {template}, or push this image to the registry",),
     PULL_EVENTS,
 )
 
@@ -123,10 +123,10 @@ def _find_denied(observed: Observed) -> Finding | None:
 
 DENIED: Final = Cause(
     code="LWS-E061",
-    title="the registry denies the image",
-    meaning="The registry requires credentials, or rejects them. Often the pull secret is missing.",
+    title="the registry denies access to the image",
+    meaning="The registry requires credentials, or rejects them. Often, the imagePullSecret is missing.",
     person=Person.ADMINISTRATOR,
-    remedy="Create the pull secret and reference it in imagePullSecrets, or correct the image. Registries often report a missing image in the same way.",
+    remedy="Create the Secret and reference it in imagePullSecrets, or correct the image. Registries often report a missing image in the same way.",
     find=_find_denied,
 )
 NOT_FOUND: Final = Cause(
@@ -134,7 +134,7 @@ NOT_FOUND: Final = Cause(
     title="the image does not exist",
     meaning="The registry does not have an image with this name, tag and platform.",
     person=Person.AUTHOR,
-    remedy="Correct the image in the pod template, or push it.",
+    remedy="Correct the image in the pod template, or push the image to the registry.",
     find=LACKS,
 )
 UNREACHABLE: Final = Cause(
@@ -200,8 +200,8 @@ def _find_no_program(observed: Observed) -> Finding | None:
 NO_PROGRAM: Final = Cause(
     code="LWS-E057",
     title="this machine has no executable for the image",
-    meaning="The embedded cluster runs executables of this machine instead of images. This executable does not exist.",
-    remedy="Install the executable, map the image to a directory with `--image NAME=DIR`, or rehearse with `--stub`.",
+    meaning="The embedded cluster runs executables on this machine instead of images. The executable of the container does not exist.",
+    remedy="Install the executable, map the image to a directory with `--image NAME=DIR`, or use `--stub`.",
     find=_find_no_program,
 )
 NO_COMMAND: Final = Cause(

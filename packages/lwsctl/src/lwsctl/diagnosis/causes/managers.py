@@ -121,7 +121,7 @@ def _unresponsive_manager(
 
 @cause(
     code="LWS-E003",
-    title="the manager does not run",
+    title="the manager is not running",
     meaning="The manager Deployment has no ready replica, so LeaderWorkerSets are not reconciled.",
     person=Person.ADMINISTRATOR,
     remedy="If the Deployment has 0 replicas, scale it up. Otherwise, find out why the manager pods do not start or are not ready.",
@@ -139,8 +139,8 @@ def _unavailable_finding(observed: Observed, undone: MissedAction, deployment: J
     replicas = meta.spec(deployment).get("replicas", 1)
     evidence = (f"Deployment {meta.key(deployment)}: 0 of {replicas} replicas ready",)
     if replicas:
-        return _unresponsive_manager(observed, undone, "the manager does not run", evidence)
-    why = f"the manager does not run, because Deployment {meta.key(deployment)} is scaled to 0"
+        return _unresponsive_manager(observed, undone, "the manager is not running", evidence)
+    why = f"the manager is not running, because Deployment {meta.key(deployment)} is scaled to 0"
     return _unresponsive_manager(
         observed, undone, why, evidence, (installationhealth.scale_up_step(deployment, observed.plain_kubectl),)
     )

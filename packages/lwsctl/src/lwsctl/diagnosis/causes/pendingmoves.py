@@ -36,7 +36,7 @@ def find_blocked_move(observed: Observed) -> Finding | None:
         sentence=f"{_describe_groups(observed, waiting, 'is', 'are')} never moved: {why}",
         evidence=(_reported_reason(view),),
         steps=(
-            f"set {field} to 1 or more, and apply it",
+            f"set {field} to 1 or more, and apply the manifest",
             f"or restart the group now: {observed.lws(f'restart {view.name}/{waiting[0].name}')}",
         ),
     )

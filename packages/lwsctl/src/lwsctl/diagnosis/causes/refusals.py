@@ -291,14 +291,14 @@ INVALID_TEMPLATE: Final = Cause(
     find=MissingRankMessage(
         r"is invalid: (?P<reason>.*)",
         "{template} is invalid, so pod {pod} cannot be created{others}: {reason}",
-        ("correct this field of {name} and apply it again",),
+        ("correct this field of {name}, and apply the manifest again",),
     ),
 )
 
 NOT_ALLOWED: Final = Cause(
     code="LWS-E013",
-    title="a controller does not have a permission",
-    meaning="The manager or a controller of the cluster does not have permission for a required request.",
+    title="a controller does not have a required permission",
+    meaning="The manager or a controller of the cluster does not have a permission that it requires.",
     person=Person.ADMINISTRATOR,
     remedy="Reinstall the running version to restore the manager roles.",
     find=MissingRankMessage(

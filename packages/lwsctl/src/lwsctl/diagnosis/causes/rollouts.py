@@ -57,7 +57,7 @@ def find_blocking_partition(observed: Observed) -> Finding | None:
         ),
         steps=(
             f"after a pause: {observed.lws(f'rollout resume {view.name}')}",
-            "otherwise set spec.rolloutStrategy.rollingUpdateConfiguration.partition to 0, and apply it",
+            "otherwise, set spec.rolloutStrategy.rollingUpdateConfiguration.partition to 0, and apply the manifest",
         ),
     )
 
@@ -90,7 +90,7 @@ def find_blocking_group(observed: Observed) -> Finding | None:
         evidence=(updated_groups(view.updated, view.desired, view.up_to_date),),
         steps=(
             observed.lws(f"explain {view.name}/{waiting[0].name}"),
-            "otherwise increase spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable, and apply it",
+            "otherwise, increase spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable, and apply the manifest",
         ),
     )
 

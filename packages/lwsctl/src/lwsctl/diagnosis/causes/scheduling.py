@@ -92,8 +92,8 @@ def _rejection_reason(observed: Observed, name: str, taint: JSONObject) -> str:
     """Return the reason why a node rejects the pod although its resources are sufficient."""
     entry = nodetaints.find_component_taint(taint)
     if entry is None:
-        return f"node {name} has enough, but the pod does not tolerate its taint: {taint_text(taint)}"
-    return f"{nodetaints.describe_taint(entry, observed.nodes[name])}, but would have enough"
+        return f"node {name} has enough resources, but the pod does not tolerate its taint: {taint_text(taint)}"
+    return f"{nodetaints.describe_taint(entry, observed.nodes[name])}, but would have enough resources"
 
 
 def failing_devices(observed: Observed, name: str) -> tuple[str, ...]:
@@ -122,8 +122,8 @@ def simulation_command(observed: Observed, rank: Rank, name: str) -> tuple[str, 
     count = sum(len(group.ranks) for group in observed.view.groups)
     several = f"--nodes {count} " if count > 1 else ""
     return (
-        f"simulate nodes with {name}: use {several}--node-capacity {name}={amount} for the cluster, or run the manifest with --nodes auto --gpus auto",
-        *(("to use the GPUs of this machine: start the cluster with --gpus host",) if name == GPU else ()),
+        f"to simulate nodes with {name}, use {several}--node-capacity {name}={amount} for the cluster, or run the manifest with --nodes auto --gpus auto",
+        *(("to use the GPUs of this machine, start the cluster with --gpus host",) if name == GPU else ()),
     )
 
 

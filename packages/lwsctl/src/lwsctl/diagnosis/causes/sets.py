@@ -50,7 +50,7 @@ def find_scaler_conflict(observed: Observed) -> Finding | None:
             evidence=(f"{kind} {name} {meta.describe_controller(scaler)}",),
             steps=(
                 f"if it is not needed: {observed.kubectl(f'delete {ROLE_SCALERS.plural} {name}')}",
-                f"otherwise rename the role, or set its scaling mode to {ScalingMode.STATIC}",
+                f"otherwise, rename the role, or set its scaling mode to {ScalingMode.STATIC}",
             ),
         )
     return None
@@ -94,7 +94,7 @@ def find_rejected_part(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E093",
-    title="a DisaggregatedSet is in progress",
+    title="a DisaggregatedSet is progressing",
     meaning="The LeaderWorkerSets are healthy, but a rollout is in progress or roles have too few groups.",
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,

@@ -123,7 +123,7 @@ def find_unready_leader(observed: Observed) -> Finding | None:
     code="LWS-E084",
     title="workers wait for their leader to be ready",
     meaning="With startupPolicy LeaderReady, workers are created only after their leader is ready.",
-    remedy="Find out why the leader is not ready. If it needs its workers first, use LeaderCreated.",
+    remedy="Find out why the leader is not ready. If the leader requires its workers first, use LeaderCreated.",
 )
 def find_waiting_workers(observed: Observed) -> Finding | None:
     """Find workers that are not created until their leader is ready."""
@@ -244,7 +244,7 @@ def find_exhausted_group(observed: Observed) -> Finding | None:
             steps=(
                 observed.kept_log(str(group.name)),
                 "fix the problem and apply a new template",
-                f"or recover it: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
+                f"or recover the group: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
             ),
         )
     return None

@@ -135,7 +135,7 @@ NO_CLAIM: Final = Cause(
 MOUNTS: Final = (
     (
         r"(?i)attachment limit|maximum number of (?:disks|volumes)|maximum count|attach(?:ed|ment)? .{0,40}exceed",
-        "use fewer volumes per pod or other nodes, because node {node} has reached its volume limit",
+        "use fewer volumes per pod, or use other nodes, because node {node} has reached its volume limit",
     ),
     (
         r"driver name (?P<driver>\S+) not found in the list of registered CSI drivers",

@@ -54,17 +54,17 @@ def test_added_nodes_are_stuck_after_the_patience() -> None:
 
 
 REFUSALS = {
-    "pod didn't trigger scale-up: 1 max node group size reached, 2 Insufficient nvidia.com/gpu": "raise the maximum size of a node group",
+    "pod didn't trigger scale-up: 1 max node group size reached, 2 Insufficient nvidia.com/gpu": "increase the maximum size of a node group",
     "pod didn't trigger scale-up: 3 Insufficient nvidia.com/gpu": "add a node group with a larger machine type",
     "pod didn't trigger scale-up: 2 node(s) had untolerated taint(s)": "add a toleration for the taint",
     "pod didn't trigger scale-up: 1 in backoff after failed scale-up": "the cloud provider rejected a node",
-    "pod didn't trigger scale-up: 1 max cluster cpu, memory limit reached": "raise the limits of cluster-autoscaler",
+    "pod didn't trigger scale-up: 1 max cluster cpu, memory limit reached": "increase the limits of cluster-autoscaler",
     "pod didn't trigger scale-up: ": "read the log of cluster-autoscaler",
     "pod didn't trigger scale-up: 2 node(s) didn't match Pod's node affinity/selector": "allow a suitable machine type",
 }
 FAILURES = {
     "Node scale up in zones us-x1-a associated with this pod failed: GCE out of resources. Pod is at risk of not being scheduled.": "allow other zones",
-    "Node scale up in zones us-x1-a associated with this pod failed: GCE quota exceeded. Pod is at risk of not being scheduled.": "raise the quota of the cloud",
+    "Node scale up in zones us-x1-a associated with this pod failed: GCE quota exceeded. Pod is at risk of not being scheduled.": "increase the quota of the cloud",
     "Node scale up in zones us-x1-a associated with this pod failed: IP space exhausted. Pod is at risk of not being scheduled.": "pod address range of the node pool",
 }
 
@@ -112,7 +112,7 @@ def test_nomination_is_progress_with_the_state_of_its_node_claim(component: str)
 
 
 DECLINES = {
-    'all available instance types exceed limits for nodepool "gpu"': "raise spec.limits of NodePool gpu",
+    'all available instance types exceed limits for nodepool "gpu"': "increase spec.limits of NodePool gpu",
     'no instance type has enough resources, requirements=karpenter.sh/nodepool In [standard], resources={"nvidia.com/gpu":"8"}': "allow a suitable machine type",
     "did not tolerate taint (taint=team=a:NoSchedule)": "add a toleration for the taint",
     'incompatible with nodepool "gpu", daemonset overhead={"cpu":"1"}, incompatible requirements, label "team" does not have known values': "allow a suitable machine type",

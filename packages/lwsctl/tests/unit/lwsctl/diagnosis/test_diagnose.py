@@ -352,7 +352,7 @@ def test_taint_on_a_free_node_is_named() -> None:
     nodes = {NODES: [node(allocatable={"example.com/gpu": "8"}, taints=taints)]}
     found = told(pending(message, spec=asks, objects=nodes, running=[]))
     assert found.sentence.endswith(
-        "no suitable node has this amount free; node node-0 has enough, but the pod does not tolerate its taint: team=blue:NoSchedule"
+        "no suitable node has this amount free; node node-0 has enough resources, but the pod does not tolerate its taint: team=blue:NoSchedule"
     )
     assert found.steps[0] == "to use node node-0, add a toleration for its taint to the template of web"
     tolerating = told(

@@ -295,12 +295,12 @@ def test_signal_that_killed_a_program_is_named(code: int, signal: str) -> None:
         (
             2,
             "host://",
-            "if a file is missing, map the image with --image ring=DIR, or rehearse it with --stub=ring",
+            "if a file is missing, map the image with --image ring=DIR, or use --stub=ring",
         ),
         (
             127,
             "host://",
-            "if a file is missing, map the image with --image ring=DIR, or rehearse it with --stub=ring",
+            "if a file is missing, map the image with --image ring=DIR, or use --stub=ring",
         ),
         (
             127,

@@ -26,7 +26,7 @@ MESSAGES = {
     'Container main exceeded its local ephemeral storage limit "10Mi". ': "reduce the files and logs of container main below 10Mi",
     'Usage of EmptyDir volume "scratch" exceeds the limit "1Gi". ': "reduce the data in volume scratch below 1Gi",
     "The node was low on resource: ephemeral-storage. Threshold quantity: 10737418240, available: 9Gi. Container main was "
-    "using 60Mi, request is 0, has larger consumption of ephemeral-storage. ": "request ephemeral-storage in the template of web (it used 60Mi, and requested 0)",
+    "using 60Mi, request is 0, has larger consumption of ephemeral-storage. ": "request more ephemeral-storage in the template of web (the pod used 60Mi, and requested 0)",
     "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ": "request memory in the template",
     "The node had condition: [DiskPressure]. ": "free resources on the node (DiskPressure)",
 }

@@ -53,7 +53,7 @@ def taint(key: str) -> JSONObject:
         ("node.kubernetes.io/memory-pressure", "is low on memory", "free memory"),
         ("node.kubernetes.io/pid-pressure", "has too many processes", "stop processes"),
         ("node.kubernetes.io/unschedulable", "node node-0 is cordoned", "kubectl uncordon node-0"),
-        (labels.MOVING, "is reserved by `lws move`", "wait until the move has finished"),
+        (labels.MOVING, "is reserved by `lws move`", "wait until the move is complete"),
         ("ToBeDeletedByClusterAutoscaler", "being removed by cluster-autoscaler", "wait for another node"),
         ("karpenter.sh/disrupted", "being replaced by Karpenter", "wait for its replacement"),
     ],

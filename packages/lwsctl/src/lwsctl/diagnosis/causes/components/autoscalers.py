@@ -28,14 +28,17 @@ from lwsctl.views.wording import duration, format_count
 NODE_CLAIMS: Final = Resource("karpenter.sh", "v1", "nodeclaims", "NodeClaim", namespaced=False)
 
 REMEDIES: Final = (
-    (r"max node group size reached", "raise the maximum size of a node group of {component}"),
+    (r"max node group size reached", "increase the maximum size of a node group of {component}"),
     (
         r"exceed limits? for nodepool \"(?P<pool>[^\"]+)\"|would exceed limit",
-        "raise spec.limits of NodePool {pool}, or free some of its nodes",
+        "increase spec.limits of NodePool {pool}, or delete pods that use its nodes",
     ),
-    (r"max total nodes|max cluster .* limit", "raise the limits of {component} for the whole cluster"),
+    (r"max total nodes|max cluster .* limit", "increase the limits of {component} for the whole cluster"),
     (r"(?i)ip space exhausted", "increase the pod address range of the node pool"),
-    (r"(?i)quota|vcpulimit", "raise the quota of the cloud account, or use a machine type that still has quota"),
+    (
+        r"(?i)quota|vcpulimit",
+        "increase the quota of the cloud account, or use a machine type for which quota is available",
+    ),
     (
         r"(?i)out of resources|capacity|stockout|pool_exhausted",
         "allow other zones, machine types or capacity types, or wait until the cloud provider has capacity",
@@ -80,7 +83,7 @@ def nominated_node_claims(observed: Observed) -> set[str]:
     title="nodes are being added",
     meaning=(
         "An autoscaler is adding nodes for the group, which takes several minutes. If no node is added within 15 minutes (`--node-patience`), the "
-        "scheduler's reason is reported."
+        "message of the scheduler is reported."
     ),
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
@@ -189,7 +192,7 @@ def _with_delay(observed: Observed, finding: Finding, request: NodeRequest) -> F
         sentence=f"{finding.sentence}; {began}",
         evidence=(*finding.evidence, *_claim_states(observed, request)),
         steps=(
-            f"{step or 'check '}the log of {request.component}, and the cloud errors (quota, capacity) to find out why no node was added",
+            f"{step or 'check '}the log of {request.component}, and the errors of the cloud provider (quota, capacity) to find out why no node was added",
             *finding.steps,
         ),
     )

@@ -47,7 +47,7 @@ KNOWN: Final = (
     ),
     ComponentTaint(
         "node.kubernetes.io/network-unavailable",
-        "has no network yet",
+        "has no pod network yet",
         "check the network plugin on node {node}",
         "NetworkUnavailable",
     ),
@@ -57,7 +57,7 @@ KNOWN: Final = (
     ComponentTaint(
         "node.kubernetes.io/out-of-service",
         "is out of service",
-        "after node {node} is repaired: {kubectl} taint nodes {node} node.kubernetes.io/out-of-service-",
+        "after you have repaired node {node}: {kubectl} taint nodes {node} node.kubernetes.io/out-of-service-",
     ),
     ComponentTaint(
         "node.cloudprovider.kubernetes.io/",
@@ -67,7 +67,7 @@ KNOWN: Final = (
     ComponentTaint(
         "ToBeDeletedByClusterAutoscaler",
         "is being removed by cluster-autoscaler",
-        "wait for another node, or raise the minimum size of the node group",
+        "wait until a different node is added, or increase the minimum size of the node group",
     ),
     ComponentTaint(
         "karpenter.sh/disrupt", "is being replaced by Karpenter", "wait for its replacement: {kubectl} get nodeclaims"
@@ -83,7 +83,7 @@ KNOWN: Final = (
     ComponentTaint(
         labels.MOVING,
         "is reserved by `lws move`, which is still moving a group",
-        f"wait until the move has finished; if it was killed: {{kubectl}} taint nodes {{node}} {labels.MOVING}-",
+        f"wait until the move is complete; if `lws move` was killed: {{kubectl}} taint nodes {{node}} {labels.MOVING}-",
     ),
 )
 

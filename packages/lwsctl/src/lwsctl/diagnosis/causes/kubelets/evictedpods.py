@@ -60,7 +60,7 @@ REMEDIES: Final = (
     ),
     (
         r"(?i)low on resource: (?P<resource>[\w/-]+(?:\.[\w/-]+)*).*?was using (?P<used>\S+), request is (?P<request>\w+)",
-        "request {resource} in the template of {name} (it used {used}, and requested {request}), or free {resource} on the node",
+        "request more {resource} in the template of {name} (the pod used {used}, and requested {request}), or free {resource} on the node",
     ),
     (
         r"(?i)low on resource: (?P<resource>[\w/-]+(?:\.[\w/-]+)*)",
@@ -70,7 +70,7 @@ REMEDIES: Final = (
         r"(?i)node had condition: \[(?P<condition>\w+)\]",
         "free resources on the node ({condition}): remove unused images, logs or pods",
     ),
-    (r"(?i)preempt", "use a higher priorityClassName in the template of {name}, or add nodes"),
+    (r"(?i)preempt", "set priorityClassName to a class with a higher priority in the template of {name}, or add nodes"),
     (r"(?i)shutdown", "wait until the group has started on other nodes"),
 )
 """The remedies for patterns in the kubelet's message."""
@@ -163,7 +163,7 @@ def _previous_evictions(observed: Observed, group: Group) -> Iterator[Eviction]:
         rank=rank,
         reason=event.reason,
         message=event.message,
-        source=f"event {event.reason} of a former pod {rank.pod}, {duration(ago)} ago",
+        source=f"event {event.reason} of a previous pod {rank.pod}, {duration(ago)} ago",
         ago=ago,
         is_repeated=len({event.uid for event, _ in evictions}) > 1,
     )

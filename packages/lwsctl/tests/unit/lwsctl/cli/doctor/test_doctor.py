@@ -169,7 +169,7 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
             changed(pods=[DROPPED]),
             "LWS-D702",
             Level.ERROR,
-            "kube-apiserver dropped the reference of a pod to PodGroup web-0-e1",
+            "kube-apiserver removed the reference to PodGroup web-0-e1 from a pod",
         ),
         (native(served={"native": False}), "LWS-D802", Level.ERROR, "does not serve"),
         (changed(provider=UNREAD), "LWS-D801", Level.UNKNOWN, "forbidden"),
