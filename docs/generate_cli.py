@@ -24,40 +24,42 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_cli.py from the commands themselves. Do not edit: make generate. -->
 
-`lws COMMAND [OPTIONS]`, or `kubectl lws COMMAND [OPTIONS]` if `kubectl-lws` is in PATH.
+Run `lws COMMAND [OPTIONS]`, or `kubectl lws COMMAND [OPTIONS]` if `kubectl-lws` is in PATH.
 To select groups and ranks, use paths: `LWS`, `LWS/GROUP` or `LWS/GROUP/RANK`, for example `web/0/2`.
 
 ## Cluster options
 
-You can specify these options before or after a command. By default, `lws` uses the same kubeconfig as kubectl:
-`$KUBECONFIG` or `~/.kube/config`, with its current context.
+You can specify these options before or after a command. By default, `lws` uses the same kubeconfig as kubectl,
+which is `$KUBECONFIG` or `~/.kube/config`, and its current context.
 
 {options}
 
 ## Exit codes
 
-| code | meaning |
+| Code | Meaning |
 |---|---|
 {exit_codes}
 
-`lws exec` exits with the exit code of the executed command. [`lws explain`](causes.md) has three more exit codes:
+`lws exec` returns the exit code of the executed command. [`lws explain`](causes.md) has three additional exit codes:
 
-- 3: progressing, and no user action is required
-- 4: stuck or crashing, and user action is required
-- 5: not ready, and no known cause applies
+- 3: The object is progressing or starting, and no action is required.
+- 4: The object is stuck or crashing, and action is required.
+- 5: The object is not ready for an unknown reason.
 
 ## Output
 
-Commands print results to standard output. Progress, notes and errors are printed to standard error. On a terminal, `lws run` and `lws get --watch` update
-a table in place. Otherwise, they print plain lines. The output of `-o json` and `-o yaml` is stable. It consists of API objects, or of a document with
-`apiVersion: lws/v1`. The meaning of its fields does not change, but new fields can be added. `lws get -o view` prints such a document, with groups,
-ranks and reasons. With `--watch`, each JSON document is one line.
+Commands print results to standard output, and progress, notes and errors to standard error. On a terminal, `lws run` and `lws get --watch` update
+a table in place. Otherwise, they print plain lines.
 
-| variable | effect |
+The output formats `json` and `yaml` are stable. They contain API objects, or a document with `apiVersion: lws/v1`. The meaning of existing fields does not
+change, but new fields can be added. `lws get -o view` prints such a document, which contains groups, ranks and reasons. With `--watch`, each JSON document
+is printed on one line.
+
+| Variable | Description |
 |---|---|
-| `NO_COLOR` | with any value, disables colors, and prints lines instead of updating tables in place |
-| `TERM=dumb` | has the same effect, and also disables the progress line |
-| `LWS_STATE_HOME` | directory of embedded clusters; the default is `$XDG_STATE_HOME/lws` or `~/.local/state/lws` |
+| `NO_COLOR` | If this variable is set, colors are disabled, and lines are printed instead of updating tables in place. |
+| `TERM=dumb` | This value has the same effect, and also disables the progress line. |
+| `LWS_STATE_HOME` | Directory of the embedded clusters. Defaults to `$XDG_STATE_HOME/lws` or `~/.local/state/lws`. |
 
 ## Completion
 
@@ -66,8 +68,8 @@ For Bash, add `source <(lws completion bash)` to `~/.bashrc`. For Zsh, add `sour
 
 ## Manual pages
 
-To read the manual pages, run `man lws`, or `man lws-get` for a single command. The wheel installs the pages to `share/man/man1`, where `man` finds them
-through PATH.
+To read the manual pages, run `man lws`, or, for example, `man lws-get` for a single command. The wheel installs the pages in `share/man/man1`, where
+`man` finds them through PATH.
 """
 
 
@@ -134,7 +136,11 @@ def paragraphs(text: str) -> str:
 def table(context: click.Context) -> str:
     """Return the option table of a command, without --help, which all commands have."""
     rows = [f"| `{names}` | {escape(text)} |" for names, text in records(context)]
-    return "\n".join(["| Option | Description |", "|---|---|", *rows]) if rows else "No options."
+    return (
+        "\n".join(["| Option | Description |", "|---|---|", *rows])
+        if rows
+        else "This command has no additional options."
+    )
 
 
 def records(context: click.Context) -> Iterator[tuple[str, str]]:

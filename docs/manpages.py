@@ -21,19 +21,19 @@ SOURCE: Final = "LeaderWorkerSet in Python"
 MANUAL: Final = "Commands"
 
 EXIT_CODES: Final[Mapping[str, str]] = {
-    "0": "success",
-    "1": "failure; one message on standard error contains the problem, the object and the fix",
-    "2": "usage error; no changes were made",
-    "124": "timeout; the message contains the unmet condition",
-    "130": "interrupted",
-    "141": "the reader closed the output, for example in `lws get | head -1`; nothing is printed",
+    "0": "Success.",
+    "1": "Failure. The message on standard error describes the problem, the object and the fix.",
+    "2": "Usage error. No changes were made.",
+    "124": "Timeout. The message describes the condition that is not met.",
+    "130": "The command was interrupted.",
+    "141": "The reader closed the output, for example in `lws get | head -1`. No error message is printed.",
 }
 
 VARIABLES: Final[Mapping[str, str]] = {
-    "KUBECONFIG": "the kubeconfig files; the default is ~/.kube/config",
-    "NO_COLOR": "with any value, disables colors, and prints lines instead of updating tables in place",
-    "TERM": "if dumb, has the same effect, and also disables the progress line",
-    "LWS_STATE_HOME": "directory of embedded clusters; the default is $XDG_STATE_HOME/lws or ~/.local/state/lws",
+    "KUBECONFIG": "Paths to the kubeconfig files. Defaults to ~/.kube/config.",
+    "NO_COLOR": "If this variable is set, colors are disabled, and lines are printed instead of updating tables in place.",
+    "TERM": "The value dumb has the same effect, and also disables the progress line.",
+    "LWS_STATE_HOME": "Directory of the embedded clusters. Defaults to $XDG_STATE_HOME/lws or ~/.local/state/lws.",
 }
 
 EXAMPLES: Final = "\b\n"
@@ -53,13 +53,13 @@ def pages() -> dict[Path, str]:
 def overview(root: click.Context) -> str:
     """Return the manual page of `lws` itself."""
     lines = [
-        *_title("lws", "run groups of pods (one leader, its workers) on Kubernetes or on this machine"),
+        *_title("lws", "run groups of pods (one leader and its workers) on Kubernetes or on this machine"),
         ".SH SYNOPSIS",
         r".B lws \fICOMMAND\fR [OPTIONS]",
         ".SH DESCRIPTION",
         _text(
-            "Ranks are named by path: LWS, LWS/GROUP, LWS/GROUP/RANK, as in web/0/2. The options below may stand before or after"
-            " any command; without them lws uses the kubeconfig as kubectl does."
+            "To select groups and ranks, use paths: LWS, LWS/GROUP or LWS/GROUP/RANK, for example web/0/2. You can specify the"
+            " following options before or after a command. By default, lws uses the same kubeconfig as kubectl."
         ),
         *_options(root),
         ".SH COMMANDS",
@@ -152,7 +152,7 @@ def _below() -> Iterator[str]:
     yield from _definitions(EXIT_CODES.items())
     yield ".PP"
     yield _text(
-        "lws exec exits with the exit code of its command. lws explain has additional exit codes. See lws-explain(1)."
+        "lws exec returns the exit code of the executed command. lws explain has additional exit codes. See lws-explain(1)."
     )
     yield ".SH ENVIRONMENT"
     yield from _definitions(VARIABLES.items())

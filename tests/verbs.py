@@ -83,7 +83,7 @@ def script(directory: Path) -> Iterator[Step]:
     yield Step(("get",), r"^web +2 +2 +2 ")
     yield Step(("get", "web/1/1"), r"^1 +1 +web-1-1 +Running")
     yield Step(("get", "web/9"), r"^error: web/9 does not exist; web has 2 groups of 2 ranks$", code=1)
-    yield Step(("wait", "web/0"), r"^error: lws wait supports LeaderWorkerSets, not groups; use web$", code=2)
+    yield Step(("wait", "web/0"), r"^error: lws wait does not support groups; specify web$", code=2)
     yield Step(("get", "web", "-o", "name"), r"^leaderworkerset.leaderworkerset.x-k8s.io/web$")
     yield Step(("get", "web", "--not-ready"), r"^All ranks are ready\.$")
     yield Step(("tree", "web"), r"^└─ group 1 +2/2 +ready")

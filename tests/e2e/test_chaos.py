@@ -294,7 +294,7 @@ def is_unschedulable(cluster: LocalCluster) -> bool:
     ("words", "code", "message"),
     [
         (("kill",), 2, "kill expects one rank (web/0/1), but 0 were specified"),
-        (("kill", "web"), 1, "web is not a rank; use LWS/GROUP/RANK, such as web/0/1"),
+        (("kill", "web"), 1, "'web' is not a valid rank; use LWS/GROUP/RANK, such as web/0/1"),
         (("kill", "web/0/5"), 1, "web/0/5 has no pod; existing ranks:"),
         (("drain", "node-9"), 1, "node node-9 does not exist; available: node-0"),
         (("lose", "web/0/1", "--amount=much"), 2, "lose: amount: 'much': use a percentage, such as 30%"),

@@ -161,5 +161,5 @@ def test_shutdown_of_a_cluster_is_not_a_failure(shell: Shell) -> None:
 def test_unreadable_history_is_an_error(shell: Shell) -> None:
     assert "kubeconfig not found" in shell.lws("history", "web", code=1).stderr
     assert "cluster absent does not exist on this machine" in shell.lws("history", "--local=absent", code=1).stderr
-    assert "is not an episode" in shell.lws("history", "web/0/x", "--local", code=2).stderr
+    assert "is not a valid failure" in shell.lws("history", "web/0/x", "--local", code=2).stderr
     assert "cannot be combined with -A" in shell.lws("history", "web/0/1", "-A", "--local", code=2).stderr

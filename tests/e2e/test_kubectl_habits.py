@@ -122,7 +122,7 @@ def test_changed_objects_are_printed_in_kubectl_formats(cluster: LocalCluster) -
 
     until(lambda: has_equal_events(cluster, "form"), "the same events in each format", poll=SELDOM)
     assert {line.split("/")[0] for line in cluster.lws("events", "form", "-o=name").splitlines()} == {"event"}
-    assert "remove --watch" in cluster.refused("events", "form", "-o=name", "-w", code=2)
+    assert "cannot be combined with --watch" in cluster.refused("events", "form", "-o=name", "-w", code=2)
 
     assert cluster.lws("delete", "form", "-o", "name", "--dry-run") == f"{GROUP_NAME}/form\n"
     assert cluster.lws("delete", "form", "-o", "name") == f"{GROUP_NAME}/form\n"

@@ -168,7 +168,7 @@ def test_commands_that_need_localkube_suggest_its_installation(
     result = manager_only.run(shell, "-m", "lwsctl.cli", *command)
     assert result.returncode == 1
     assert result.stderr == (
-        f"error: lws {command[0]} requires the package localkube, which is not installed: pip install 'lwsctl[local]'\n"
+        f"error: lws {command[0]} requires the package localkube, which is not installed; run `pip install 'lwsctl[local]'`\n"
     )
 
 

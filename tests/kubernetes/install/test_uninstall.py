@@ -60,7 +60,7 @@ def test_uninstall_rejects_to_delete_leaderworkersets(administrator: Administrat
     create_sets(administrator, "one", "two")
     refused = administrator.lws("uninstall", code=1)
     assert (
-        "objects would be deleted with their CRDs: leaderworkerset default/one, leaderworkerset default/two; use --delete-workloads"
+        "custom resources would be deleted with their CRDs: leaderworkerset default/one, leaderworkerset default/two; use --delete-workloads"
         in refused
     )
     assert "Deployment" in left(administrator)

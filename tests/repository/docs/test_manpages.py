@@ -54,7 +54,7 @@ def test_groff_renders_the_text_of_a_page(name: str, tmp_path: Path) -> None:
     expected = {
         "lws.1": "--kubeconfig FILE",
         "lws-rollout.1": "lws rollout undo web --to-revision 3",
-        "lws-explain.1": "4 stuck or crashing (a user must act)",
+        "lws-explain.1": "4 stuck or crashing (action is required)",
         "lws-run.1": "--until",
     }
     assert expected[name] in text

@@ -65,19 +65,19 @@ FLAGS: Final = (
     Flag(
         "leader-elect-lease-duration",
         duration.parse,
-        f"How long candidates wait before they try to acquire an expired lease. {DEPRECATED}",
+        f"Duration for which candidates wait before they try to acquire an expired lease. {DEPRECATED}",
         "15s",
     ),
     Flag(
         "leader-elect-renew-deadline",
         duration.parse,
-        f"How long the leader retries to renew the lease before it gives up. {DEPRECATED}",
+        f"Duration for which the leader retries to renew the lease before it gives up leadership. {DEPRECATED}",
         "10s",
     ),
     Flag(
         "leader-elect-retry-period",
         duration.parse,
-        f"How long to wait between attempts to acquire or renew the lease. {DEPRECATED}",
+        f"Duration between attempts to acquire or renew the lease. {DEPRECATED}",
         "2s",
     ),
     Flag("leader-elect-resource-lock", str, f"Resource type of the lock. Must be leases. {DEPRECATED}", "leases"),
@@ -85,18 +85,16 @@ FLAGS: Final = (
     Flag(
         "zap-devel",
         boolean,
-        "Development mode: defaults to console encoding and level debug instead of json and info.",
+        "Enable development mode, in which the default encoding is console and the default level is debug, instead of json and info.",
         "true",
     ),
     Flag("zap-encoder", choice("console", "json"), "Log encoding. One of: console, json."),
     Flag(
         "zap-log-level",
         level,
-        "Log level. One of: debug, info, error, panic, or a verbosity: 1 to 3 is info, higher values are debug.",
+        "Log level. One of: debug, info, error, panic, or a number. 1 to 3 correspond to info, and higher numbers to debug.",
     ),
-    Flag(
-        "zap-stacktrace-level", level, "Level at and above which stack traces are captured. One of: info, error, panic."
-    ),
+    Flag("zap-stacktrace-level", level, "Lowest level at which stack traces are captured. One of: info, error, panic."),
     Flag("zap-time-encoding", choice(*TIMES), f"Time encoding. One of: {', '.join(TIMES)}.", "rfc3339"),
 )
 

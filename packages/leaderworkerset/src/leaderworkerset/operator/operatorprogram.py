@@ -39,9 +39,9 @@ def flags() -> tuple[Flag, ...]:
             f"Namespace of the operator and the operand. Defaults to the namespace of the pod, or {OPERATOR}.",
         ),
         Flag("listen", str, "Address of the probe and metrics endpoints (HTTPS).", LISTEN),
-        Flag("terminate-on-files", _collect_values(), "Exit when this file changes. Can be repeated."),
+        Flag("terminate-on-files", _collect_values(), "Exit when this file changes. May be repeated."),
         Flag("zap-encoder", choice("console", "json"), "Log encoding. One of: console, json.", "json"),
-        Flag("v", int, "Log verbosity that applies until the object `cluster` sets it.", "2"),
+        Flag("v", int, "Log verbosity until the LeaderWorkerSetOperator `cluster` specifies a log level.", "2"),
     )
 
 

@@ -34,7 +34,7 @@ from lwsctl.cli.shell.lazygroup import LazyGroup
 @click.version_option(lwsctl.__version__, "--version", prog_name="lws", message="%(prog)s %(version)s")
 @click.pass_context
 def lws(ctx: click.Context) -> None:
-    """Run groups of pods (one leader, its workers) on Kubernetes or on this machine."""
+    """Run groups of pods (one leader and its workers) on Kubernetes or on this machine."""
     if Needs.CLUSTER not in COMMANDS[str(ctx.invoked_subcommand)].needs:
         return
     from lwsctl.cli.cluster.target import Target

@@ -10,9 +10,7 @@ from typing import Final
 
 from lwsctl.cli.faultnames import FAULTS
 
-GLOBAL_OPTIONS: Final = (
-    "Global options, allowed before or after the command: -n, --context, --kubeconfig, --local (see `lws --help`)."
-)
+GLOBAL_OPTIONS: Final = "You can specify the global options -n, --context, --kubeconfig and --local before or after the command (see `lws --help`)."
 
 
 class Needs(Flag):
@@ -101,11 +99,16 @@ COMMANDS: Final = index_by_name(
         ),
         Command(
             "plan",
-            "Preview what applying manifests would do, step by step.",
+            "Predict the effects of applying manifests.",
             ("lws plan -f lws.yaml", "lws plan -f lws.yaml --snapshot saved.yaml"),
             at="rollout.plan",
         ),
-        Command("diff", "Diff the live objects against the manifests.", ("lws diff -f lws.yaml",), at="rollout.diff"),
+        Command(
+            "diff",
+            "Show the differences between live objects and manifests.",
+            ("lws diff -f lws.yaml",),
+            at="rollout.diff",
+        ),
         Command(
             "get",
             "Display LeaderWorkerSets by group and rank.",
@@ -131,7 +134,7 @@ COMMANDS: Final = index_by_name(
         ),
         Command(
             "dashboard",
-            "Open a live dashboard of groups, ranks, problems and rollouts in a browser.",
+            "Open a web dashboard that shows groups, ranks, problems and rollouts.",
             (
                 "lws dashboard",
                 "lws dashboard --local --no-browser",
@@ -166,13 +169,13 @@ COMMANDS: Final = index_by_name(
         ),
         Command(
             "history",
-            "List recorded failures of groups, including deleted pods.",
+            "List the recorded failures of groups.",
             ("lws history --local", "lws history web", "lws history web/0#3", "lws history web/0 -o json"),
             at="inspect.history",
         ),
         Command(
             "doctor",
-            "Check the installation and this machine.",
+            "Check the installation in a cluster, and this machine.",
             ("lws doctor", "lws doctor --no-machine -o json", "lws doctor --no-cluster", "lws doctor -f lws.yaml"),
             at="inspect.doctor",
         ),
@@ -188,7 +191,7 @@ COMMANDS: Final = index_by_name(
             ),
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
-        Command("exec", "Run a command in a rank.", ("lws exec web/0/1 -- nvidia-smi", "lws exec -it web -- bash")),
+        Command("exec", "Execute a command in a rank.", ("lws exec web/0/1 -- nvidia-smi", "lws exec -it web -- bash")),
         Command(
             "cp",
             "Copy files to and from ranks.",
@@ -197,12 +200,12 @@ COMMANDS: Final = index_by_name(
         ),
         Command(
             "port-forward",
-            "Forward local ports to a rank.",
+            "Forward one or more local ports to a rank.",
             ("lws port-forward web 8080", "lws port-forward web/1/0 9000:8080"),
         ),
         Command(
             "scale",
-            "Set the number of groups.",
+            "Set the number of groups in a LeaderWorkerSet.",
             (
                 "lws scale web --replicas 4",
                 "lws scale split --role decode --replicas 6",
@@ -212,7 +215,7 @@ COMMANDS: Final = index_by_name(
         ),
         Command(
             "wait",
-            "Wait for a condition.",
+            "Wait until objects meet a condition.",
             (
                 "lws wait web decode",
                 "lws wait --all --fail-fast",
@@ -240,7 +243,7 @@ COMMANDS: Final = index_by_name(
                 ),
                 Command(
                     "history",
-                    "List the revisions and the groups that run them.",
+                    "List the revisions of a LeaderWorkerSet.",
                     ("lws rollout history web", "lws rollout history web --revision 3"),
                     at="rollout.rollouthistory",
                 ),
@@ -268,14 +271,14 @@ COMMANDS: Final = index_by_name(
         ),
         Command(
             "restart",
-            "Restart groups (alias of `lws rollout restart`).",
+            "Restart groups (the same command as `lws rollout restart`).",
             ("lws restart web", "lws restart web/0 web/3", "lws restart web/1/2", "lws restart web --dry-run"),
             at="rollout.restart",
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
             "drain",
-            "Cordon nodes and wait until their groups have moved.",
+            "Cordon nodes and wait until their groups have been moved.",
             ("lws drain node-7", "lws drain node-7 node-8 --dry-run", "lws drain node-7 --cancel"),
             at="rollout.drain",
             needs=Needs.CLUSTER | Needs.LOGS,
@@ -317,13 +320,13 @@ COMMANDS: Final = index_by_name(
                 ),
                 Command(
                     "run",
-                    "Run a sequence of faults from a file.",
+                    "Inject a sequence of faults from a file.",
                     ("lws chaos run -f storm.yaml",),
                     at="local.chaosfaults:run",
                 ),
                 Command(
                     "random",
-                    "Run random faults.",
+                    "Inject random faults.",
                     ("lws chaos random --seed 7",),
                     at="local.chaosfaults:random",
                 ),
@@ -333,7 +336,7 @@ COMMANDS: Final = index_by_name(
         ),
         Command(
             "delete",
-            "Delete LeaderWorkerSets, DisaggregatedSets or the objects of manifests.",
+            "Delete LeaderWorkerSets, DisaggregatedSets or the objects in manifests.",
             ("lws delete web", "lws delete -f lws.yaml --no-wait"),
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
@@ -370,13 +373,13 @@ COMMANDS: Final = index_by_name(
         ),
         Command(
             "schema",
-            "Print the JSON Schema of manifests, for editors.",
+            "Print the JSON Schema of manifests for editors.",
             ("lws schema > lws.schema.json", "lws schema LeaderWorkerSet"),
             at="inspect.manifestschema",
             needs=Needs.NOTHING,
         ),
-        Command("help", "Show the help of a command.", ("lws help", "lws help rollout undo"), needs=Needs.NOTHING),
-        Command("version", "Print the version.", ("lws version",), needs=Needs.NOTHING),
+        Command("help", "Show the help for a command.", ("lws help", "lws help rollout undo"), needs=Needs.NOTHING),
+        Command("version", "Print the version of lws.", ("lws version",), needs=Needs.NOTHING),
     )
 )
 

@@ -4,8 +4,8 @@ The cluster implements the faults under the same names (`localkube/faults/`).
 """
 
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Final, assert_never
+from enum import Enum
+from typing import Final
 
 
 class FaultTarget(Enum):
@@ -26,41 +26,30 @@ class FaultTarget(Enum):
 
 
 class Amount(Enum):
-    """The notation of a fault amount, and its conversion to a value for the cluster."""
+    """The notation of a fault amount, and its conversion to a value for the cluster.
 
-    NONE = auto()
-    SHARE = auto()
+    The values are placeholders in the help.
+    """
+
+    NONE = ""
+    SHARE = "PERCENTAGE"
     """A percentage, for example 30% for 0.3."""
-    DURATION = auto()
+    DURATION = "DURATION"
     """A duration, for example 200ms for 0.2 seconds."""
-    RATE = auto()
+    RATE = "RATE"
     """A rate, for example 100k for 100,000 bytes per second."""
-
-    @property
-    def description(self) -> str:
-        """Return the amount description for the command help."""
-        match self:
-            case Amount.SHARE:
-                return "Percentage."
-            case Amount.DURATION:
-                return "Delay added to each packet."
-            case Amount.RATE:
-                return "Bandwidth in bytes per second."
-            case Amount.NONE:
-                return "The amount."
-            case _:
-                assert_never(self)
 
 
 @dataclass(frozen=True, slots=True)
 class FaultName:
-    """A fault as it is specified on the command line. `usual` is its default amount or path."""
+    """A fault as it is specified on the command line. `usual` is its default amount or path, which `value_help` describes."""
 
     name: str
     summary: str
     of: FaultTarget
     amount: Amount = Amount.NONE
     usual: str = ""
+    value_help: str = ""
     has_path: bool = False
     is_moment: bool = False
     """The fault occurs once, and has no duration."""
@@ -82,30 +71,55 @@ FAULTS: Final = {
             "Pause the processes of a rank (SIGSTOP). Connections remain open, but the rank does not respond.",
             FaultTarget.RANK,
         ),
-        FaultName("starve", "Limit the CPU time of a rank to a percentage.", FaultTarget.RANK, Amount.SHARE, "5%"),
         FaultName(
-            "partition", "Drop all packets between two ranks, or between one rank and all others.", FaultTarget.RANKS
+            "starve",
+            "Throttle the CPU time of a rank.",
+            FaultTarget.RANK,
+            Amount.SHARE,
+            "5%",
+            "Percentage of the time during which the processes of the rank run.",
+        ),
+        FaultName(
+            "partition",
+            "Drop all packets between two ranks, or between one rank and all other ranks.",
+            FaultTarget.RANKS,
         ),
         FaultName(
             "lose",
-            "Drop a percentage of packets between two ranks, or of one rank.",
+            "Drop a percentage of the packets between two ranks, or between one rank and all other ranks.",
             FaultTarget.RANKS,
             Amount.SHARE,
             "20%",
+            "Percentage of packets to drop.",
         ),
         FaultName(
             "throttle",
-            "Limit the bandwidth between two ranks, or of one rank, in bytes per second.",
+            "Limit the bandwidth between two ranks, or between one rank and all other ranks.",
             FaultTarget.RANKS,
             Amount.RATE,
             "100k",
+            "Maximum bandwidth in bytes per second.",
         ),
-        FaultName("delay", "Delay all packets to a rank.", FaultTarget.RANK, Amount.DURATION, "200ms"),
-        FaultName("fill", "Fill /tmp or /dev/shm of a rank.", FaultTarget.RANK, usual="/tmp", has_path=True),  # noqa: S108 - in a container
-        FaultName("drain", "Drain a node. Its pods are evicted and recreated on other nodes.", FaultTarget.NODE),
-        FaultName("lose-node", "Stop a node and all its pods.", FaultTarget.NODE),
+        FaultName(
+            "delay",
+            "Delay all packets to a rank.",
+            FaultTarget.RANK,
+            Amount.DURATION,
+            "200ms",
+            "Delay of each packet.",
+        ),
+        FaultName(
+            "fill",
+            "Fill the directory /tmp or /dev/shm in the containers of a rank.",
+            FaultTarget.RANK,
+            usual="/tmp",  # noqa: S108 - in a container
+            value_help="Directory to fill.",
+            has_path=True,
+        ),
+        FaultName("drain", "Drain a node. The pods on the node are recreated on other nodes.", FaultTarget.NODE),
+        FaultName("lose-node", "Simulate the loss of a node and of all pods on the node.", FaultTarget.NODE),
         FaultName("apiserver", "Make the API server unavailable.", FaultTarget.PART),
         FaultName("webhooks", "Make the webhooks unavailable.", FaultTarget.PART),
-        FaultName("manager", "Stop the controllers of LeaderWorkerSets.", FaultTarget.PART),
+        FaultName("manager", "Stop the LeaderWorkerSet controllers.", FaultTarget.PART),
     )
 }

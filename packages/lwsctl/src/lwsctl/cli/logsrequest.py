@@ -48,7 +48,9 @@ def group_name(text: str) -> GroupName:
     """Parse a group name."""
     name = parse_group_name(text)
     if name is None:
-        raise click.BadParameter(f"{text!r} is not a group; use the index or the first characters of the key")
+        raise click.BadParameter(
+            f"{text!r} is not a valid group; use the group index, or the first characters of the group key"
+        )
     return name
 
 

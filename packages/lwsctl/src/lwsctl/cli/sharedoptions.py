@@ -31,7 +31,7 @@ def limit(value: str) -> float:
     try:
         seconds = float(value)
     except ValueError:
-        seconds = _parse_duration(str(value), "use 30s, 5m, 1h30m, or a number of seconds")
+        seconds = _parse_duration(str(value), "use a duration such as 30s, 5m or 1h30m, or a number of seconds")
     return _validate_range(value, seconds)
 
 
@@ -52,8 +52,8 @@ container_option: Final = click.option(
     "-c",
     "--container",
     metavar="NAME",
-    help="Container name. Defaults to the `kubectl.kubernetes.io/default-container` annotation, or the first "
-    "container.",
+    help="Container name. If omitted, the container in the annotation kubectl.kubernetes.io/default-container is used, or "
+    "the first container in the pod.",
 )
 
 
@@ -81,14 +81,18 @@ def dry_run_option(help_text: str) -> Callable[[Command], Command]:
     )  # fmt: skip
 
 
-def timeout_option(default: str, help_text: str = "Maximum time to wait.") -> Callable[[Command], Command]:
-    """Return the `--timeout` option with this default."""
-    return click.option("--timeout", type=limit, default=default, show_default=True, metavar="DURATION", help=help_text)
+def timeout_option(default: str, awaited: str) -> Callable[[Command], Command]:
+    """Return the `--timeout` option with this default. `awaited` describes what the command waits for."""
+    text = f"Maximum time to wait for {awaited}."
+    return click.option("--timeout", type=limit, default=default, show_default=True, metavar="DURATION", help=text)
 
 
-def ready_for_option(begin: str = "") -> Callable[[Command], Command]:
-    """Return the `--ready-for` option. `begin` is the start of its help."""
-    text = f"{begin}Minimum time that a group must remain ready after a failure, or the duration of the longest failed run if that is longer. 0 disables the check."
+def ready_for_option(condition: str = "") -> Callable[[Command], Command]:
+    """Return the `--ready-for` option, which applies only to this condition if one is specified."""
+    text = (
+        f"{f'With {condition}, the minimum' if condition else 'Minimum'} time for which a group must be ready after a failure. If the longest failed run of the group was longer, its duration is used instead. "
+        "0 disables the check."
+    )
     return click.option("--ready-for", type=limit, default="10s", show_default=True, metavar="DURATION", help=text)
 
 
@@ -101,5 +105,5 @@ def node_patience_option(command: Command) -> Command:
 
     return click.option(
         "--node-patience", type=limit, metavar="DURATION", callback=put, expose_value=False,
-        help="Time after which a pod that fits on no node counts as stuck, so that an autoscaler can add a node. Defaults to 15m.",
+        help="Time that an autoscaler has to add a node for an unschedulable pod. After this time, the pod is considered stuck. Defaults to 15m.",
     )(command)  # fmt: skip

@@ -43,7 +43,7 @@ OTHERS: Final = {
     **dict.fromkeys(("pod", "pods", "po"), "use `{lws} get --ranks` to list pods"),
     **dict.fromkeys(("node", "nodes", "no"), "use `{lws} nodes` to list nodes"),
     **dict.fromkeys(("event", "events", "ev"), "use `{lws} events NAME` to list events"),
-    **dict.fromkeys(("cluster", "clusters"), "use `lws clusters` to list the clusters of this machine"),
+    **dict.fromkeys(("cluster", "clusters"), "use `lws clusters` to list local clusters"),
 }
 """Commands for other kinds that users of kubectl or kind may enter."""
 
@@ -62,7 +62,7 @@ def parse(words: str) -> Selection:
         parts = parts[1:]
     selection = read("/".join(parts))
     if selection is None:
-        raise UsageError(f"{words!r} is not a rank; use LWS, LWS/GROUP or LWS/GROUP/RANK, such as web/0/2")
+        raise UsageError(f"{words!r} is not a valid path; use LWS, LWS/GROUP or LWS/GROUP/RANK, such as web/0/2")
     return selection
 
 
@@ -73,7 +73,7 @@ def set_name(words: str, command: str) -> str:
     """
     selection = parse(words)
     if selection.group is not None:
-        raise UsageError(f"lws {command} supports LeaderWorkerSets, not groups; use {selection.name}")
+        raise UsageError(f"lws {command} does not support groups; specify {selection.name}")
     return selection.name
 
 

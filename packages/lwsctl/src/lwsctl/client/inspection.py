@@ -56,7 +56,7 @@ def parse_path(place: str) -> Selection:
     """Parse the path of a LeaderWorkerSet, group or rank. Raise ValueError if it is invalid."""
     selection = selections.read(place)
     if selection is None:
-        raise ValueError(f"{place!r} is not a rank; use NAME, NAME/GROUP or NAME/GROUP/RANK, such as web/0/2")
+        raise ValueError(f"{place!r} is not a valid path; use NAME, NAME/GROUP or NAME/GROUP/RANK, such as web/0/2")
     return selection
 
 

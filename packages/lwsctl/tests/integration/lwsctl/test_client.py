@@ -92,7 +92,7 @@ async def test_client_explains_a_set_and_reads_its_events(space: LiveScenario) -
     assert (first.group, first.rank, first.reason) == (0, 0, "FailedScheduling")
     with pytest.raises(NotFoundError, match="stuck/7 has no pod"):
         await client.explain("stuck/7")
-    with pytest.raises(ValueError, match="is not a rank"):
+    with pytest.raises(ValueError, match="is not a valid path"):
         await client.explain("stuck/x")
     with pytest.raises(RuntimeError, match="the client has no connection"):
         await client.exec("stuck", ["true"])

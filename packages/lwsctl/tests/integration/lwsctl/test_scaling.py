@@ -105,5 +105,7 @@ def _assert_gone(state: State, uid: str) -> None:
 
 async def test_prefer_broken_is_rejected_when_scaling_up(space: LiveScenario) -> None:
     await space.bring_up(lws(replicas=1, size=1))
-    with pytest.raises(CommandError, match="web has 1 group, and --prefer-broken requires a smaller number of groups"):
+    with pytest.raises(
+        CommandError, match="web has 1 group, and --prefer-broken requires a smaller value of --replicas"
+    ):
         await scale_broken_first(session_of(space), "web", ScaleRequest(2, prefer_broken=True))

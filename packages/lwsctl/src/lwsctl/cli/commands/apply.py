@@ -26,17 +26,20 @@ from lwsctl.cli.views.terminal import print_text
     type=click.Choice(["server", "client"]),
     is_flag=False,
     flag_value="server",
-    help="Do not persist changes. With server, the API server validates the objects. With client, the manifests are only parsed.",
+    help="Validate the objects without persisting changes. With server (the default), the API server validates all objects. With client, only LeaderWorkerSets "
+    "are validated, without the API server.",
 )
 @click.option(
-    "--force-conflicts", is_flag=True, help="Take ownership of fields that conflict with other field managers."
+    "--force-conflicts",
+    is_flag=True,
+    help="Overwrite conflicting fields of other field managers, and take ownership of these fields.",
 )
-@formats.output_option("Output format. Prints the applied objects instead of messages.")
+@formats.output_option("Output format. The applied objects are printed instead of messages.")
 @click.pass_obj
 def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, form: str | None, **options: Any) -> None:
-    """Apply manifests. If the API server rejects one of the objects, none is applied."""
+    """Apply manifests. If the API server rejects one of the objects, no objects are applied."""
     if form and dry_run:
-        raise UsageError("-o prints stored objects and cannot be combined with --dry-run")
+        raise UsageError("-o cannot be combined with --dry-run, because it prints the stored objects")
     create_namespace, skip = bool(options.pop("create_namespace")), bool(options.pop("skip_unserved"))
     documents = sort_documents(manifestoptions.collect(options).load())
     if dry_run == "client":

@@ -43,7 +43,7 @@ class DashboardRequest(Struct, frozen=True, kw_only=True):
 
 
 @click.command("dashboard")
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Show objects across all namespaces.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port to listen on. Defaults to a free port."
 )
@@ -51,15 +51,19 @@ class DashboardRequest(Struct, frozen=True, kw_only=True):
     "--browser/--no-browser",
     "opens_browser",
     default=True,
-    help="Open the dashboard in a browser. --no-browser only prints the link.",
+    help="Open the dashboard in a browser. With --no-browser, only the link is printed.",
 )
 @click.option(
-    "--allow-actions", "allows_actions", is_flag=True, help="Allow scaling, restarts and rollbacks from the dashboard."
+    "--allow-actions",
+    "allows_actions",
+    is_flag=True,
+    help="Allow users to scale, restart and roll back LeaderWorkerSets in the dashboard.",
 )
 @click.option(
     "--listen",
     metavar="ADDRESS",
-    help="Share the dashboard on this address (0.0.0.0 for all addresses). Users log in with a cluster token. Defaults to this machine only.",
+    help="Address on which the dashboard is shared with users, who log in with cluster tokens. 0.0.0.0 selects all addresses. By default, the dashboard is not "
+    "shared.",
 )
 @click.option(
     "--export",
@@ -67,20 +71,22 @@ class DashboardRequest(Struct, frozen=True, kw_only=True):
     flag_value=EVERYTHING,
     metavar="[LWS|SET]",
     shell_complete=completion.names,
-    help="Print a static HTML page of one set, or of all sets, to standard output.",
+    help="Print a static HTML page about one object, or about all objects, to standard output.",
 )
 @click.pass_obj
 def command(target: Target, /, *, export: str | None, **options: Any) -> None:
     """Open a web dashboard that shows groups, ranks, problems with their causes, rollouts and logs.
 
-    The dashboard listens on this machine until Ctrl-C, and the printed link can be used once. It uses your credentials
-    and is read-only unless --allow-actions is set. Each action shows its command and a dry run before it is executed.
-    With --listen, users log in with their own token. They see what you are permitted to read, and their actions use
-    their own permissions.
+    By default, the dashboard is available only on this machine, until you press Ctrl-C. The printed link can be used only
+    once. The dashboard uses your credentials, and is read-only unless --allow-actions is set. Before an action is executed,
+    the dashboard shows the equivalent command and the result of a dry run.
+
+    With --listen, users log in with their own tokens, which must permit them to read the objects. The dashboard reads the
+    objects with your credentials, and executes actions with the token of the user.
     """
     request = DashboardRequest(**options)
     if export is not None and (request.allows_actions or request.port or request.listen):
-        raise UsageError("--export prints a file and cannot be combined with --allow-actions, --port or --listen")
+        raise UsageError("--export cannot be combined with --allow-actions, --port or --listen")
     asyncio.run(_export(target, request, export) if export is not None else _serve(target, request))
 
 

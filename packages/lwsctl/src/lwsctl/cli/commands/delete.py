@@ -39,7 +39,7 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
     type=click.Choice(list(CASCADE)),
     default="background",
     show_default=True,
-    help="Deletion propagation policy for dependent objects.",
+    help="Deletion cascading strategy for the dependents of the objects.",
 )
 @click.option(
     "--wait/--no-wait",
@@ -48,21 +48,21 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
     show_default=True,
     help="Wait until the objects are deleted before exiting.",
 )
-@dry_run_option("Show the objects to delete without deleting them.")
-@timeout_option("2m")
+@dry_run_option("Show the objects that would be deleted, without deleting them.")
+@timeout_option("2m", "the objects to be deleted")
 @click.option(
     "-o",
     "--output",
     "form",
     type=click.Choice(["name"]),
-    help="Output format. name prints only the kind and the name of each object.",
+    help="Output format. With name, only the kind and the name of each object are printed.",
 )
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **options: Any) -> None:
-    """Delete LeaderWorkerSets, DisaggregatedSets or the objects of manifests."""
+    """Delete LeaderWorkerSets and DisaggregatedSets by name, or the objects in manifests."""
     sources = manifestoptions.collect(options)
     if bool(names) == bool(sources):
-        raise UsageError("specify either names or manifests with -f")
+        raise UsageError("specify either names, or manifests with -f or -k")
     documents = sort_documents(sources.load()) if sources else []
     cascade, waits, timeout = CASCADE[str(options["cascade"])], bool(options["waits"]), float(str(options["timeout"]))
 
@@ -95,7 +95,7 @@ async def _resolve_name(session: Session, name: str) -> tuple[Resource, ObjectKe
     selection = targets.parse(name)
     if selection.group is not None:
         raise UsageError(
-            f"lws delete deletes LeaderWorkerSets, not groups; use `{session.lws} restart {name}` to recreate a group"
+            f"lws delete does not support groups; use `{session.lws} restart {name}` to recreate the group"
         )
     resource, obj = await targets.find_set(session, selection.name)
     return resource, meta.key(obj)

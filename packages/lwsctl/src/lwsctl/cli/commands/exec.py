@@ -40,7 +40,7 @@ KILLED = 128 + 9
 @click.argument("words", nargs=-1, required=True, metavar="[--] COMMAND [ARG]...")
 @click.pass_obj
 def command(target: Target, /, name: str, words: tuple[str, ...], container: str | None, **flags: bool) -> int:
-    """Execute a command in a rank. The rank defaults to the leader, and the group to group 0."""
+    """Execute a command in a container of a rank. GROUP defaults to the first group, and RANK to the leader."""
     selection = targets.parse(name)
     has_terminal = flags["terminal"] and sys.stdin.isatty()
     if has_terminal and not hasattr(signal, "SIGWINCH"):

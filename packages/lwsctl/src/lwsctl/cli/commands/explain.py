@@ -48,21 +48,21 @@ EXIT_CODES: Final = {
 
 @click.command("explain")
 @click.argument("name", metavar="[LWS[/GROUP[/RANK]]|SET]", required=False, shell_complete=completion.names)
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Explain objects across all namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format. Defaults to text.")
 @sharedoptions.node_patience_option
 @click.pass_obj
 def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
-    """Explain why a LeaderWorkerSet, a group or a rank is not ready: the root cause, its evidence, and the next step.
+    """Explain why a LeaderWorkerSet, a DisaggregatedSet, a group or a rank is not ready.
 
-    If a DisaggregatedSet has no problem of its own, the cause of its least healthy LeaderWorkerSet is shown.
-    Without a name, all objects in the namespace are explained, ordered by urgency. Healthy objects are summarized in
-    one line.
+    The output contains the root cause, the evidence, and the next step. If a DisaggregatedSet has no problem of its own,
+    the cause of its least healthy LeaderWorkerSet is shown. If you do not specify a name, all objects in the namespace are
+    explained in order of urgency, and healthy objects are summarized in one line.
 
-    Exit codes: 0 healthy or complete, 3 progressing or starting, 4 stuck or crashing (a user must act), 5 not ready
-    without a known cause. The least healthy object determines the code. For cause codes, see
-    docs/reference/causes.md.
+    Exit codes: 0 healthy or complete, 3 progressing or starting, 4 stuck or crashing (action is required), 5 not ready for
+    an unknown reason. If several objects are explained, the least healthy object determines the exit code. For a
+    description of the cause codes, see docs/reference/causes.md.
     """
     if name and (everywhere or selector):
         raise UsageError("a name cannot be combined with --all-namespaces or --selector")

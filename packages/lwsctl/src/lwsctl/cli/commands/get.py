@@ -42,32 +42,34 @@ TABLES = (None, "wide")
 @click.command("get")
 @click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completion.names)
 @click.option("-o", "--output", "form", type=FORMATS, help="Output format. Defaults to a table.")
-@click.option("-w", "--watch", "watches", is_flag=True, help="Watch for changes after listing the objects.")
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-w", "--watch", "watches", is_flag=True, help="After listing the objects, watch for changes.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="List objects across all namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
 @click.option(
     "--show-managed-fields",
     "managed_fields",
     is_flag=True,
-    help="Include managedFields when printing objects as json, yaml or view.",
+    help="Keep the managedFields when printing objects as json, yaml or view.",
 )
 @click.option("--not-ready", "not_ready", is_flag=True, help="Show only ranks that are not ready, with the reason.")
 @click.option(
-    "--ranks", "every_rank", is_flag=True, help="Show each rank in its own row, even if there are more than ten groups."
+    "--ranks", "every_rank", is_flag=True, help="Show each rank in a separate row, regardless of the number of groups."
 )
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **options: Any) -> None:
     """Display LeaderWorkerSets by group and rank, and DisaggregatedSets with their LeaderWorkerSets.
 
-    If there are more than ten groups, groups in the same state share a row, and unready groups are listed first.
-    Without a name, if there are more than ten LeaderWorkerSets, each is shown in a single row. Unready sets are listed
-    first, with the reason. With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets.
+    If a LeaderWorkerSet has more than ten groups, groups in the same state share a row, and unready groups are listed
+    first. If you do not specify a name and there are more than ten LeaderWorkerSets, each LeaderWorkerSet has a single row,
+    and unready LeaderWorkerSets are listed first, with the reason. With --watch, the name of a DisaggregatedSet selects its
+    LeaderWorkerSets.
 
-    The format wide adds nodes, addresses, revisions, GPUs, and the usage shown by `lws top`. With --watch, usage is not
-    shown.
+    The format wide adds nodes, addresses, revisions, GPUs, and resource usage, as shown by `lws top`. With --watch, resource
+    usage is not shown.
 
-    The formats json, yaml, name, jsonpath and custom-columns print API objects, as in kubectl. For a group or a rank,
-    these are its pods. The format view prints groups and ranks as JSON, with the reasons shown in the table.
+    The formats json, yaml, name, jsonpath and custom-columns print API objects, as in kubectl. If you specify a
+    group or a rank, they print its pods. The format view prints the groups, the ranks and the reasons in the table as JSON, and view-yaml prints
+    them as YAML.
     """
     request = GetRequest(tuple(targets.parse(name) for name in names), **options)
     if request.selections and (request.everywhere or request.selector):
@@ -77,10 +79,10 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
     if watches and request.managed_fields:
         raise UsageError("--watch cannot be combined with --show-managed-fields, because managedFields are not watched")
     if request.form in formats.OBJECTS[:2] and request.not_ready:
-        raise UsageError(f"-o {request.form} prints objects, not ranks; remove --not-ready, or use -o view")
+        raise UsageError(f"-o {request.form} prints objects instead of ranks; remove --not-ready, or use -o view")
     if formats.is_template(request.form) or (request.form in formats.OBJECTS[:2] and not watches):
         if watches or request.not_ready:
-            raise UsageError(f"-o {request.form} prints objects once; remove --watch and --not-ready")
+            raise UsageError(f"-o {request.form} does not support --watch and --not-ready; remove these options")
         asyncio.run(show_objects(target, request, str(request.form)))
         return
     asyncio.run(watch(target, request) if watches else show(target, request))

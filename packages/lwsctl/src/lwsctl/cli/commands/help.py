@@ -15,7 +15,7 @@ def command_names(ctx: click.Context, _param: click.Parameter, incomplete: str) 
 @click.argument("words", nargs=-1, metavar="[COMMAND]...", shell_complete=command_names)
 @click.pass_context
 def command(ctx: click.Context, /, words: tuple[str, ...]) -> None:
-    """Show the help for lws or for a command. Equivalent to `lws COMMAND --help`."""
+    """Show the help for lws or for a command. `lws help COMMAND` is equivalent to `lws COMMAND --help`."""
     context = ctx.find_root()
     for word in words:
         if not isinstance(context.command, click.Group):

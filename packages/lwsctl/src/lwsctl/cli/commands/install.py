@@ -58,16 +58,19 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
     type=click.IntRange(min=0),
     default=2,
     show_default=True,
+    metavar="N",
     help="Number of manager replicas.",
 )
-@click.option("--config", metavar="FILE", help="Manager configuration file. Defaults to the installed configuration.")
-@click.option("--pod", metavar="FILE", help=f"YAML file with manager pod fields: {', '.join(POD_FIELDS)}.")
+@click.option(
+    "--config", metavar="FILE", help="Manager configuration file. Defaults to the installed configuration, if any."
+)
+@click.option("--pod", metavar="FILE", help=f"YAML file with fields of the manager pods: {', '.join(POD_FIELDS)}.")
 @click.option(
     "--log-format",
     type=click.Choice(["console", "json"]),
     default="console",
     show_default=True,
-    help="Manager log format.",
+    help="Format of the manager logs.",
 )
 @click.option(
     "--crd",
@@ -75,22 +78,24 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
     type=click.Choice(FLAVOURS),
     default=FLAVOURS[0],
     show_default=True,
-    help="CRD variant. With full, the fields have descriptions for `kubectl explain`.",
+    help="CRD variant. With full, the CRDs contain the field descriptions that `kubectl explain` shows.",
 )
 @click.option(
     "--dry-run",
     type=click.Choice(["client", "server"]),
-    help="Do not persist changes. With server, the API server validates the objects.",
+    help="Print the objects without installing them. With server, the API server validates the objects.",
 )
 @click.option(
     "-o",
     "--output",
     "form",
     type=click.Choice(["yaml", "json"]),
-    help="Output format of the printed objects. Requires --dry-run.",
+    help="Output format of the objects. Requires --dry-run.",
 )
-@click.option("--wait", "waits", is_flag=True, help="Wait until the manager is ready and the API server can reach it.")
-@timeout_option("2m")
+@click.option(
+    "--wait", "waits", is_flag=True, help="Wait until the manager is ready and the API server can reach its webhooks."
+)
+@timeout_option("2m", "the manager to be ready if --wait is set")
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
     """Install or upgrade the manager in a cluster. The namespace defaults to lws-system."""
@@ -152,7 +157,7 @@ def read_pod(path: str) -> JSONObject:
         raise CommandError(f"--pod: {path}: {error}") from error
     if not isinstance(fields, dict) or (unknown := sorted(fields.keys() - set(POD_FIELDS))):
         raise CommandError(
-            f"--pod: {path}: expected an object with fields of {', '.join(POD_FIELDS)}"
+            f"--pod: {path}: must be an object that contains only {', '.join(POD_FIELDS)}"
             + (f", not {', '.join(unknown)}" if isinstance(fields, dict) else "")
         )
     return fields
@@ -227,7 +232,7 @@ async def wait_until_rolled_out(client: Client, key: ObjectKey, label_selector: 
         nonlocal missing
         deployment = deployments.store.get(key)
         if deployment is None:
-            raise CommandError(f"deployment/{key.name} was deleted while lws waited for it")
+            raise CommandError(f"deployment/{key.name} was deleted before it was rolled out")
         missing = missing_for_rollout(deployment, pods.store.list())
         if missing:
             progress.show(f"deployment/{key.name}: {missing}")
@@ -237,7 +242,7 @@ async def wait_until_rolled_out(client: Client, key: ObjectKey, label_selector: 
         async with timeouts.within(timeout), following(deployments, pods) as objects:
             await objects.until(is_done)
     except TimeoutError as error:
-        raise TimedOutError(f"deployment/{key.name} is not rolled out after {timeout:g} s: {missing}") from error
+        raise TimedOutError(f"deployment/{key.name} was not rolled out within {timeout:g} s: {missing}") from error
     finally:
         progress.clear()
 

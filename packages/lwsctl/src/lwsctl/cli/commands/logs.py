@@ -57,7 +57,7 @@ NO_EARLIER_RUN: Final = "previous terminated"
     metavar="LABELS",
     help="Label selector to filter pods. Cannot be combined with names.",
 )
-@click.option("-f", "--follow", is_flag=True, help="Stream new lines, including lines of new ranks.")
+@click.option("-f", "--follow", is_flag=True, help="Stream the logs, including the logs of new ranks.")
 @click.option("-p", "--previous", is_flag=True, help="Print the logs of the previous instance of the container.")
 @click.option(
     "--group",
@@ -73,10 +73,10 @@ NO_EARLIER_RUN: Final = "previous terminated"
     type=click.IntRange(min=0),
     multiple=True,
     metavar="N",
-    help="Print only the logs of this rank in each group. May be repeated.",
+    help="Print only the logs of the rank with this index in each group. May be repeated.",
 )
 @click.option("--grep", metavar="REGEX", help="Print only lines that match this regular expression.")
-@click.option("--timestamps", is_flag=True, help="Include timestamps on each line.")
+@click.option("--timestamps", is_flag=True, help="Include a timestamp on each line.")
 @container_option
 @click.option(
     "--tail",
@@ -88,7 +88,7 @@ NO_EARLIER_RUN: Final = "previous terminated"
     "--since",
     metavar="DURATION",
     type=sharedoptions.age,
-    help="Print only lines newer than a duration like 30s, 5m or 2h. Defaults to all lines.",
+    help="Print only lines newer than a relative duration like 30s, 5m or 2h. Defaults to all lines.",
 )
 @click.option(
     "--max-streams",
@@ -101,9 +101,9 @@ NO_EARLIER_RUN: Final = "previous terminated"
 )
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
-    """Print the logs of ranks. Lines are prefixed with group/rank, unless a single rank is selected.
+    """Print the logs of ranks. Unless a single rank is selected, each line has the prefix GROUP/RANK.
 
-    If several LeaderWorkerSets are selected, the prefix includes the name of the LeaderWorkerSet. A DisaggregatedSet
+    If several LeaderWorkerSets are selected, the prefix also includes the name of the LeaderWorkerSet. A DisaggregatedSet
     selects the LeaderWorkerSets of all its roles.
     """
     selector = options.pop("selector")
@@ -236,7 +236,7 @@ def raise_errors(errors: Sequence[LogError | NotFoundError], count: int) -> None
     """Raise the errors of `count` ranks. Omit errors about missing previous runs if there are other errors."""
     failed = [error for error in errors if NO_EARLIER_RUN not in str(error)]
     if len(errors) == count and not failed:
-        raise CommandError(f"none of {format_count(count, 'rank')} was restarted, so previous logs do not exist")
+        raise CommandError(f"previous logs do not exist, because none of {format_count(count, 'rank')} was restarted")
     sentences = group_by_reason([(error.pod, error.reason) for error in failed if isinstance(error, NotStartedError)])
     sentences += [str(error) for error in failed if not isinstance(error, NotStartedError)]
     if len(sentences) == 1 and len(failed) == count:
@@ -259,7 +259,7 @@ async def with_selections(session: Session, request: LogsRequest) -> LogsRequest
     names = sorted({meta.labels(pod)[labels.NAME] for pod in listing.items})
     if not names:
         raise CommandError(
-            f"no pods of LeaderWorkerSets with labels {request.labels} found in namespace {session.namespace}"
+            f"no pods of LeaderWorkerSets match labels {request.labels} in namespace {session.namespace}"
         )
     return replace(request, selections=tuple(map(Selection, names)))
 

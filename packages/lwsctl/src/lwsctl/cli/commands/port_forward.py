@@ -37,10 +37,15 @@ DATA, ERROR = 0, 1
 @click.command("port-forward")
 @click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completion.names)
 @click.argument("ports", nargs=-1, required=True, metavar="[LOCAL:]REMOTE...")
-@click.option("--address", default="127.0.0.1", show_default=True, help="Local address to listen on.")
+@click.option(
+    "--address", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Local address to listen on."
+)
 @click.pass_obj
 def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> None:
-    """Forward local ports to a rank (default: the leader). Use 0 for a random local port."""
+    """Forward one or more local ports to a rank.
+
+    The rank defaults to the leader. If LOCAL is omitted, it is the same as REMOTE. If LOCAL is 0, a random port is used.
+    """
     selection = targets.parse(name)
     pairs = [parse(words) for words in ports]
 
@@ -107,7 +112,7 @@ def parse(words: str) -> tuple[int, int]:
     local, separator, remote = words.rpartition(":")
     here, there = decimals.natural(local or ("0" if separator else remote)), decimals.natural(remote)
     if here is None or there is None or here > HIGHEST_PORT or not 0 < there <= HIGHEST_PORT:
-        raise UsageError(f"{words!r}: use [LOCAL:]REMOTE with ports from 1 to 65535")
+        raise UsageError(f"{words!r}: use [LOCAL:]REMOTE with port numbers from 1 to 65535")
     return here, there
 
 

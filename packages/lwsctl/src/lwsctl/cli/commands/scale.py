@@ -38,33 +38,33 @@ MOST_REPLICAS: Final = 2**31 - 1
     help="Scale only if the current number of groups is N.",
 )
 @click.option(
-    "--role", metavar="NAME", help="Role of a DisaggregatedSet to scale. N is the number of groups per slice."
+    "--role",
+    metavar="NAME",
+    help="Name of the role to scale in a DisaggregatedSet. --replicas is the number of groups of this role per slice.",
 )
 @click.option(
     "--prefer-broken",
     is_flag=True,
-    help="Show which groups are deleted, and which of the remaining groups are not ready. The order of deletion is unchanged.",
+    help="Show which groups are deleted, and which of the remaining groups are not ready. This option does not change the order of deletion.",
 )
 @click.option(
     "--recreate-broken",
     is_flag=True,
     help="After scaling, recreate the remaining groups that are not ready. Implies --prefer-broken.",
 )
-@timeout_option("10m", "Maximum time to wait for --recreate-broken.")
+@timeout_option("10m", "the groups that --recreate-broken recreates")
 @dry_run_option("Validate the change on the API server without persisting it.")
-@formats.output_option("Output format. Prints the scaled objects instead of messages.")
+@formats.output_option("Output format. The scaled objects are printed instead of messages.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], role: str | None, form: str | None, **options: Any) -> None:
-    """Set the number of groups of LeaderWorkerSets, or of a role of DisaggregatedSets.
+    """Set the number of groups in LeaderWorkerSets, or in a role of DisaggregatedSets.
 
-    Groups with an index are removed in descending order of the index, whether they are ready or not. For groups with
-    random keys, unready groups are removed first.
+    If the groups have indexes, the groups with the highest indexes are deleted first, whether they are ready or not. If the
+    groups have random keys, unready groups are deleted first.
     """
     request = ScaleRequest(**options)
     if request.prefers_broken and (role is not None or form):
-        raise UsageError(
-            "--prefer-broken and --recreate-broken require a LeaderWorkerSet, and cannot be combined with --output"
-        )
+        raise UsageError("--prefer-broken and --recreate-broken cannot be combined with --role or --output")
     set_names = [targets.set_name(name, "scale") for name in names]
 
     async def run_command(session: Session) -> list[JSONObject]:

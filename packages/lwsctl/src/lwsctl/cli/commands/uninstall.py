@@ -233,14 +233,14 @@ NAMED: Final = 3
     "--delete-leaderworkersets",
     "deletes",
     is_flag=True,
-    help="Delete all custom resources first.",
+    help="Delete all custom resources before the manager is removed.",
 )
 @click.option("--keep-crd", "keeps", is_flag=True, help="Keep the CRDs and all custom resources.")
-@timeout_option("2m", "Maximum time to wait for the deletion of each object.")
-@dry_run_option("Show the objects to remove without removing them.")
+@timeout_option("2m", "each object to be deleted")
+@dry_run_option("Show the objects that would be deleted, without deleting them.")
 @click.pass_obj
 def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
-    """Remove the manager from a cluster. If custom resources exist, --delete-workloads or --keep-crd is required."""
+    """Remove the manager from a cluster. If custom resources exist, you must set --delete-workloads or --keep-crd."""
     namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
     if deletes and keeps:
         raise UsageError("--delete-workloads and --keep-crd cannot be combined")
@@ -290,7 +290,7 @@ def require_no_custom_resources(sets: Sequence[JSONObject]) -> None:
         return
     names = join_names([f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets], NAMED)
     raise CommandError(
-        f"these objects would be deleted with their CRDs: {names}; use --delete-workloads to delete them, or --keep-crd to keep them"
+        f"custom resources would be deleted with their CRDs: {names}; use --delete-workloads to delete these objects, or --keep-crd to keep them"
     )
 
 

@@ -7,7 +7,7 @@ import lwsctl
 
 @click.command("version")
 def command() -> None:
-    """Print the version."""
+    """Print the version of lws."""
     click.echo(f"lws {lwsctl.__version__}")
 
 
@@ -15,7 +15,7 @@ def command() -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the completion script for a shell. For bash, add `source <(lws completion bash)` to ~/.bashrc."""
+    """Print the completion script for a shell. For Bash, add `source <(lws completion bash)` to ~/.bashrc."""
     from click import shell_completion
 
     build = shell_completion.get_completion_class(shell)

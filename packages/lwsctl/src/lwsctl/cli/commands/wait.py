@@ -54,7 +54,7 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
 
 @click.command("wait")
 @click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completion.names)
-@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter LeaderWorkerSets.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
 @click.option(
     "--all", "every", is_flag=True, help="Select all LeaderWorkerSets and DisaggregatedSets in the namespace."
 )
@@ -63,20 +63,20 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
     "condition",
     default="ready",
     show_default=True,
-    metavar="WHAT",
-    help=f"{unmetconditions.USABLE}.",
+    metavar="CONDITION",
+    help=f"Condition to wait for: {unmetconditions.USABLE}.",
 )
-@timeout_option("2m")
-@ready_for_option("Only for --for ready. ")
+@timeout_option("2m", "the condition")
+@ready_for_option("--for ready")
 @stuck_options
 @node_patience_option
-@formats.output_option("Output format. Prints the objects that meet the condition.")
+@formats.output_option("Output format. The objects that meet the condition are printed instead of messages.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: bool, **options: Any) -> None:
-    """Wait for a condition of LeaderWorkerSets or DisaggregatedSets. On timeout, exit with code 124.
+    """Wait until LeaderWorkerSets or DisaggregatedSets meet a condition. If the timeout expires, the exit code is 124.
 
-    If several sets are named, they share one timeout. If a set is stuck, the cause reported by `lws explain` is printed
-    while waiting. The final error refers to it.
+    If you specify several objects, the timeout applies to all of them together. If an object is stuck, the command prints
+    the cause, as `lws explain` does. If the command fails, the error message refers to this cause.
     """
     if options.pop("fail_fast"):
         options["stuck_after"] = 0.0
@@ -85,7 +85,7 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
     if request.form and request.condition == "delete":
         raise UsageError("-o cannot be combined with --for delete")
     if [bool(names), bool(selector), every].count(True) != 1:
-        raise UsageError("specify one of: names, -l LABELS, --all")
+        raise UsageError("specify either names, -l LABELS or --all")
     set_names = [targets.set_name(name, "wait") for name in dict.fromkeys(names)]
 
     async def run_command(session: Session) -> None:

@@ -31,7 +31,7 @@ CODE: Final = "LWS-D012"
 SUBJECT: Final = "validity"
 FIX: Final = "correct the field; otherwise, the API server rejects the object"
 FIX_WARNED: Final = "correct the field; the API server accepts the object, but prints this warning"
-FIX_UNCHECKED: Final = "use lws apply --dry-run -f FILE to validate it on a cluster"
+FIX_UNCHECKED: Final = "use `lws apply --dry-run -f FILE` to validate the object on a cluster"
 ANY: Final = Support(is_enabled=True, provider="kubernetes")
 """The assumed scheduler support. It is unknown, so `spec.scheduling` is validated regardless of schedulers."""
 

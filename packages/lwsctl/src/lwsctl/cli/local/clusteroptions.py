@@ -40,7 +40,7 @@ class Gpus(CountOrAuto):
         if isinstance(value, str) and value.partition(":")[0] == "host":
             return value
         if isinstance(value, str) and value != "auto" and not value.lstrip("-").isdecimal():
-            self.fail(f"{value!r} is neither a number nor auto, host or host:N", param, ctx)
+            self.fail(f"{value!r} is not valid; use a number, auto, host or host:N", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -86,14 +86,15 @@ OPTIONS = (
         default=1,
         show_default=True,
         metavar="N|auto",
-        help="Number of simulated nodes. For lws run, auto creates the nodes that the manifests require.",
+        help="Number of simulated nodes. With `lws run`, auto creates as many nodes as the manifests require.",
     ),
     click.option(
         "--node-label",
         "node_labels",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Label to add to every node. {i} is the node's number and can be used in expressions: rack=r{i//2}. "
+        help="Label to add to every node. {i} is replaced with the number of the node, and can be part of an expression, such as "
+        "rack=r{i//2}. "
         "May be repeated.",
     ),
     click.option(
@@ -101,15 +102,15 @@ OPTIONS = (
         "node_taints",
         multiple=True,
         metavar="KEY=VALUE:EFFECT",
-        help="Taint to add to every node. The value can contain {i}, as for --node-label: "
-        "pool=p{i//2}:NoSchedule. May be repeated.",
+        help="Taint to add to every node. The value can contain {i} (see --node-label), for example pool=p{i//2}:NoSchedule. "
+        "May be repeated.",
     ),
     click.option(
         "--node-capacity",
         multiple=True,
         metavar="RESOURCE=AMOUNT,…",
-        help="Capacity of every node, such as cpu=8,memory=32Gi. Defaults to practically unlimited CPU, memory "
-        "and pods.",
+        help="Capacity of every node, such as cpu=8,memory=32Gi. By default, CPU, memory and the number of pods are "
+        "practically unlimited.",
     ),
     click.option(
         "--gpus-per-node",
@@ -120,26 +121,26 @@ OPTIONS = (
         show_default=True,
         metavar="N|auto|host[:N]",
         help=(
-            "Number of nvidia.com/gpu devices per node, or auto for lws run. With host, the nodes share the GPUs of this machine. With host:N, N containers "
-            "share each GPU."
+            "Number of nvidia.com/gpu devices per node. With `lws run`, auto creates as many devices as the manifests require. With host, the GPUs of this "
+            "machine are divided among the nodes. With host:N, up to N containers can share a GPU."
         ),
     ),
     click.option(
         "--expose-gpus",
         is_flag=True,
-        help="Only for --gpus host. Expose all GPUs of a node to containers that do not request GPUs.",
+        help="With --gpus host, expose all GPUs of a node to containers that do not request GPUs.",
     ),
     click.option(
         "--ignore-memory-limits",
         is_flag=True,
-        help="Do not kill containers that exceed their memory limit.",
+        help="Do not kill containers that exceed their memory limits.",
     ),
     click.option(
         "--network",
         type=click.Choice(["isolated", "shared"]),
         default="isolated",
         show_default=True,
-        help="Pod network. With isolated, each pod has its own network namespace. With shared, pods use the host network with 127.x.y.z addresses.",
+        help="Pod network. With isolated, each pod has its own network namespace. With shared, pods use the host network, and have loopback addresses (127.x.y.z).",
     ),
     click.option(
         "--image",
@@ -155,8 +156,8 @@ OPTIONS = (
         is_flag=False,
         flag_value=MISSING,
         metavar="[=all|IMAGE]",
-        help="Replace containers that cannot run on this machine with a stub server. IMAGE also replaces the "
-        "containers of this image; all replaces all containers.",
+        help="Replace containers that cannot run on this machine with a stub server. With IMAGE, also replace the "
+        "containers that use this image. With all, replace all containers. May be repeated.",
     ),
     click.option(
         "--max-pods",
@@ -171,7 +172,7 @@ OPTIONS = (
         type=click.IntRange(0, 65535),
         default=0,
         metavar="N",
-        help="Port of the API server. 0 uses the previous port of the cluster, or a free port. Defaults to 0.",
+        help="Port of the API server. Defaults to 0, which selects the previous port of the cluster, or a free port.",
     ),
     click.option(
         "--log-level",
@@ -185,7 +186,7 @@ OPTIONS = (
         type=click.Choice(["text", "json"]),
         default="text",
         show_default=True,
-        help="Log format.",
+        help="Format of the log messages.",
     ),
 )
 
@@ -218,5 +219,5 @@ def require_localkube(command: str) -> None:
     """Raise a `CommandError` that names the package to install if local clusters are unavailable."""
     if find_spec("localkube") is None:
         raise CommandError(
-            f"lws {command} requires the package localkube, which is not installed: pip install 'lwsctl[local]'"
+            f"lws {command} requires the package localkube, which is not installed; run `pip install 'lwsctl[local]'`"
         )

@@ -18,10 +18,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 OPTIONS: Final = (
     click.option("-f", "--filename", "files", multiple=True, metavar="FILE",
-                 help="File, directory or URL of the manifests, or - for standard input. May be repeated."),
+                 help="File, directory or URL that contains the manifests, or - for standard input. May be repeated."),
     click.option("-k", "--kustomize", "kustomizations", multiple=True, metavar="DIR",
-                 help="Directory with a kustomization. Requires kustomize or kubectl. May be repeated."),
-    click.option("-R", "--recursive", is_flag=True, help="Process the directories of -f recursively."),
+                 help="Kustomization directory. Requires kustomize or kubectl. May be repeated."),
+    click.option("-R", "--recursive", is_flag=True, help="Process the directories that are specified with -f recursively."),
 )  # fmt: skip
 
 
@@ -37,14 +37,16 @@ def skip_unserved(*, default: bool) -> Callable[[Command], Command]:
         "--skip-unserved/--no-skip-unserved",
         default=default,
         show_default=True,
-        help="Skip objects whose API is not available in the cluster, such as HTTPRoute or ServiceMonitor.",
+        help="Skip objects whose kinds the cluster does not serve, if pods do not depend on these kinds. Examples are HTTPRoute "
+        "and ServiceMonitor.",
     )
 
 
 force_conflicts: Final = click.option(
     "--force-conflicts",
     is_flag=True,
-    help="Compute the result as if conflicting fields of other field managers are overwritten.",
+    help="Predict the result of `lws apply --force-conflicts`, which overwrites conflicting fields of other field "
+    "managers.",
 )
 """The option of commands that only predict the result of an apply."""
 
@@ -65,7 +67,7 @@ class ManifestOptions(Struct, frozen=True):
     def load(self) -> list[Document]:
         """Read all documents. Raise an error if a document cannot be read."""
         if not self:
-            raise UsageError("specify manifests with -f FILE, -f - for standard input, or -k DIR")
+            raise UsageError("specify manifests with -f FILE or -k DIR, or use -f - to read standard input")
         documents = manifests.load(self.files, recursive=self.recursive) if self.files else []
         for directory in self.kustomizations:
             batch = manifests.parse(build_kustomization(directory), directory)
@@ -105,7 +107,7 @@ def build_kustomization(directory: str) -> bytes:
     words = next((words for words in BUILDERS if shutil.which(words[0])), None)
     if words is None:
         raise CommandError(
-            f"-k {directory}: neither kustomize nor kubectl is on PATH; install one of them, or pass built manifests with -f"
+            f"-k {directory}: neither kustomize nor kubectl was found in PATH; install one of them, or specify the built manifests with -f"
         )
     try:
         process = subprocess.run([*words, directory], capture_output=True, timeout=PATIENCE, check=False)

@@ -61,7 +61,7 @@ def fetch(address: str) -> bytes:
     except (OSError, HTTPException, ValueError) as error:  # an invalid host, or an incomplete response
         raise CommandError(f"{address}: {error}") from error
     if len(text) > LARGEST:
-        raise CommandError(f"{address}: larger than {LARGEST // 2**20} MiB, the limit for manifests")
+        raise CommandError(f"{address} exceeds the size limit of {LARGEST // 2**20} MiB")
     if kind == "text/html":
         raise CommandError(f"{address} is a web page; use the raw URL of the file")
     return text

@@ -44,11 +44,11 @@ class RestartRequest(Struct, frozen=True):
         """Parse the names, all of which must belong to one LeaderWorkerSet."""
         selections = [targets.parse(word) for word in words]
         if len({selection.name for selection in selections}) > 1:
-            raise UsageError("specify groups of one LeaderWorkerSet")
+            raise UsageError("all groups must belong to the same LeaderWorkerSet")
         if len(selections) > 1 and any(
             selection.group is None or selection.rank is not None for selection in selections
         ):
-            raise UsageError("specify a LeaderWorkerSet, groups of a LeaderWorkerSet, or one rank")
+            raise UsageError("specify one LeaderWorkerSet, some of its groups, or one rank")
         first: Selection = selections[0]
         groups = sorted(
             {selection.group for selection in selections if selection.group is not None},

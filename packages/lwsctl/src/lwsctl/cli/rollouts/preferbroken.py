@@ -28,7 +28,7 @@ async def forecast_scale_down(session: Session, name: str, replicas: int) -> Sca
     view = await targets.read_view(session, await rollouttargets.read_writable(session, name))
     if replicas >= view.desired:
         raise CommandError(
-            f"{name} has {format_count(view.desired, 'group')}, and --prefer-broken requires a smaller number of groups; no changes were made"
+            f"{name} has {format_count(view.desired, 'group')}, and --prefer-broken requires a smaller value of --replicas; no changes were made"
         )
     return scaledown.forecast(view, replicas)
 
@@ -70,7 +70,7 @@ async def _wait_until_deleted(session: Session, name: str, going: Sequence[Group
             await objects.until(are_gone)
     except TimeoutError as error:
         raise TimedOutError(
-            f"{name} {format_groups(going)} not deleted after {timeout:g} s; no groups were recreated"
+            f"{format_groups(going)} of {name} not deleted within {timeout:g} s; no groups were recreated"
         ) from error
 
 

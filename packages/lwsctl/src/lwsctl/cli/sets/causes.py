@@ -37,13 +37,13 @@ class StuckError(CommandError):
 def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that stop a wait because of its cause. `stuck_after` reads these options."""
     fail_fast = click.option(
-        "--fail-fast", is_flag=True, help="Exit as soon as a set is stuck. Equivalent to --stuck-after 0."
+        "--fail-fast", is_flag=True, help="Exit as soon as an object is stuck. Equivalent to --stuck-after 0."
     )
     stuck_after = click.option(
         "--stuck-after",
         type=sharedoptions.limit,
         metavar="DURATION",
-        help="Exit with code 1 and the cause if a set is stuck for this duration. Disabled by default.",
+        help="If an object is stuck for this duration, print the cause and exit with code 1. Disabled by default.",
     )
     return stuck_after(fail_fast(command))
 

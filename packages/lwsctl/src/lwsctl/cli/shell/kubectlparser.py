@@ -45,10 +45,10 @@ def _store_value(context: click.Context, parameter: click.Parameter, value: str 
 
 
 OPTIONS: Final = (
-    (("-n", "--namespace"), "NAME", "Namespace. Defaults to the namespace of the context."),
+    (("-n", "--namespace"), "NAME", "Namespace to use. Defaults to the namespace of the context."),
     (("--context", "context_name"), "NAME", "Name of the kubeconfig context to use. Defaults to the current context."),
     (("--kubeconfig",), "FILE", "Path to the kubeconfig file. Defaults to $KUBECONFIG or ~/.kube/config."),
-    ((LOCAL,), "[=NAME]", "Use a local cluster. NAME defaults to `default`."),
+    ((LOCAL,), "[=NAME]", "Use the local cluster NAME, which defaults to `default`."),
 )
 
 

@@ -64,7 +64,7 @@ def build_step(at: float, name: str, targets: Sequence[str], seconds: float, val
     """
     fault = FAULTS.get(name)
     if fault is None:
-        raise UsageError(f"{name!r} is not a fault; use {', '.join(FAULTS)}{hint(name, FAULTS)}")
+        raise UsageError(f"unknown fault {name!r}; supported faults: {', '.join(FAULTS)}{hint(name, FAULTS)}")
     if len(targets) not in fault.of.numbers:
         raise UsageError(f"{name} expects {fault.of.words}, but {len(targets)} were specified")
     if value and not fault.usual:
@@ -113,7 +113,7 @@ def parse(document: JSON, place: str) -> list[Step]:
     if not isinstance(steps, list) or not steps or set(document) != {"steps"}:
         raise UsageError(f"{place}: must contain only `steps`, a list of faults")
     if len(steps) > MOST_STEPS:
-        raise UsageError(f"{place}: steps: {len(steps)}: at most {MOST_STEPS}")
+        raise UsageError(f"{place}: steps: Too many: {len(steps)}: must have at most {MOST_STEPS} items")
     return sorted(
         (_read_step(item, f"{place}: steps[{index}]") for index, item in enumerate(steps)), key=lambda step: step.at
     )

@@ -46,7 +46,9 @@ async def request_faults(client: Client, method: str, *, number: int = 0, body: 
     try:
         response = await client.send(Request(method, path, body=msgspec.json.encode(body) if body else b""))
     except NotFoundError as error:
-        raise CommandError("faults are supported only in local clusters (`lws up`, with --local)") from error
+        raise CommandError(
+            "faults can be injected only into local clusters; start one with `lws up`, and select it with --local"
+        ) from error
     return msgspec.json.decode(response.body, type=JSONObject)
 
 
@@ -150,7 +152,9 @@ class StormRun:
             return words
         selection = targets.parse(words)
         if selection.rank is None:
-            raise CommandError(f"{words} is not a rank; use LWS/GROUP/RANK, such as {words.partition('/')[0]}/0/1")
+            raise CommandError(
+                f"{words!r} is not a valid rank; use LWS/GROUP/RANK, such as {words.partition('/')[0]}/0/1"
+            )
         for pod in self._sets.pods.store.list():
             if rank_path(pod) == str(selection):
                 return str(meta.key(pod))

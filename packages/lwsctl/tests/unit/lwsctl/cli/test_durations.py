@@ -33,5 +33,5 @@ def test_age_without_a_unit_is_rejected(text: str) -> None:
 
 def test_duration_error_names_the_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["wait", "web", "--timeout", "a while"]) == errors.USAGE
-    told = "Invalid value for '--timeout': 'a while': use 30s, 5m, 1h30m, or a number of seconds"
+    told = "Invalid value for '--timeout': 'a while': use a duration such as 30s, 5m or 1h30m, or a number of seconds"
     assert told in capsys.readouterr().err

@@ -64,7 +64,7 @@ def test_group_is_named_by_a_key_prefix_or_the_whole_key() -> None:
     assert targets.parse(f"web/{GONE}/1") == Selection("web", GONE, 1)
     assert targets.parse(f"web/{OLD.ljust(40, 'f')}") == Selection("web", OLD)
     assert group_name(GONE) == GONE
-    with pytest.raises(UsageError, match="is not a rank"):
+    with pytest.raises(UsageError, match="is not a valid path"):
         targets.parse("web/95e8")
     chosen = narrow(two(), Selection("web", OLD, 1))
     assert [rank.pod for group in chosen.groups for rank in group.ranks] == [f"web-{OLD}-1"]

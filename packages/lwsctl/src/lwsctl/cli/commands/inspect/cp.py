@@ -81,7 +81,7 @@ def direction(words: tuple[str, ...]) -> Upload | Download:
         if nameless := next((source.path for source in remote if source.name in {"", ".."}), None):
             raise UsageError(f"{nameless!r} has no file name; specify a file or a directory")
         return Download(remote, to)
-    raise UsageError("specify a rank (LWS/GROUP/RANK:PATH) as either the source or the destination, not both")
+    raise UsageError("specify ranks (LWS/GROUP/RANK:PATH) either as the sources or as the destination, but not as both")
 
 
 AT_ONCE: Final = 8
@@ -95,9 +95,9 @@ AT_ONCE: Final = 8
 def command(target: Target, words: tuple[str, ...], container: str | None) -> None:
     """Copy files and directories from this machine to ranks (LWS[/GROUP[/RANK]]:PATH), or from ranks to this machine.
 
-    If the rank is omitted, files are copied to all ranks of the group. If the group is also omitted, they are copied to
-    all ranks. Files copied from several ranks are stored in one directory per pod. The container must include the `tar`
-    executable.
+    If you omit the rank, files are copied to or from all ranks in the group. If you also omit the group, files are copied
+    to or from all ranks. Files that are copied from several ranks are stored in one directory for each pod. The container
+    image must contain the `tar` executable.
     """
     copy = direction(words)
     for source in copy.sources if isinstance(copy, Upload) else ():

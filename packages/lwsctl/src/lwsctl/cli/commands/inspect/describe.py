@@ -32,9 +32,10 @@ TAIL: Final = 10
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...", shell_complete=completion.names)
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...]) -> None:
-    """Show details of a LeaderWorkerSet, group, rank or DisaggregatedSet: spec, status, events, and logs of failures.
+    """Show details of a LeaderWorkerSet, group, rank or DisaggregatedSet.
 
-    For a DisaggregatedSet, show its roles, revisions, slices and LeaderWorkerSets.
+    The details include the spec, the status, the events, and the logs of failed containers. For a DisaggregatedSet, they
+    also include the roles, revisions, slices and LeaderWorkerSets.
     """
     selections = [targets.parse(name) for name in names]
 

@@ -18,17 +18,24 @@ from lwsctl.cli.views.terminal import print_text
 
 
 @click.command("doctor")
-@click.option("--cluster/--no-cluster", "checks_cluster", default=True, help="Check the cluster.")
-@click.option("--machine/--no-machine", "checks_machine", default=True, help="Check this machine.")
+@click.option(
+    "--cluster/--no-cluster",
+    "checks_cluster",
+    default=True,
+    show_default=True,
+    help="Check the installation in the cluster.",
+)
+@click.option("--machine/--no-machine", "checks_machine", default=True, show_default=True, help="Check this machine.")
 @manifest_options
 @click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Defaults to a list.")
 @click.pass_obj
 def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, form: str | None, **options: Any) -> int:
-    """Check the installation of a cluster and this machine, and suggest fixes. Exit with code 1 on errors.
+    """Check this machine and the installation in a cluster, and suggest fixes. The exit code is 1 if errors are found.
 
-    Objects are not modified, because webhooks are checked with a dry run. If manifests are specified, only the
-    manifests are checked, without a cluster. The checks cover the schema, admission, circular dependencies between
-    ranks, and restart rules that contradict the restart policy.
+    Webhooks are checked with a dry run, so no objects are modified.
+
+    If you specify manifests, only the manifests are checked, without a cluster. The checks include the schema, admission,
+    circular dependencies between ranks, and restart rules that contradict the restart policy.
     """
     sources = manifestoptions.collect(options)
     if sources:

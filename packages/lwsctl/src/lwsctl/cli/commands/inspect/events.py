@@ -48,27 +48,27 @@ class EventsRequest(Struct, frozen=True):
 
 @click.command("events")
 @click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completion.names)
-@click.option("-w", "--watch", "watches", is_flag=True, help="Watch for new events after listing the existing ones.")
+@click.option("-w", "--watch", "watches", is_flag=True, help="After listing the existing events, watch for new events.")
 @click.option("--warnings", is_flag=True, help="Show only events of type Warning.")
 @click.option(
     "--since",
     "length",
     metavar="DURATION",
     type=sharedoptions.age,
-    help="Show only events newer than a duration like 30s, 5m or 2h. Defaults to all events.",
+    help="Show only events newer than a relative duration like 30s, 5m or 2h. Defaults to all events.",
 )
-@formats.output_option("Output format. Defaults to text. json prints one event per line.")
+@formats.output_option("Output format. Defaults to text. With json, each event is printed on one line.")
 @click.pass_obj
 def command(
     target: Target, /, name: str, *, watches: bool, warnings: bool, length: int | None, form: str | None
 ) -> None:
     """List the events of a LeaderWorkerSet, a group or a rank, sorted by time.
 
-    Events of deleted pods are included while they exist in the cluster (one hour by default). The formats name,
-    jsonpath and custom-columns print API objects, as in kubectl.
+    Events of deleted pods are included until the events expire, by default after one hour. The formats name, jsonpath and
+    custom-columns print API objects, as in kubectl.
     """
     if watches and form not in DOCUMENTS:
-        raise UsageError(f"-o {form} prints events once; remove --watch")
+        raise UsageError(f"-o {form} cannot be combined with --watch; use -o json or -o yaml")
     request = EventsRequest(targets.parse(name), form, warnings, length)
     asyncio.run(watch(target, request) if watches else show(target, request))
 

@@ -24,20 +24,21 @@ UNLESS: Final = " This cluster records failures only if recorder.enable is set i
 
 @click.command("history")
 @click.argument("name", metavar="[LWS[/GROUP[#N]]]", required=False, shell_complete=completion.names)
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="List failures across all namespaces.")
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format. Defaults to text.")
 @click.pass_obj
 def command(target: Target, name: str | None, *, everywhere: bool, form: str | None) -> None:
     """List the recorded failures of groups, sorted by time. Use LWS/GROUP#N to show the details of failure N.
 
-    A record includes the rank that failed first, exit codes, the last log lines of each rank, events, and preceding
-    changes. Values that look like secrets are masked. Local clusters record failures, which remain available
-    after the cluster stops. Other clusters record failures if recorder.enable is set in the configuration of the
-    manager.
+    A record includes the rank that failed first, the exit codes, the last log lines of each rank, events, and preceding
+    changes. Values that look like secrets are masked.
+
+    Local clusters record all failures, and the records remain available after the cluster is stopped. In other clusters,
+    failures are recorded if recorder.enable is set in the manager configuration.
     """
     selection, number = (None, None) if name is None else parse(name)
     if everywhere and number is not None:
-        raise UsageError("an episode number cannot be combined with -A; use -n to select the namespace")
+        raise UsageError("a failure number cannot be combined with -A; use -n to select the namespace")
     recorded = asyncio.run(recordings.read(target, everywhere=everywhere, selection=selection))
     readable = [(place, episode) for place, episode in recorded if number in (None, place.number)]
     for place, episode in readable:
@@ -45,7 +46,9 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
             print_text(f"skipping {place.path}, which cannot be read", err=True)
     episodes = recordings.sort_episodes(readable)
     if number is not None and not episodes:
-        raise CommandError(f"episode {name} does not exist; use `lws history {selection}` to list all episodes")
+        raise CommandError(
+            f"failure {name} is not recorded; use `lws history {selection}` to list the recorded failures"
+        )
     if form is not None:
         value = document(episodes)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
@@ -76,7 +79,7 @@ def parse(words: str) -> tuple[Selection, int | None]:
         return targets.parse(words), None
     number = decimals.natural(last)
     if not slash or number is None:
-        raise UsageError(f"{words!r} is not an episode; use LWS, LWS/GROUP or LWS/GROUP#N, such as web/0#3")
+        raise UsageError(f"{words!r} is not a valid failure; use LWS, LWS/GROUP or LWS/GROUP#N, such as web/0#3")
     return targets.parse(head), number
 
 

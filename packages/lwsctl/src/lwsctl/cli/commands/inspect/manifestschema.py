@@ -12,9 +12,10 @@ from lwsctl.cli.errors import UsageError
 @click.command("schema")
 @click.argument("kinds", nargs=-1, metavar="[KIND]...")
 def command(kinds: tuple[str, ...]) -> None:
-    """Print the JSON Schema of manifests, for editors that complete and validate YAML. Defaults to all kinds.
+    """Print the JSON Schema of manifests, which editors use to complete and validate YAML. KIND defaults to all kinds.
 
-    The schema describes the CRDs of this version and does not require a cluster. Unknown fields are errors.
+    The schema is derived from the CRDs of this version, and does not allow unknown fields. The command does not require a
+    cluster.
     """
     import msgspec
 
@@ -24,7 +25,7 @@ def command(kinds: tuple[str, ...]) -> None:
     definitions = [*MANAGED.described_definitions(descriptions.OWN_ONLY), operator_crd()]
     by_kind = {definition["spec"]["names"]["kind"]: definition for definition in definitions}
     if unknown := [kind for kind in kinds if kind not in by_kind]:
-        raise UsageError(f"unknown kind {unknown[0]}; use one of {', '.join(by_kind)}")
+        raise UsageError(f"unknown kind {unknown[0]!r}; supported kinds: {', '.join(by_kind)}")
     click.echo(msgspec.json.encode(schema(by_kind[kind] for kind in kinds or by_kind)))
 
 

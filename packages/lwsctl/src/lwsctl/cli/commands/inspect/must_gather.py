@@ -219,15 +219,15 @@ PLACES: Final = (NAMESPACE, OPERATOR)
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("must-gather"),
     show_default=True,
-    help="Directory to write to. It must be empty or not exist.",
+    help="Directory to write the files to. If the directory exists, it must be empty.",
 )
 @click.pass_obj
 def command(target: Target, /, directory: Path) -> None:
-    """Collect the installation of the manager, its logs and all LeaderWorkerSets in a directory.
+    """Collect the objects and logs of the manager, and all LeaderWorkerSets, in a directory.
 
-    Recorded failures of groups are included. For Secrets, only names and the expiry of certificates are collected.
-    Values that look like secrets are masked in objects and logs. Other secret values, such as a key in a variable with
-    a different name, are not recognized. Therefore the files are readable only by the current user.
+    The recorded failures of groups are included. For Secrets, only the names and the expiration dates of certificates are
+    collected. Values that look like secrets are masked in objects and logs. Other secret values might not be detected, such
+    as a key in a variable with an unusual name. Therefore, only the current user can read the files.
     """
     if directory.exists() and any(directory.iterdir()):
         raise UsageError(f"{directory} is not empty; specify a different directory with --dest-dir")

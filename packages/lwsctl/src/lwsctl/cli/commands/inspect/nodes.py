@@ -28,9 +28,9 @@ from lwsctl.views import devices
 @formats.output_option("Output format. Defaults to a table.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_labels: bool, form: str | None) -> None:
-    """List nodes with their free CPU, memory, pods and accelerators, and their taints.
+    """List nodes with their taints and their free resources, which are CPU, memory, pods and accelerators.
 
-    If nodes are named, also show their labels, conditions, and pods with their resource requests.
+    If you specify node names, the labels, the conditions, and the pods with their resource requests are also shown.
     """
     if names and selector:
         raise UsageError("names cannot be combined with --selector")

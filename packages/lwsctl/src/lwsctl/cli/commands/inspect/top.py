@@ -36,18 +36,20 @@ Row: TypeAlias = tuple[View, Rank]
 
 @click.command("top")
 @click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completion.names)
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="List ranks across all namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
-@click.option("--sort", type=click.Choice(list(SORTS)), help="Sort ranks by usage, in descending order.")
+@click.option(
+    "--sort", type=click.Choice(list(SORTS)), help="Sort ranks by the usage of this resource, in descending order."
+)
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format. Defaults to a table.")
 @click.pass_obj
 def command(
     target: Target, /, names: tuple[str, ...], *, everywhere: bool, selector: str, sort: str | None, form: str | None
 ) -> None:
-    """Show the CPU and memory usage of each rank, and its GPU usage on an embedded cluster.
+    """Show the CPU and memory usage of each rank. In an embedded cluster, GPU usage is also shown.
 
-    Usage is read from the metrics API (metrics-server). The value after "of" is the limit, or the request if no limit
-    is set.
+    The usage is read from the metrics API, which metrics-server provides. The value after "of" is the limit, or the request
+    if no limit is set.
     """
     request = GetRequest(tuple(map(targets.parse, names)), everywhere=everywhere, selector=selector)
     if request.selections and (everywhere or selector):

@@ -30,21 +30,21 @@ from lwsctl.views.reasons import is_settled
 
 @click.command("tree")
 @click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completion.names)
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Include all namespaces.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="List objects across all namespaces.")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Label selector to filter objects.")
 @click.option("--not-ready", "not_ready", is_flag=True, help="Show only ranks that are not ready, with the reason.")
 @click.option(
     "--ranks",
     "every_rank",
     is_flag=True,
-    help="Show each rank on its own line, even if there are more than ten groups.",
+    help="Show each rank on a separate line, regardless of the number of groups.",
 )
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
     """Show DisaggregatedSets, LeaderWorkerSets, groups and ranks as a tree.
 
-    If there are more than ten groups, groups in the same state share a line, and unready groups are listed first.
-    Without a name, if more than ten sets are listed, each ready set is shown on a single line.
+    If a LeaderWorkerSet has more than ten groups, groups in the same state share a line, and unready groups are listed
+    first. If you do not specify a name and more than ten objects are listed, each ready object is shown on a single line.
     """
     request = GetRequest(tuple(map(targets.parse, names)), **options)
     if request.selections and (request.everywhere or request.selector):

@@ -10,7 +10,7 @@ from lwsctl.cli.shell.lazygroup import LazyGroup
 def command() -> None:
     """Inject faults into a local cluster, and report the effects.
 
-    Each fault stops after its duration, even if this command is killed. Ctrl-C and `lws chaos undo` stop faults
-    immediately. The report includes the first failure, the recreated groups, and the time until all ranks were ready.
-    Exit with code 1 if a fault cannot start, or if a rank that was ready does not become ready again.
+    Each fault stops after its duration, even if this command is killed. To stop faults immediately, press Ctrl-C or use
+    `lws chaos undo`. The report includes the first failure, the recreated groups, and the time until all ranks were ready again.
+    The exit code is 1 if a fault cannot be injected, or if a rank that was ready does not become ready again.
     """

@@ -31,7 +31,7 @@ def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="Output format of the report. Defaults to text."),
         click.option("--settle", type=sharedoptions.limit, default="1m", show_default=True, metavar="DURATION",
-                     help="Maximum time to wait after the last fault until all ranks are ready."),
+                     help="Maximum time to wait for all ranks to be ready after the last fault."),
         click.option("--probe", metavar="URL", help="Send five requests per second to this URL, and report the responses."),
     ):  # fmt: skip
         command = option(command)
@@ -54,11 +54,13 @@ def one_fault(name: str) -> click.Command:
     if fault.usual:
         option = "--path" if fault.has_path else "--amount"
         command = click.option(option, "value", default=fault.usual, show_default=True,
-                               metavar=fault.usual, help="Directory to fill." if fault.has_path else fault.amount.description)(command)  # fmt: skip
+                               metavar="DIR" if fault.has_path else fault.amount.value, help=fault.value_help)(command)  # fmt: skip
     if fault.of.argument:
         command = click.argument("words", nargs=-1, metavar=fault.of.argument)(command)
     ranks = (
-        "\n\nA rank is LWS/GROUP/RANK, such as web/0/1." if fault.of in {FaultTarget.RANK, FaultTarget.RANKS} else ""
+        "\n\nRANK has the form LWS/GROUP/RANK, such as web/0/1."
+        if fault.of in {FaultTarget.RANK, FaultTarget.RANKS}
+        else ""
     )
     return click.command(name, help=f"{fault.summary}{ranks}")(command)
 
@@ -77,14 +79,14 @@ apiserver, webhooks, manager = one_fault("apiserver"), one_fault("webhooks"), on
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="File that lists the faults.",
+    help="File that contains the sequence of faults.",
 )
 @storm_options
 @click.pass_obj
 def run(target: Target, /, path: Path, **options: Any) -> int:
-    """Run a sequence of faults from a file.
+    """Inject a sequence of faults that is defined in a file.
 
-    The file lists `steps`. Each step has the fields `fault`, `targets`, `at`, `for`, and `amount` or `path`.
+    The file contains a list of `steps`. Each step can have the fields `fault`, `targets`, `at`, `for`, `amount` and `path`.
     """
     steps = storm.parse(_load(path), str(path))
     return play(target, lambda _: steps, **options)
@@ -96,7 +98,8 @@ def run(target: Target, /, path: Path, **options: Any) -> int:
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Seed of the random faults. The same seed results in the same faults.",
+    metavar="N",
+    help="Seed of the random number generator. The same seed and the same ranks result in the same faults.",
 )
 @click.option(
     "--minutes",
@@ -109,7 +112,7 @@ def run(target: Target, /, path: Path, **options: Any) -> int:
 @storm_options
 @click.pass_obj
 def random(target: Target, /, seed: int, minutes: float, **options: Any) -> int:
-    """Inject random faults into the ranks of a namespace."""
+    """Inject random faults into the ranks in a namespace, and into cluster components."""
     return play(target, lambda ranks: storm.draw(seed, minutes * 60, ranks), **options)
 
 
@@ -184,7 +187,7 @@ def _load(path: Path) -> Any:
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
-        raise UsageError(f"{path} is larger than {LARGEST_FILE >> 20} MiB, the limit for storm files")
+        raise UsageError(f"{path} exceeds the size limit of {LARGEST_FILE >> 20} MiB")
     try:
         return yamltext.load(content, unique_keys=True)
     except yamltext.YamlError as error:

@@ -70,7 +70,7 @@ class ClusterRow(Struct, frozen=True, kw_only=True):
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Output format. Defaults to a table.")
 @click.pass_obj
 def command(target: Target, form: str | None) -> None:
-    """List local clusters with their state, age, nodes, pods and directory."""
+    """List local clusters with their states, ages, directories, and numbers of nodes and pods."""
     target.cluster_name(None)
     clusters = asyncio.run(read([place for place in clusterdirectories.all_directories() if place.is_cluster]))
     if form:

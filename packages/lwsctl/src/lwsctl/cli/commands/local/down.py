@@ -19,12 +19,12 @@ from lwsctl.cli.views.progress import ProgressLine
 @click.argument("name", required=False)
 @click.option("--all", "every", is_flag=True, help="Stop all clusters started with `lws up`.")
 @click.option("--delete", "deletes", is_flag=True, help="Delete the objects, logs and volumes of the cluster.")
-@timeout_option("30s")
+@timeout_option("30s", "the cluster to stop")
 @click.pass_obj
 def command(target: Target, name: str | None, every: bool, deletes: bool, timeout: float) -> None:  # noqa: FBT001 - click passes it
-    """Stop the embedded cluster NAME (default: default). Its objects are kept unless --delete is set."""
+    """Stop the embedded cluster NAME, which defaults to `default`. Its objects are kept unless --delete is set."""
     if every and (name or target.local):
-        raise UsageError("--all stops all clusters; remove the name")
+        raise UsageError("--all stops all clusters, and cannot be combined with a name")
     own = target.cluster_name(name)
     directories = clusters(deletes=deletes) if every else [clusterdirectories.cluster_directory(own)]
     if not directories:
@@ -83,7 +83,7 @@ def stop(place: ClusterDirectory, timeout: float) -> bool:
         if not wait_for_exit(process, timeout):
             signal.pidfd_send_signal(process, signal.SIGKILL)  # the kernel kills its pods at the same time
             if not wait_for_exit(process, 10):
-                raise TimedOutError(f"process {pid} of cluster {place.name} does not exit")
+                raise TimedOutError(f"process {pid} of cluster {place.name} did not exit after SIGKILL")
     finally:
         progress.clear()
         os.close(process)

@@ -81,19 +81,19 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     "--until",
     type=click.Choice(["ready", "done"]),
     help=(
-        "Exit when all groups are ready (ready) or all ranks have exited with code 0 (done). With done, ranks that exited with code 0 are not restarted. "
-        "Defaults to running until Ctrl-C."
+        "Condition on which the command exits. With ready, all groups must be ready. With done, all ranks must have exited with code 0, and completed ranks "
+        "are not restarted. By default, the command runs until you press Ctrl-C."
     ),
 )
 @click.option(
     "--timeout",
     type=sharedoptions.limit,
     metavar="DURATION",
-    help="Maximum time to wait for --until. Defaults to no limit.",
+    help="Maximum time to wait for the condition in --until. Unlimited by default.",
 )
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
-              help="With --until done, the maximum number of failures per rank.")  # fmt: skip
-@sharedoptions.ready_for_option("Only for --until ready. ")
+              help="With --until done, the maximum number of failures of a rank.")  # fmt: skip
+@sharedoptions.ready_for_option("--until ready")
 @stuck_options
 @manifestoptions.skip_unserved(default=True)
 @cluster_options
@@ -101,13 +101,13 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 def command(target: Target, /, **options: Any) -> int:
     """Run manifests on this machine in a temporary cluster, which is removed when the command exits.
 
-    If a set is stuck, the cause reported by `lws explain` is printed while running. The final error refers to it. `lws
-    run FILE` is equivalent to `lws run -f FILE`.
+    If a LeaderWorkerSet or DisaggregatedSet is stuck, the command prints the cause, as `lws explain` does. If the command
+    fails, the error message refers to this cause. `lws run FILE` is equivalent to `lws run -f FILE`.
     """
     if target.local or target.kubeconfig or target.context_name:
         to = f" {clusterdirectories.cluster_directory(target.local).options_text}" if target.local else ""
         raise UsageError(
-            f"lws run starts a temporary cluster; for a running cluster, use lws apply{to}, lws wait{to} and lws logs{to}"
+            f"lws run starts a temporary cluster; to use a running cluster, use `lws apply{to}`, `lws wait{to}` and `lws logs{to}`"
         )
     require_localkube("run")
     sources = manifestoptions.collect(options)
@@ -118,7 +118,7 @@ def command(target: Target, /, **options: Any) -> int:
     documents = sort_documents(sources.load())
     followed = [document for document in documents if document.object["kind"] in FOLLOWED]
     if not followed:
-        raise CommandError(f"{sources} contain neither a LeaderWorkerSet nor a DisaggregatedSet to run")
+        raise CommandError(f"{sources} must contain a LeaderWorkerSet or a DisaggregatedSet")
     for document in followed:
         if not document.object["metadata"].get("name"):
             raise CommandError(

@@ -43,9 +43,11 @@ class Start(Struct, frozen=True):
 
 @click.command("up")
 @click.argument("name", required=False)
-@click.option("-d", "--detach", is_flag=True, help="Run the cluster in the background. Use `lws down` to stop it.")
 @click.option(
-    "--defaults", is_flag=True, help="Use the default options instead of the options of the previous `lws up`."
+    "-d", "--detach", is_flag=True, help="Run the cluster in the background. To stop the cluster, use `lws down`."
+)
+@click.option(
+    "--defaults", is_flag=True, help="Use the default options instead of the options from the previous `lws up`."
 )
 @cluster_options
 @click.pass_context
@@ -56,17 +58,19 @@ def command(
     detach: bool,  # noqa: FBT001 - click passes it
     **options: Any,
 ) -> None:
-    """Start the embedded cluster NAME (default: default).
+    """Start the embedded cluster NAME, which defaults to `default`.
 
-    Objects persist across restarts. Options that are not specified keep the values of the previous `lws up`. To add
-    image mappings to a running cluster, use `lws up --image NAME=DIR`.
+    Objects persist across restarts of the cluster. Options that you do not specify retain the values from the previous
+    `lws up`. To add image mappings to a running cluster, use `lws up --image NAME=DIR`.
     """
     require_localkube("up")
     place = clusterdirectories.cluster_directory(ctx.obj.cluster_name(name))
     fresh = bool(options.pop("defaults"))
     typed = collect(options)
     if AUTO in (typed.nodes, typed.gpus_per_node):
-        raise UsageError("--nodes auto and --gpus auto require a manifest: lws run -f … --nodes auto --gpus auto")
+        raise UsageError(
+            "--nodes auto and --gpus auto require manifests; use `lws run -f FILE --nodes auto --gpus auto`"
+        )
     previous = None if fresh else savedoptions.load(place)
     settings = savedoptions.combine(typed, typed_names(ctx), previous)
     again = savedoptions.difference(settings, typed)

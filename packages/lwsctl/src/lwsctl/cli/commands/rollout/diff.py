@@ -35,9 +35,11 @@ class DiffError(CommandError):
 @manifestoptions.force_conflicts
 @click.pass_obj
 def command(target: Target, /, *, force_conflicts: bool, skip_unserved: bool, **options: Any) -> int:
-    """Diff the live objects against the manifests, including API server defaults. Objects are not modified.
+    """Show the differences between the live objects and the result of applying the manifests.
 
-    Exit codes: 0 no differences, 1 differences, 2 error.
+    The result is determined with a dry run on the API server, so no objects are modified.
+
+    Exit codes: 0 no differences were found, 1 differences were found, 2 an error occurred.
     """
     try:
         documents = sort_documents(manifestoptions.collect(options).load())

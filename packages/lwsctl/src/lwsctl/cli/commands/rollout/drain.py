@@ -213,7 +213,7 @@ def _blocking_reason(view: View, by_set: GroupsBySet) -> str:
     """Return the reason why the groups of a LeaderWorkerSet remain on the nodes."""
     over = [group.name for group in view.groups if group.is_over and group.name in by_set[view.key]]
     if over:
-        return f"{format_groups(over)} exhausted or complete; recover or delete to continue"
+        return f"{format_groups(over)} exhausted or complete; recover or delete these groups to continue"
     if why := groupmoves.rejection(view.object):
         return why
     if meta.annotations(view.object).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_ON:
@@ -226,19 +226,19 @@ def _blocking_reason(view: View, by_set: GroupsBySet) -> str:
 
 @click.command("drain")
 @click.argument("names", nargs=-1, required=True, metavar="NODE...")
-@click.option("--cancel", is_flag=True, help="Cancel the drain: mark the nodes as schedulable.")
-@dry_run_option("Show the groups to move and the remaining pods without persisting changes.")
-@timeout_option("30m")
+@click.option("--cancel", is_flag=True, help="Cancel the drain, and mark the nodes as schedulable.")
+@dry_run_option("Show the groups that would be moved and the pods that would remain, without persisting changes.")
+@timeout_option("30m", "all groups to be moved")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: bool, timeout: float) -> None:
-    """Cordon nodes and wait until all groups have moved to other nodes.
+    """Cordon nodes and wait until all of their groups have been moved to other nodes.
 
-    If maintenance is enabled, the manager moves each group as a whole, within the limits of its rollout strategy.
-    Pods that do not belong to a group are not evicted. Use `kubectl drain` for them. If the command exits early, the
-    nodes remain cordoned and groups continue to move.
+    If maintenance is enabled in the manager configuration, the manager moves each group as a whole, within the limits of
+    its rollout strategy. Pods that do not belong to a group are not evicted. To evict these pods, use `kubectl drain`. If the
+    command exits early, the nodes remain cordoned, and the manager continues to move groups.
 
-    If the manager does not report within 10 s that it is moving the remaining groups, the command exits with the
-    reasons before --timeout.
+    If the manager does not report within 10 seconds that it is moving the remaining groups, the command prints the reasons
+    and exits with code 1, even if the timeout has not expired.
     """
     if cancel and is_trial:
         raise UsageError("--cancel cannot be combined with --dry-run")

@@ -181,22 +181,23 @@ def _tolerating_ranks(group: Group, nodes: frozenset[str]) -> Iterator[Rank]:
     "node",
     default="",
     metavar="NODE",
-    help="Move the group off this node only. It must have a pod on the node.",
+    help="Move the group off this node only. The group can be recreated on its other nodes. If none of its pods runs on this node, the group is not moved.",
 )
 @click.option("--force", "is_forced", is_flag=True, help="Move the group even if it does not fit on other nodes.")
-@dry_run_option("Show the current and the new nodes of the group without persisting changes.")
-@timeout_option("10m")
+@dry_run_option("Show the current and the new nodes of the group, without persisting changes.")
+@timeout_option("10m", "the group to be ready on other nodes")
 @click.pass_obj
 def command(target: Target, name: str, *, node: str, is_forced: bool, is_trial: bool, timeout: float) -> None:
-    """Move a group to other nodes. The manager recreates it within the maxUnavailable and maxSurge of the rollout.
+    """Move a group to other nodes. The manager recreates the group within the limits of maxUnavailable and maxSurge.
 
-    Maintenance must be enabled in the manager. The previous nodes are tainted until all pods of the group are
-    scheduled.
+    Maintenance must be enabled in the manager configuration. The previous nodes are tainted until all pods of the group are
+    scheduled on other nodes.
 
-    A group that does not fit on other nodes is not moved. Use --force to move it anyway, for example if an autoscaler
-    adds nodes.
+    If the group does not fit on other nodes, it is not moved. To move the group anyway, for example because an autoscaler
+    adds nodes, use --force.
 
-    If the manager does not report within 10 s that it is moving the group, the command exits before --timeout.
+    If the manager does not report within 10 seconds that it is moving the group, the command exits with code 1, even if the
+    timeout has not expired.
     """
     selection = targets.parse(name)
     if selection.group is None or selection.rank is not None:

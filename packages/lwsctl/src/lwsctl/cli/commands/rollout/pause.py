@@ -25,9 +25,9 @@ MANAGER = "lws-pause"
 @dry_run_option("Validate the change on the API server without persisting it.")
 @click.pass_obj
 def command(target: Target, name: str, *, is_trial: bool) -> None:
-    """Pause a rollout. Updated groups are kept, and the other groups are not updated.
+    """Pause a rollout. Groups that are already updated are kept, and no more groups are updated.
 
-    The partition is raised. `lws rollout resume` restores the recorded previous value.
+    The command increases the partition and records the previous value, which `lws rollout resume` restores.
     """
     name = targets.set_name(name, "rollout")
     print_text(target.run(lambda session: pause(session, name, is_trial=is_trial)))
@@ -38,7 +38,7 @@ def command(target: Target, name: str, *, is_trial: bool) -> None:
 @dry_run_option("Validate the change on the API server without persisting it.")
 @click.pass_obj
 def resume(target: Target, name: str, *, is_trial: bool) -> None:
-    """Resume a paused rollout. The partition is restored to its previous value."""
+    """Resume a paused rollout by restoring the previous value of the partition."""
     name = targets.set_name(name, "rollout")
     print_text(target.run(lambda session: resume_rollout(session, name, is_trial=is_trial)))
 

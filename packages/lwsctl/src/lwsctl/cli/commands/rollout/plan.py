@@ -42,16 +42,18 @@ class PlannedChange(Struct, frozen=True):
 @click.command("plan")
 @manifest_arguments
 @manifestoptions.skip_unserved(default=False)
-@click.option("--snapshot", metavar="FILE", help="Plan without a cluster, based on the saved objects in this file.")
-@click.option("--save-snapshot", metavar="FILE", help="Save the objects that the plan is based on to this file.")
+@click.option("--snapshot", metavar="FILE", help="File with saved objects that are used instead of a cluster.")
+@click.option(
+    "--save-snapshot", metavar="FILE", help="File to which the objects that the prediction is based on are saved."
+)
 @manifestoptions.force_conflicts
 @click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Defaults to text.")
 @click.pass_obj
 def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | None, **options: Any) -> None:
-    """Preview what applying manifests would do: the changes, the groups updated in each step, and the duration.
+    """Predict the effects of applying manifests: the changed fields, the groups updated in each step, and the duration.
 
-    A snapshot is the output of `kubectl get lws,sts,pods -o yaml`, or a file written by --save-snapshot. The cluster is
-    not modified.
+    A snapshot is the output of `kubectl get lws,sts,pods -o yaml`, or a file that --save-snapshot created. Objects in the
+    cluster are not modified.
     """
     form, force, skip = (options.pop(name) for name in ("form", "force_conflicts", "skip_unserved"))
     documents = sort_documents(manifestoptions.collect(options).load())

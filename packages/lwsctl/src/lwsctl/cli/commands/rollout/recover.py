@@ -24,12 +24,13 @@ from lwsctl.views.wording import places
 def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
     """Recreate groups that have reached the restart limit (maxGroupRestarts).
 
-    Without a group, all such groups of the LeaderWorkerSet are recreated. Their failed pods are deleted together with
-    their logs and statuses. To inspect them first, use `lws explain` and `lws logs`.
+    If you specify only the LeaderWorkerSet, all of its groups that have reached the limit are recreated. The failed pods of
+    the groups are deleted, together with their logs and statuses. To inspect the failed pods before they are deleted, use
+    `lws explain` and `lws logs`.
     """
     selections = [targets.parse(name) for name in names]
     if any(selection.rank is not None for selection in selections):
-        raise UsageError("specify LeaderWorkerSets or groups, not ranks")
+        raise UsageError("ranks are not supported; specify LeaderWorkerSets or groups")
 
     async def run_command(session: Session) -> None:
         for selection in selections:

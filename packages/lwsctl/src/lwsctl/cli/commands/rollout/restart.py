@@ -19,16 +19,18 @@ from lwsctl.rollout import patches
 
 @click.command("restart")
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completion.names)
-@click.option("--force", is_flag=True, help="Restart all named groups at the same time, ignoring maxUnavailable.")
-@dry_run_option("Show the groups to replace and the steps without persisting changes.")
-@timeout_option("10m")
+@click.option("--force", is_flag=True, help="Restart all specified groups at the same time, ignoring maxUnavailable.")
+@dry_run_option("Show the groups that would be restarted, without restarting them.")
+@timeout_option("10m", "the specified groups or rank to be ready")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bool, timeout: float) -> None:
-    """Restart all groups of a LeaderWorkerSet, or the specified groups or ranks.
+    """Restart all groups of a LeaderWorkerSet, some of its groups, or one rank.
 
-    `lws restart` and `lws rollout restart` are the same command. Without a group, it restarts all groups in a rollout, as
-    `kubectl rollout restart` does. Named groups are recreated immediately, at most maxUnavailable at a time. If the restart
-    policy recreates groups, restarting a rank recreates its group.
+    If you specify only the LeaderWorkerSet, all groups are restarted in a rollout, as with `kubectl rollout restart`, and
+    the command does not wait. If you specify groups, they are recreated immediately, at most maxUnavailable at a time. If
+    you specify a rank and the restart policy recreates groups, the whole group of the rank is recreated.
+
+    `lws restart` and `lws rollout restart` are the same command.
     """
     request = RestartRequest.parse(names)
 

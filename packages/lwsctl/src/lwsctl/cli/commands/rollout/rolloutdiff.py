@@ -18,7 +18,7 @@ from lwsctl.cli.views.terminal import print_text
 @click.argument("second", type=click.IntRange(min=1), required=False, metavar="[B]]")
 @click.pass_obj
 def command(target: Target, name: str, first: int | None, second: int | None) -> None:
-    """Show the differences between revisions A and B. B defaults to the current revision, and A to the previous one."""
+    """Show the differences between two revisions. A defaults to the previous revision, and B to the current revision."""
     name = targets.set_name(name, "rollout")
 
     async def run_command(session: Session) -> tuple[RevisionEntry, RevisionEntry]:

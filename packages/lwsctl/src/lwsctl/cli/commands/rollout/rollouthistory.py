@@ -26,14 +26,14 @@ HEADER = ("REVISION", "KEY", "AGE", "GROUPS", "CHANGE-CAUSE")
     "number",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Show the details of revision N, including its template.",
+    help="Show the details of revision N, including the pod template.",
 )
 @click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Defaults to a table.")
 @click.pass_obj
 def command(target: Target, name: str, number: int | None, form: str | None) -> None:
-    """List the revisions of a LeaderWorkerSet with their creation time, change cause and groups.
+    """List the revisions of a LeaderWorkerSet with their age, their change cause, and the groups that use them.
 
-    The change cause is read from the annotation kubernetes.io/change-cause. The latest revision is listed last.
+    The change cause is the value of the annotation kubernetes.io/change-cause. The latest revision is listed last.
     """
     name = targets.set_name(name, "rollout")
 

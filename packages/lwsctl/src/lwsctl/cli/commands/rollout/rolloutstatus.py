@@ -45,7 +45,7 @@ REFRESH = 5.0
     "--timeout",
     type=sharedoptions.limit,
     metavar="DURATION",
-    help="Exit with code 124 if the rollout is not complete after this time. Defaults to no limit.",
+    help="Maximum time to wait for the rollout to complete. Unlimited by default.",
 )
 @click.option(
     "--stuck-after",
@@ -53,7 +53,7 @@ REFRESH = 5.0
     default="10m",
     show_default=True,
     metavar="DURATION",
-    help="Exit with code 1 and the reason if no group changes for this duration.",
+    help="If no group changes for this duration, print the reason and exit with code 1.",
 )
 @sharedoptions.ready_for_option()
 @sharedoptions.node_patience_option
@@ -61,16 +61,18 @@ REFRESH = 5.0
     "--watch/--no-watch",
     default=True,
     show_default=True,
-    help="Watch the rollout until it is complete. --no-watch prints its progress once.",
+    help="Watch the rollout until it is complete. With --no-watch, the status is printed once.",
 )
-@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Prints the progress once.")
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Output format. Implies --no-watch.")
 @click.pass_obj
 def command(target: Target, /, name: str, *, timeout: float | None, **options: Any) -> None:
-    """Show the status of a rollout until it is complete, with the ready groups and the remaining time.
+    """Show the status of a rollout until the rollout is complete.
 
-    If the rollout is stuck, the cause reported by `lws explain` is printed while waiting. The final error refers to it.
+    The status includes the number of ready groups and the estimated remaining time. On a terminal, the status line is
+    updated in place. If the rollout is stuck, the command prints the cause, as `lws explain` does. If the command fails,
+    the error message refers to this cause.
 
-    Exit codes: 0 complete, 1 stuck or paused, 124 timed out. On a terminal, the status line is updated in place.
+    Exit codes: 0 the rollout is complete, 1 the rollout is stuck or paused, 124 the timeout expired.
     """
     name = targets.set_name(name, "rollout")
 
@@ -145,7 +147,9 @@ class RolloutWait(ABC):
             async with timeouts.within(timeout), following(*self.informers, *beside) as objects:
                 end = await objects.until(self.check, every=min(REFRESH, self._deadline.seconds or REFRESH))
         except TimeoutError as error:
-            raise TimedOutError(f"not complete after {timeout:g} s ({self.progress}){await self._reason()}") from error
+            raise TimedOutError(
+                f"the rollout was not complete after {timeout:g} s ({self.progress}){await self._reason()}"
+            ) from error
         finally:
             self._progress.clear()
         if not end.is_done:

@@ -23,13 +23,13 @@ from lwsctl.rollout import patches
     metavar="N",
     help="Revision to roll back to. Defaults to the previous revision.",
 )
-@dry_run_option("Show the changed fields and groups without persisting changes.")
+@dry_run_option("Show the fields and groups that would change, without persisting the change.")
 @click.pass_obj
 def command(target: Target, name: str, number: int | None, *, is_trial: bool) -> None:
-    """Roll back to a previous revision. Groups are updated as for any template change.
+    """Roll back to a previous revision. The groups are updated in the same way as after any other template change.
 
-    Only the fields stored in a revision are changed: leaderWorkerTemplate and networkConfig. A paused rollout must be
-    resumed first.
+    Only the fields that a revision contains are changed: leaderWorkerTemplate and networkConfig. If the rollout is paused,
+    you must resume it before you can roll back.
     """
     name = targets.set_name(name, "rollout")
 

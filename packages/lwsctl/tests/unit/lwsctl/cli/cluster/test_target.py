@@ -131,5 +131,7 @@ def test_missing_namespace_hint_creates_it_on_the_same_cluster() -> None:
 
 
 def test_run_hint_names_commands_for_the_given_cluster() -> None:
-    with pytest.raises(UsageError, match=r"lws apply --local=gpus, lws wait --local=gpus and lws logs --local=gpus$"):
+    with pytest.raises(
+        UsageError, match=r"`lws apply --local=gpus`, `lws wait --local=gpus` and `lws logs --local=gpus`$"
+    ):
         run_command.main(["-f", "web.yaml"], obj=Target(local="gpus"), standalone_mode=False)

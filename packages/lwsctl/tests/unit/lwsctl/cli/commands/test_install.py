@@ -118,7 +118,7 @@ def test_pod_fields_of_a_file_reach_the_pods(tmp_path: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("- a\n", "expected an object with fields of affinity, "),
+        ("- a\n", "must be an object that contains only affinity, "),
         ("hostNetwork: true\n", "resources, tolerations, not hostNetwork"),
         ("a: [", "did not find expected node content"),
         (None, "No such file"),
@@ -164,9 +164,9 @@ def test_uninstall_names_sets_and_alternatives() -> None:
     with pytest.raises(errors.CommandError) as caught:
         require_no_custom_resources(sets(5))
     assert str(caught.value) == (
-        "these objects would be deleted with their CRDs: leaderworkerset default/web-0, leaderworkerset default/web-1,"
+        "custom resources would be deleted with their CRDs: leaderworkerset default/web-0, leaderworkerset default/web-1,"
         " leaderworkerset default/web-2 and 2 more; use --delete-workloads"
-        " to delete them, or --keep-crd to keep them"
+        " to delete these objects, or --keep-crd to keep them"
     )
 
 

@@ -14,4 +14,7 @@ def test_replicas_out_of_range_are_rejected(number: str, capsys: pytest.CaptureF
 def test_prefer_broken_is_rejected_for_disaggregated_sets(capsys: pytest.CaptureFixture[str]) -> None:
     for further in (["--role", "decode"], ["--output", "name"]):
         assert app.run(["scale", "split", "--replicas", "1", "--prefer-broken", *further]) == 2
-        assert "--prefer-broken and --recreate-broken require a LeaderWorkerSet" in capsys.readouterr().err
+        assert (
+            "--prefer-broken and --recreate-broken cannot be combined with --role or --output"
+            in capsys.readouterr().err
+        )

@@ -111,7 +111,7 @@ def test_nodes_of_names_the_package_for_gpus(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_gpus_of_unknown_words_are_rejected_by_name() -> None:
-    with pytest.raises(click.BadParameter, match="'hosts' is neither a number nor auto, host or host:N"):
+    with pytest.raises(click.BadParameter, match="'hosts' is not valid; use a number, auto, host or host:N"):
         Gpus(0, 1024).convert("hosts", None, None)
     assert [Gpus(0, 1024).convert(word, None, None) for word in ("4", "auto", "host:4")] == [4, AUTO, "host:4"]
 

@@ -118,13 +118,13 @@ def test_kustomization_is_built_by_the_installed_program(tmp_path: Path, monkeyp
 
 def test_missing_kustomize_error_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CommandError, match="-k base: neither kustomize nor kubectl is on PATH"):
+    with pytest.raises(CommandError, match="-k base: neither kustomize nor kubectl was found in PATH"):
         ManifestOptions((), ("base",), recursive=False).load()
 
 
 @pytest.mark.parametrize("command", [["apply"], ["run"]])
 def test_missing_manifests_are_a_usage_error(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(command) == 2
-    assert "specify manifests with -f FILE, -f - for standard input, or -k DIR" in capsys.readouterr().err
+    assert "specify manifests with -f FILE or -k DIR, or use -f - to read standard input" in capsys.readouterr().err
     with pytest.raises(UsageError):
         ManifestOptions((), (), recursive=True).load()

@@ -167,7 +167,9 @@ def test_problems_are_compared_with_the_start() -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_help_explains_ranks_for_faults_of_ranks_only(name: str) -> None:
     help_text = chaosfaults.one_fault(name).help or ""
-    assert ("A rank is LWS/GROUP/RANK" in help_text) == (FAULTS[name].of in {FaultTarget.RANK, FaultTarget.RANKS})
+    assert ("RANK has the form LWS/GROUP/RANK" in help_text) == (
+        FAULTS[name].of in {FaultTarget.RANK, FaultTarget.RANKS}
+    )
 
 
 def test_report_omits_ranks_that_were_unready_before_the_storm() -> None:

@@ -78,4 +78,4 @@ def test_own_fields_are_described_without_a_server(capsys: pytest.CaptureFixture
 def test_schema_is_selected_by_kind_and_unknown_kinds_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(printed(capsys)["allOf"]) == len(MANAGED.custom_resources) + 1
     assert app.run(["schema", "Pod"]) == 2
-    assert "unknown kind Pod; use one of LeaderWorkerSet, DisaggregatedSet" in capsys.readouterr().err
+    assert "unknown kind 'Pod'; supported kinds: LeaderWorkerSet, DisaggregatedSet" in capsys.readouterr().err

@@ -53,9 +53,9 @@ def test_restart_request_is_parsed(words: tuple[str, ...], expected: RestartRequ
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("web/1", "api/1"), "specify groups of one LeaderWorkerSet"),
-        (("web", "web/1"), "specify a LeaderWorkerSet, groups of a LeaderWorkerSet, or one rank"),
-        (("web/1/2", "web/1/3"), "specify a LeaderWorkerSet, groups of a LeaderWorkerSet, or one rank"),
+        (("web/1", "api/1"), "all groups must belong to the same LeaderWorkerSet"),
+        (("web", "web/1"), "specify one LeaderWorkerSet, some of its groups, or one rank"),
+        (("web/1/2", "web/1/3"), "specify one LeaderWorkerSet, some of its groups, or one rank"),
     ],
 )
 def test_conflicting_restart_requests_are_rejected(words: tuple[str, ...], message: str) -> None:
@@ -76,7 +76,7 @@ def test_restart_request_is_printed(wanted: RestartRequest, text: str) -> None:
 
 
 def test_group_is_rejected_as_the_subject_of_a_rollout() -> None:
-    with pytest.raises(UsageError, match=r"lws rollout supports LeaderWorkerSets, not groups; use web"):
+    with pytest.raises(UsageError, match=r"lws rollout does not support groups; specify web"):
         targets.set_name("web/1", "rollout")
     assert targets.set_name("lws/web", "rollout") == "web"
 
