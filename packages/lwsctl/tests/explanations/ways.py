@@ -120,7 +120,7 @@ WAYS: Final = (
         lws("gpus", SLEEP | {"resources": {"limits": {"nvidia.com/gpu": 8}}}),
         "LWS-E035",
         "no node has enough nvidia.com/gpu for pod gpus-0: it requests 8, and the largest node has 0 (8 missing)",
-        "simulate nodes with nvidia.com/gpu: use --node-capacity nvidia.com/gpu=8 for the cluster, or run the manifest with --nodes auto --gpus auto",
+        "to simulate nodes with nvidia.com/gpu, use --node-capacity nvidia.com/gpu=8 for the cluster, or run the manifest with --nodes auto --gpus auto",
     ),
     Way(
         "no node has the label",

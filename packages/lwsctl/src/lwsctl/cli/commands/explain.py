@@ -56,9 +56,9 @@ EXIT_CODES: Final = {
 def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
     """Explain why a LeaderWorkerSet, a DisaggregatedSet, a group or a rank is not ready.
 
-    The output contains the root cause, the evidence, and the next step. If a DisaggregatedSet has no problem of its own,
+    The output contains the root cause, its evidence, and the next step. If a DisaggregatedSet has no problem of its own,
     the cause of its least healthy LeaderWorkerSet is shown. If you do not specify a name, all objects in the namespace are
-    explained in order of urgency, and healthy objects are summarized in one line.
+    explained in order of urgency. Healthy objects are summarized in one line.
 
     Exit codes: 0 healthy or complete, 3 progressing or starting, 4 stuck or crashing (action is required), 5 not ready for
     an unknown reason. If several objects are explained, the least healthy object determines the exit code. For a

@@ -60,8 +60,8 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
     """Display LeaderWorkerSets by group and rank, and DisaggregatedSets with their LeaderWorkerSets.
 
     If a LeaderWorkerSet has more than ten groups, groups in the same state share a row, and unready groups are listed
-    first. If you do not specify a name and there are more than ten LeaderWorkerSets, each LeaderWorkerSet has a single row,
-    and unready LeaderWorkerSets are listed first, with the reason. With --watch, the name of a DisaggregatedSet selects its
+    first. If there are more than ten LeaderWorkerSets and you do not specify a name, each LeaderWorkerSet has a single row.
+    Unready LeaderWorkerSets are listed first, with the reason. With --watch, the name of a DisaggregatedSet selects its
     LeaderWorkerSets.
 
     The format wide adds nodes, addresses, revisions, GPUs, and resource usage, as shown by `lws top`. With --watch, resource

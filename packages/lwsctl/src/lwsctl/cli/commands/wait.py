@@ -75,7 +75,7 @@ class WaitRequest(Struct, frozen=True, kw_only=True):
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: bool, **options: Any) -> None:
     """Wait until LeaderWorkerSets or DisaggregatedSets meet a condition. If the timeout expires, the exit code is 124.
 
-    If you specify several objects, the timeout applies to all of them together. If an object is stuck, the command prints
+    If you specify several objects, the timeout applies to all objects together. If an object is stuck, the command prints
     the cause, as `lws explain` does. If the command fails, the error message refers to this cause.
     """
     if options.pop("fail_fast"):

@@ -35,7 +35,7 @@ def test_examples_are_part_of_the_help(capsys: pytest.CaptureFixture[str]) -> No
         assert app.run([*words.split(), "--help"]) == 0
         printed = capsys.readouterr().out
         assert "\n  Examples:\n" in printed
-        assert ("Global options" in " ".join(printed.split())) == (Needs.CLUSTER in entry.needs)
+        assert ("global options" in " ".join(printed.split())) == (Needs.CLUSTER in entry.needs)
         for line in entry.examples:
             assert f"  {line}\n" in printed
 

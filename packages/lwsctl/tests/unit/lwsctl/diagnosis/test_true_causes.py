@@ -54,7 +54,7 @@ def taint(key: str) -> JSONObject:
         ("node.kubernetes.io/pid-pressure", "has too many processes", "stop processes"),
         ("node.kubernetes.io/unschedulable", "node node-0 is cordoned", "kubectl uncordon node-0"),
         (labels.MOVING, "is reserved by `lws move`", "wait until the move is complete"),
-        ("ToBeDeletedByClusterAutoscaler", "being removed by cluster-autoscaler", "wait for another node"),
+        ("ToBeDeletedByClusterAutoscaler", "being removed by cluster-autoscaler", "wait until a different node is added"),
         ("karpenter.sh/disrupted", "being replaced by Karpenter", "wait for its replacement"),
     ],
 )
@@ -131,7 +131,7 @@ def test_missing_pull_secret_is_the_cause_of_a_denial() -> None:
     for denial in ("pull access denied, repository does not exist", "registry.example.com/vllm:1: not found"):
         found = told(waiting("ErrImagePull", denial, [("FailedToRetrieveImagePullSecret", notice)]))
         assert found.code == "LWS-E061"
-        assert found.sentence.startswith("pull secret regcred of pod web-0 does not exist")
+        assert found.sentence.startswith("imagePullSecret regcred of pod web-0 does not exist")
         assert "create secret docker-registry regcred" in found.steps[0]
     unreachable = "dial tcp: lookup registry.example.com: no such host"
     assert told(waiting("ErrImagePull", unreachable, [("FailedToRetrieveImagePullSecret", notice)])).code == "LWS-E059"

@@ -237,8 +237,8 @@ def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: b
     its rollout strategy. Pods that do not belong to a group are not evicted. To evict these pods, use `kubectl drain`. If the
     command exits early, the nodes remain cordoned, and the manager continues to move groups.
 
-    If the manager does not report within 10 seconds that it is moving the remaining groups, the command prints the reasons
-    and exits with code 1, even if the timeout has not expired.
+    If the manager does not report within 10 seconds that it is moving the remaining groups, the command fails. It prints
+    the reasons, and exits with code 1.
     """
     if cancel and is_trial:
         raise UsageError("--cancel cannot be combined with --dry-run")

@@ -196,8 +196,7 @@ def command(target: Target, name: str, *, node: str, is_forced: bool, is_trial: 
     If the group does not fit on other nodes, it is not moved. To move the group anyway, for example because an autoscaler
     adds nodes, use --force.
 
-    If the manager does not report within 10 seconds that it is moving the group, the command exits with code 1, even if the
-    timeout has not expired.
+    If the manager does not report within 10 seconds that it is moving the group, the command exits with code 1.
     """
     selection = targets.parse(name)
     if selection.group is None or selection.rank is not None:
