@@ -315,7 +315,7 @@ def test_local_nodes_without_accelerators_can_simulate_them(
     of_machine["status"]["nodeInfo"] = {"containerRuntimeVersion": runtime}
     message = "0/1 nodes are available: 1 Insufficient example.com/gpu."
     first = told(pending(message, spec=asks, objects={NODES: [of_machine]}, running=[])).steps[0]
-    simulated = "to simulate nodes with example.com/gpu, use --nodes 2 --node-capacity example.com/gpu=4 for the cluster,"
+    simulated = "to simulate nodes with example.com/gpu, use --nodes 2 --node-capacity example.com/gpu=4"
     assert first.startswith(simulated if simulates else "add nodes with example.com/gpu")
 
 

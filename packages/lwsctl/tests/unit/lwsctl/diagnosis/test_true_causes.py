@@ -54,7 +54,11 @@ def taint(key: str) -> JSONObject:
         ("node.kubernetes.io/pid-pressure", "has too many processes", "stop processes"),
         ("node.kubernetes.io/unschedulable", "node node-0 is cordoned", "kubectl uncordon node-0"),
         (labels.MOVING, "is reserved by `lws move`", "wait until the move is complete"),
-        ("ToBeDeletedByClusterAutoscaler", "being removed by cluster-autoscaler", "wait until a different node is added"),
+        (
+            "ToBeDeletedByClusterAutoscaler",
+            "being removed by cluster-autoscaler",
+            "wait until a different node is added",
+        ),
         ("karpenter.sh/disrupted", "being replaced by Karpenter", "wait for its replacement"),
     ],
 )
