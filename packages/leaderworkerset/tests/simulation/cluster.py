@@ -323,7 +323,6 @@ def simulate(
 
     with without_logs():
         try:
-            product.prepare(chosen.installed or chosen.kinds)
             return run(body(), SingleThreadLoop)
         except BaseExceptionGroup as errors:
             (error,) = errors.exceptions if len(errors.exceptions) == 1 else (errors,)

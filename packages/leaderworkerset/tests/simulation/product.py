@@ -1,6 +1,7 @@
 """Provides the parts of the product that the simulation runs. No other module of this package builds them."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -56,21 +57,23 @@ _INSTALLED: Final[dict[bytes, Sequence[Change]]] = {}
 """The objects that each installation creates, by installation."""
 
 
-def prepare(kinds: Registry) -> None:
-    """Build the objects of an installation only once, because this takes longer than most scenarios.
-
-    They are built in a separate loop, so that the first simulation of a process has the same times as later ones.
-    """
-    if (key := _key(kinds)) not in _INSTALLED:
-        _INSTALLED[key] = run(_stored(VirtualClock(), kinds), SingleThreadLoop)
-
-
 async def restore(server: ApiServer, kinds: Registry) -> None:
-    """Store the prepared objects of an installation with UIDs of this server."""
-    for change in _INSTALLED[_key(kinds)]:
+    """Store the objects of an installation with UIDs of this server."""
+    for change in _installed(kinds):
         own = change.object["metadata"] | {"uid": server.backend.identities.uid()}
         server.backend.store.create(change.key, change.object | {"metadata": own})
         await server.backend.store.settle()
+
+
+def _installed(kinds: Registry) -> Sequence[Change]:
+    """Build the objects of an installation only once, because this takes longer than most scenarios.
+
+    A thread builds them in a separate loop, so that the first simulation of a process has the same times as later ones.
+    """
+    if (key := _key(kinds)) not in _INSTALLED:
+        with ThreadPoolExecutor(1) as thread:
+            _INSTALLED[key] = thread.submit(run, _stored(VirtualClock(), kinds), SingleThreadLoop).result()
+    return _INSTALLED[key]
 
 
 def _key(kinds: Registry) -> bytes:

@@ -1,13 +1,12 @@
 """Runs scenarios on the simulated cluster, in virtual time, without a network and without faults."""
 
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from testkit.clusters.embedded import ModeledPods, nodes, program_of
 from testkit.virtualtime import VirtualClock
-from tests.simulation import product
 from tests.simulation.cluster import Settings, SimulatedCluster
 from tests.simulation.cluster import running as simulated
 from tests.simulation.trace import Trace
@@ -43,14 +42,9 @@ class VirtualCluster(ModeledPods):
         return InProcessTransport(self.world.server, user_agent)
 
 
-def virtual_cluster(directory: Path) -> AbstractAsyncContextManager[VirtualCluster]:
+@asynccontextmanager
+async def virtual_cluster(directory: Path) -> AsyncIterator[VirtualCluster]:
     """Run a simulated cluster with the webhooks of LeaderWorkerSets, but without managers."""
     settings = Settings(managers=(), script=program_of, nodes=nodes().parse())
-    product.prepare(settings.kinds)
-    return _running(settings, directory)
-
-
-@asynccontextmanager
-async def _running(settings: Settings, directory: Path) -> AsyncIterator[VirtualCluster]:
     async with simulated(settings, Trace(), directory) as world:
         yield VirtualCluster(world)
