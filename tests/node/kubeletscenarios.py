@@ -110,7 +110,7 @@ class Life:
     """Whether the logs of the last and the previous run are compared, including the error if a log is missing."""
 
 
-def pod(*containers: JSONObject, restart: str = "Always", **fields: Any) -> JSONObject:
+def pod_spec(*containers: JSONObject, restart: str = "Always", **fields: Any) -> JSONObject:
     """Return the pod spec."""
     return {"restartPolicy": restart, "terminationGracePeriodSeconds": 2, "containers": list(containers), **fields}
 
@@ -129,7 +129,7 @@ def hooks(**scripts: str) -> JSONObject:
 def killed(script: str, grace: int = 2, **fields: Any) -> JSONObject:
     """Return a pod with a container that is killed when its liveness probe fails."""
     probing = probe(FAILS, **fields.pop("probing", {}))
-    return pod(container(script, livenessProbe=probing, **fields), terminationGracePeriodSeconds=grace)
+    return pod_spec(container(script, livenessProbe=probing, **fields), terminationGracePeriodSeconds=grace)
 
 
 def named(name: str, script: str, **fields: Any) -> JSONObject:
@@ -153,14 +153,14 @@ GROWN: Final = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": 
 LAST_LINES: Final = "a container that fails without a message has the last lines of its log as message"
 
 LIVES: Final[Mapping[str, Life]] = {
-    "ends-well": Life(pod(container("exit 0"), restart="Never"), finished),
-    "ends-badly": Life(pod(container("exit 3"), restart="Never"), finished),
-    "ends-twice": Life(pod(container("exit 0"), named("other", "exit 4"), restart="Never"), finished),
-    "on-failure-well": Life(pod(container("exit 0"), restart="OnFailure"), finished),
-    "on-failure-badly": Life(pod(container("exit 5"), restart="OnFailure"), backs_off),
-    "always": Life(pod(container("exit 0")), backs_off),
+    "ends-well": Life(pod_spec(container("exit 0"), restart="Never"), finished),
+    "ends-badly": Life(pod_spec(container("exit 3"), restart="Never"), finished),
+    "ends-twice": Life(pod_spec(container("exit 0"), named("other", "exit 4"), restart="Never"), finished),
+    "on-failure-well": Life(pod_spec(container("exit 0"), restart="OnFailure"), finished),
+    "on-failure-badly": Life(pod_spec(container("exit 5"), restart="OnFailure"), backs_off),
+    "always": Life(pod_spec(container("exit 0")), backs_off),
     "no-program": Life(
-        pod({**container(), "command": ["/no/such/program"]}, restart="Never"),
+        pod_spec({**container(), "command": ["/no/such/program"]}, restart="Never"),
         lambda pod: finished(pod) or waiting("ProgramNotFound")(pod),
         dict.fromkeys(
             ("phase", "main state", "main resources", "events", *(f"condition {name}" for name in NOT_STARTED)),
@@ -168,50 +168,52 @@ LIVES: Final[Mapping[str, Life]] = {
         ),
     ),
     "no-message": Life(
-        pod(container("echo last words; exit 9"), restart="Never"),
+        pod_spec(container("echo last words; exit 9"), restart="Never"),
         finished,
         {"main state": LAST_LINES},
     ),
-    "init-fails": Life(pod(container(WAIT), restart="Never", initContainers=[named("first", "exit 6")]), finished),
-    "init-fails-again": Life(pod(container(WAIT), initContainers=[named("first", "exit 6")]), backs_off),
+    "init-fails": Life(pod_spec(container(WAIT), restart="Never", initContainers=[named("first", "exit 6")]), finished),
+    "init-fails-again": Life(pod_spec(container(WAIT), initContainers=[named("first", "exit 6")]), backs_off),
     "init-in-order": Life(
-        pod(container(WAIT), initContainers=[named("first", "exit 0"), named("second", "exit 0")]), ready
+        pod_spec(container(WAIT), initContainers=[named("first", "exit 0"), named("second", "exit 0")]), ready
     ),
     "sidecar": Life(
-        pod(
+        pod_spec(
             container("sleep 1"),
             restart="Never",
             initContainers=[named("side", ENDS, restartPolicy="Always", lifecycle=hooks(postStart=BEGUN))],
         ),
         finished,
     ),
-    "message-in-file": Life(pod(container("echo why > /dev/termination-log; exit 7"), restart="Never"), finished),
+    "message-in-file": Life(pod_spec(container("echo why > /dev/termination-log; exit 7"), restart="Never"), finished),
     "message-from-log": Life(
-        pod(container("echo last words; exit 8", terminationMessagePolicy="FallbackToLogsOnError"), restart="Never"),
+        pod_spec(
+            container("echo last words; exit 8", terminationMessagePolicy="FallbackToLogsOnError"), restart="Never"
+        ),
         finished,
     ),
-    "becomes-ready": Life(pod(container(WAIT, readinessProbe=probe("true"))), ready),
-    "never-ready": Life(pod(container(WAIT, readinessProbe=probe("false"))), phase("Running")),
-    "not-alive": Life(pod(container(ENDS, livenessProbe=probe(FAILS))), backs_off),
-    "starts-too-slowly": Life(pod(container(ENDS, startupProbe=probe(FAILS))), backs_off),
+    "becomes-ready": Life(pod_spec(container(WAIT, readinessProbe=probe("true"))), ready),
+    "never-ready": Life(pod_spec(container(WAIT, readinessProbe=probe("false"))), phase("Running")),
+    "not-alive": Life(pod_spec(container(ENDS, livenessProbe=probe(FAILS))), backs_off),
+    "starts-too-slowly": Life(pod_spec(container(ENDS, startupProbe=probe(FAILS))), backs_off),
     "after-start-fails": Life(
-        pod(container(ENDS, lifecycle=hooks(postStart=FAILS)), restart="Never"),
+        pod_spec(container(ENDS, lifecycle=hooks(postStart=FAILS)), restart="Never"),
         finished,
     ),
-    "too-late": Life(pod(container(ENDS), activeDeadlineSeconds=45), finished),
+    "too-late": Life(pod_spec(container(ENDS), activeDeadlineSeconds=45), finished),
     "no-settings": Life(
-        pod(container(WAIT, envFrom=[{"configMapRef": {"name": "absent"}}])), waiting("CreateContainerConfigError")
+        pod_spec(container(WAIT, envFrom=[{"configMapRef": {"name": "absent"}}])), waiting("CreateContainerConfigError")
     ),
-    "prints-and-ends": Life(pod(container("echo out; exit 0"), restart="Never"), finished, has_logs=True),
-    "prints-again": Life(pod(container("echo out; exit 3")), backs_off, {"main last": LAST_LINES}, has_logs=True),
+    "prints-and-ends": Life(pod_spec(container("echo out; exit 0"), restart="Never"), finished, has_logs=True),
+    "prints-again": Life(pod_spec(container("echo out; exit 3")), backs_off, {"main last": LAST_LINES}, has_logs=True),
     "init-prints": Life(
-        pod(container(WAIT), restart="Never", initContainers=[named("first", "echo first; exit 6")]),
+        pod_spec(container(WAIT), restart="Never", initContainers=[named("first", "echo first; exit 6")]),
         finished,
         {"first state": LAST_LINES},
         has_logs=True,
     ),
     "after-start": Life(
-        pod(
+        pod_spec(
             container(
                 "until [ -s /dev/termination-log ]; do sleep 0.1; done; exit 3",
                 lifecycle=hooks(postStart="echo started > /dev/termination-log"),
@@ -226,22 +228,22 @@ LIVES: Final[Mapping[str, Life]] = {
     "ignores-term": Life(killed(DEAF), backs_off),
     "grace-of-the-probe": Life(killed(DEAF, grace=600, probing={"terminationGracePeriodSeconds": 1}), backs_off),
     "resized": Life(
-        pod(container(WAIT)),
+        pod_spec(container(WAIT)),
         has_memory,
         {"events": "there are no events, because resources are not enforced and a resize takes no time"},
         resized=GROWN,
     ),
-    "deleted": Life(pod(container(NOTED, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=30),
+    "deleted": Life(pod_spec(container(NOTED, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=30),
     "deleted-fails": Life(
-        pod(
+        pod_spec(
             container('trap "exit 9" TERM; touch /tmp/begun; sleep 100000 & wait $!', lifecycle=hooks(postStart=BEGUN))
         ),
         is_deleted,
         deleted=30,
     ),
-    "deleted-deaf": Life(pod(container(DEAF, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=1),
+    "deleted-deaf": Life(pod_spec(container(DEAF, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=1),
     "deleted-deaf-sidecar": Life(
-        pod(
+        pod_spec(
             container(NOTED, lifecycle=hooks(postStart=BEGUN)),
             initContainers=[named("side", DEAF, restartPolicy="Always")],
         ),
@@ -249,15 +251,15 @@ LIVES: Final[Mapping[str, Life]] = {
         deleted=4,
     ),
     "deleted-with-hook": Life(
-        pod(container(NOTED, lifecycle=hooks(postStart=BEGUN, preStop="echo hook >> /dev/termination-log"))),
+        pod_spec(container(NOTED, lifecycle=hooks(postStart=BEGUN, preStop="echo hook >> /dev/termination-log"))),
         is_deleted,
         deleted=30,
     ),
     "deleted-in-its-hook": Life(
-        pod(container(DEAF, lifecycle=hooks(postStart=BEGUN, preStop="sleep 100"))), is_deleted, deleted=2
+        pod_spec(container(DEAF, lifecycle=hooks(postStart=BEGUN, preStop="sleep 100"))), is_deleted, deleted=2
     ),
     "not-as-root": Life(
-        pod(container(WAIT, securityContext={"runAsNonRoot": True})), waiting("CreateContainerConfigError")
+        pod_spec(container(WAIT, securityContext={"runAsNonRoot": True})), waiting("CreateContainerConfigError")
     ),
 }
 

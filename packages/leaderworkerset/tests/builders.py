@@ -110,62 +110,47 @@ def leader_pod(
         labels.TEMPLATE_REVISION_HASH: key_of(lws) if key is None else key,
     }
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": meta.name(lws), "uid": "uid-of-set"}}
-    return pod(
-        name,
-        labels_=own | dict(extra_labels or {}),
-        annotations=dict(annotations or {}),
-        owner=owner,
-        ready=ready,
-        uid=uid or f"uid-of-{name}",
-        **fields,
-    )
+    metadata = {
+        "uid": uid or f"uid-of-{name}",
+        "labels": own | dict(extra_labels or {}),
+        "annotations": dict(annotations or {}),
+    }
+    return _pod(name, owner, metadata, ready=ready, **fields)
 
 
 def worker_pod(leader: JSONObject, index: int = 1, *, uid: str = "", ready: bool = True, **fields: Any) -> JSONObject:
     """Return a worker of the group that `leader` leads, owned by its worker StatefulSet."""
     name = f"{meta.name(leader)}-{index}"
     own = meta.labels(leader) | {labels.WORKER_INDEX: str(index)}
-    owner = worker_statefulset(leader)
-    return pod(name, labels_=own, annotations={}, owner=owner, ready=ready, uid=uid or f"uid-of-{name}", **fields)
+    metadata = {"uid": uid or f"uid-of-{name}", "labels": own}
+    return _pod(name, worker_statefulset(leader), metadata, ready=ready, **fields)
 
 
-def pod(
+def _pod(
     name: str,
-    *,
-    labels_: Mapping[str, str],
-    annotations: Mapping[str, str],
     owner: JSONObject,
+    metadata: JSONObject,
+    *,
     ready: bool,
-    uid: str,
+    node: str = "",
     phase: str = "Running",
     deleting: bool = False,
     restarts: int = 0,
     init_restarts: int = 0,
-    node: str = "",
     resources: JSONObject | None = None,
 ) -> JSONObject:
-    """Return a pod."""
-    metadata = {
-        "name": name,
-        "namespace": NAMESPACE,
-        "uid": uid,
-        "resourceVersion": "1",
-        "labels": dict(labels_),
-        "annotations": dict(annotations),
-        "ownerReferences": [meta.controller_reference(owner)],
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata | ({"deletionTimestamp": "2026-03-01T11:59:59Z"} if deleting else {}),
-        "spec": {"containers": [{"name": "main", "resources": resources or {}}]} | ({"nodeName": node} if node else {}),
-        "status": {
-            "phase": phase,
-            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
-            "containerStatuses": [{"name": "main", "restartCount": restarts}],
-            "initContainerStatuses": [{"name": "init", "restartCount": init_restarts}],
-        },
-    }
+    base = {"resourceVersion": "1", "ownerReferences": [meta.controller_reference(owner)]}
+    base |= {"deletionTimestamp": "2026-03-01T11:59:59Z"} if deleting else {}
+    return objects.pod(
+        name,
+        ready=ready,
+        node=node,
+        metadata=base | metadata,
+        spec={"containers": [{"name": "main", "resources": resources or {}}]},
+        phase=phase,
+        containerStatuses=[{"name": "main", "restartCount": restarts}],
+        initContainerStatuses=[{"name": "init", "restartCount": init_restarts}],
+    )
 
 
 def rank_pod(
@@ -188,6 +173,12 @@ def rank_pod(
     base = {"labels": own, "annotations": {labels.SIZE: str(size)}, "creationTimestamp": "2026-01-01T00:00:00Z"}
     name = f"web-{group}-{rank}" if rank else f"web-{group}"
     return objects.pod(name, ready=ready, metadata=objects.merge(base, metadata or {}), **fields)
+
+
+def node(name: str = "n", cpu: str = "4", labels: Mapping[str, str] | None = None, **spec: Any) -> JSONObject:
+    """Return a node with room for 10 pods. `spec` contains the other fields, for example taints."""
+    metadata = {"name": name, "labels": {"kubernetes.io/hostname": name} | dict(labels or {})}
+    return {"metadata": metadata, "spec": spec, "status": {"allocatable": {"cpu": cpu, "pods": "10"}}}
 
 
 def worker_statefulset(
@@ -227,7 +218,7 @@ def live_group(
     return LiveGroup(objects=GroupObjects(pods=pods, deleted=gone, statefulsets=statefulsets), **{"now": NOW} | fields)
 
 
-def whole_group(lws: JSONObject, leader: JSONObject, *workers: JSONObject, **fields: Any) -> LiveGroup:
+def whole_group(*workers: JSONObject, lws: JSONObject, leader: JSONObject, **fields: Any) -> LiveGroup:
     """Return a group with its pods, its worker StatefulSet, and the revision of its LeaderWorkerSet."""
     usual = {
         "pods": (leader, *workers),

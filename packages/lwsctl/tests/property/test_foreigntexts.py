@@ -65,7 +65,7 @@ WORDS = (
 PIECES = (*SECRETS, *CONTROLS, *WORDS)
 
 
-def pod(message: str) -> JSONObject:
+def failed_leader(message: str) -> JSONObject:
     """Return a leader pod whose container terminated with this message."""
     leader = builders.leader_pod(builders.leaderworkerset_object(), 0)
     ended = {"exitCode": 1, "reason": "Error", "message": message}
@@ -88,9 +88,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "masked message": mask_message.__wrapped__,
     "quote": ranks.quote_message,
     "error line": lambda text: errorlines.first_error(text.split("\n")),
-    "rank": lambda text: rank_of(pod(text)),
+    "rank": lambda text: rank_of(failed_leader(text)),
     "death": lambda text: podstate.describe_termination({"exitCode": 1, "message": text}),
-    "failure": lambda text: failure.describe(pod(text)),
+    "failure": lambda text: failure.describe(failed_leader(text)),
     "event": lambda text: convert({"message": text, "reason": text, "involvedObject": {"kind": text, "name": text}}),
     "progress line": lambda text: progressannotations.parse_log_line(f"{progressannotations.MARK}{text}"),
     "progress annotation": progressannotations.parse_annotation,

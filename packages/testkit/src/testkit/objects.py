@@ -27,17 +27,19 @@ def pod(
     node: str = "node-0",
     metadata: Mapping[str, Any] | None = None,
     spec: Mapping[str, Any] | None = None,
+    requests: Mapping[str, str] | None = None,
     **status: Any,
 ) -> JSONObject:
-    """Return a pod with one container.
+    """Return a pod with one container and its resource requests.
 
     `metadata` and `spec` are merged into the defaults, other fields into the status.
     """
+    container = {"name": "main", "image": "app:1"} | ({"resources": {"requests": dict(requests)}} if requests else {})
     base: JSONObject = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": "default", "uid": f"uid-of-{name}", "labels": {}, "annotations": {}},
-        "spec": {"containers": [{"name": "main", "image": "app:1"}]} | ({"nodeName": node} if node else {}),
+        "spec": {"containers": [container]} | ({"nodeName": node} if node else {}),
         "status": {"phase": "Pending" if ready is None else "Running"}
         | ({} if ready is None else {"conditions": [condition("Ready", is_true=ready)]}),
     }

@@ -12,7 +12,7 @@ NODE = ObjectKey("", "node-50")
 POOL: JSONObject = {"key": "pool", "value": "gpu", "effect": "NoExecute"}
 
 
-def pod(name: str, *tolerations: JSONObject) -> JSONObject:
+def sleeping_pod(name: str, *tolerations: JSONObject) -> JSONObject:
     """Return a pod that is assigned to the node and terminates immediately."""
     containers = [container(command=["sleep", "infinity"])]
     spec = {"nodeName": NODE.name, "terminationGracePeriodSeconds": 1, "containers": containers}
@@ -22,11 +22,11 @@ def pod(name: str, *tolerations: JSONObject) -> JSONObject:
 def test_pods_are_evicted_from_a_node_with_untolerated_taints(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         exists = {"key": "pool", "operator": "Exists", "effect": "NoExecute"}
-        await stage.create(PODS, pod("hasty"))
-        await stage.create(PODS, pod("wrong", {**POOL, "value": "cpu"}))
-        await stage.create(PODS, pod("brief", exists | {"tolerationSeconds": 1}))
-        await stage.create(PODS, pod("patient", exists | {"tolerationSeconds": 600}))
-        await stage.create(PODS, pod("steadfast", POOL))
+        await stage.create(PODS, sleeping_pod("hasty"))
+        await stage.create(PODS, sleeping_pod("wrong", {**POOL, "value": "cpu"}))
+        await stage.create(PODS, sleeping_pod("brief", exists | {"tolerationSeconds": 1}))
+        await stage.create(PODS, sleeping_pod("patient", exists | {"tolerationSeconds": 600}))
+        await stage.create(PODS, sleeping_pod("steadfast", POOL))
         await stage.until("five pods", lambda one: sum(map(is_ready, one.objects(PODS).values())) == 5)
         await set_taints(stage, POOL, {"key": "soft", "effect": "PreferNoSchedule"})
         try:

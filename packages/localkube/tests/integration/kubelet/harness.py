@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,8 @@ def container(command: str | list[str] = "sleep 1000", name: str = "main", **fie
     return kubeletpods.container(name, command=argv, **fields)
 
 
-def pod(*containers: JSONObject, name: str = "web-0", **spec: Any) -> JSONObject:
-    """Build a pod that is assigned to the node, and terminates quickly."""
-    return kubeletpods.pod(*(containers or [container()]), name=name, **{"terminationGracePeriodSeconds": 1, **spec})
+pod = partial(kubeletpods.pod, terminationGracePeriodSeconds=1)
+"""Builds a pod that is assigned to the node, and terminates quickly."""
 
 
 def object_of(kind: str, name: str, **fields: Any) -> JSONObject:

@@ -10,7 +10,13 @@ from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
+
+
+def pod(name: str = "a", version: int = 1, *, uid: str = "", group: str = "0") -> JSONObject:
+    metadata = {"name": name, "namespace": "default", "uid": uid or name, "resourceVersion": str(version)}
+    return {"metadata": metadata | {"labels": {"group": group}}}
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.kuberuntime.cache.informing import pod
 
 from kuberuntime.cache.cache import Change, Writer
 from kuberuntime.cache.watch import (
@@ -20,11 +21,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
 
 END = ListCompleted(ResourceVersion("9"))
-
-
-def pod(name: str, version: int = 1, *, uid: str = "", group: str = "0") -> JSONObject:
-    metadata = {"name": name, "namespace": "default", "uid": uid or name, "resourceVersion": str(version)}
-    return {"metadata": metadata | {"labels": {"group": group}}}
 
 
 def key(name: str) -> ObjectKey:

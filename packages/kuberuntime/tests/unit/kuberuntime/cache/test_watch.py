@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.kuberuntime.cache.informing import pod
 
 from kuberuntime.cache.watch import (
     Bookmark,
@@ -36,10 +37,6 @@ def at(phase: Phase, version: str = "", **rest: Any) -> State:
     return State(phase, ResourceVersion(version), **rest)
 
 
-def pod(version: str, name: str = "a") -> JSONObject:
-    return {"metadata": {"name": name, "resourceVersion": version}}
-
-
 def page(version: str, *items: JSONObject, token: str = "") -> Page:
     return Page(items, ResourceVersion(version), token)
 
@@ -59,27 +56,27 @@ PAGED = at(EMPTY, is_streaming=False)
 TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     "a single page is a whole list": (
         PAGED,
-        page("7", pod("3")),
+        page("7", pod(version=3)),
         at(LISTED, "7", is_streaming=False),
-        (ListStarted(), ListPage((pod("3"),)), ListCompleted(SEVEN)),
+        (ListStarted(), ListPage((pod(version=3),)), ListCompleted(SEVEN)),
     ),
     "a first page leads to the next": (
         PAGED,
-        page("7", pod("3"), token="t"),
+        page("7", pod(version=3), token="t"),
         at(PAGING, token="t", is_streaming=False),
-        (ListStarted(), ListPage((pod("3"),))),
+        (ListStarted(), ListPage((pod(version=3),))),
     ),
     "a middle page leads to the next": (
         at(PAGING, token="t"),
-        page("7", pod("3"), token="u"),
+        page("7", pod(version=3), token="u"),
         at(PAGING, token="u"),
-        (ListPage((pod("3"),)),),
+        (ListPage((pod(version=3),)),),
     ),
     "the last page completes the list": (
         at(PAGING, token="t"),
-        page("7", pod("3")),
+        page("7", pod(version=3)),
         at(LISTED, "7"),
-        (ListPage((pod("3"),)), ListCompleted(SEVEN)),
+        (ListPage((pod(version=3),)), ListCompleted(SEVEN)),
     ),
     "pages that expire are asked for in one piece": (
         at(PAGING, token="t"),
@@ -133,15 +130,15 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     "a streaming list begins": (at(EMPTY), StreamOpened(), at(INITIAL), (ListStarted(),)),
     "a streaming list brings objects": (
         at(INITIAL),
-        StreamEvent("ADDED", pod("3")),
+        StreamEvent("ADDED", pod(version=3)),
         at(INITIAL),
-        (ListPage((pod("3"),)),),
+        (ListPage((pod(version=3),)),),
     ),
     "an object may vanish before the list is complete": (
         at(INITIAL),
-        StreamEvent("DELETED", pod("4")),
+        StreamEvent("DELETED", pod(version=4)),
         at(INITIAL),
-        (ListItemRemoved(pod("4")),),
+        (ListItemRemoved(pod(version=4)),),
     ),
     "its bookmark completes a streaming list": (
         at(INITIAL, failures=2),
@@ -149,7 +146,7 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
         at(WATCHING, "7"),
         (ListCompleted(SEVEN),),
     ),
-    "another bookmark does not": (at(INITIAL), StreamEvent("BOOKMARK", pod("6")), at(INITIAL), ()),
+    "another bookmark does not": (at(INITIAL), StreamEvent("BOOKMARK", pod(version=6)), at(INITIAL), ()),
     "a streaming list that breaks off starts over": (at(INITIAL), RequestFailed(ERROR), at(EMPTY, failures=1), ()),
     "a streaming list that ends early starts over": (at(INITIAL), StreamEnded(0.1), at(EMPTY, failures=1), ()),
     "a streaming list that fails starts over": (
@@ -173,29 +170,34 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     ),
     "an addition moves the version": (
         at(WATCHING, "7", failures=2),
-        StreamEvent("ADDED", pod("8")),
+        StreamEvent("ADDED", pod(version=8)),
         at(WATCHING, "8", has_received_event=True, sends_events=True),
-        (ObjectApplied(pod("8")),),
+        (ObjectApplied(pod(version=8)),),
     ),
     "so does a change": (
         at(WATCHING, "7"),
-        StreamEvent("MODIFIED", pod("8")),
+        StreamEvent("MODIFIED", pod(version=8)),
         at(WATCHING, "8", has_received_event=True, sends_events=True),
-        (ObjectApplied(pod("8")),),
+        (ObjectApplied(pod(version=8)),),
     ),
     "so does a deletion": (
         at(WATCHING, "7"),
-        StreamEvent("DELETED", pod("8")),
+        StreamEvent("DELETED", pod(version=8)),
         at(WATCHING, "8", has_received_event=True, sends_events=True),
-        (ObjectDeleted(pod("8")),),
+        (ObjectDeleted(pod(version=8)),),
     ),
     "so does a bookmark": (
         at(WATCHING, "7"),
-        StreamEvent("BOOKMARK", pod("7")),
+        StreamEvent("BOOKMARK", pod(version=7)),
         at(WATCHING, "7", has_received_event=True, sends_events=True),
         (Bookmark(SEVEN),),
     ),
-    "an unknown type means nothing": (at(WATCHING, "7"), StreamEvent("PONDERED", pod("9")), at(WATCHING, "7"), ()),
+    "an unknown type means nothing": (
+        at(WATCHING, "7"),
+        StreamEvent("PONDERED", pod(version=9)),
+        at(WATCHING, "7"),
+        (),
+    ),
     "a watch that falls behind lists again": (
         at(WATCHING, "7"),
         StreamEvent("ERROR", GONE),
@@ -241,7 +243,7 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     ),
     "an event ends the count of empty watches": (
         at(WATCHING, "7", failures=2, empty=5),
-        StreamEvent("BOOKMARK", pod("7")),
+        StreamEvent("BOOKMARK", pod(version=7)),
         at(WATCHING, "7", has_received_event=True, sends_events=True),
         (Bookmark(SEVEN),),
     ),
@@ -262,9 +264,9 @@ TABLE: dict[str, tuple[State, Input, State, tuple[Output, ...]]] = {
     ),
     "the first object ends the silence": (
         at(INITIAL, is_stalled=True),
-        StreamEvent("ADDED", pod("3")),
+        StreamEvent("ADDED", pod(version=3)),
         at(INITIAL),
-        (ListPage((pod("3"),)),),
+        (ListPage((pod(version=3),)),),
     ),
     "so does an error": (at(EMPTY, is_stalled=True), RequestFailed(ERROR), at(EMPTY, failures=1), ()),
     "a list that took too long starts over": (at(PAGING, token="t"), StreamEnded(290), at(EMPTY), ()),
@@ -281,7 +283,7 @@ def test_step_returns_the_next_state_and_outputs(
 
 
 STREAMED: st.SearchStrategy[Input] = st.one_of(
-    st.builds(StreamEvent, st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]), st.just(pod("8"))),
+    st.builds(StreamEvent, st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]), st.just(pod(version=8))),
     st.sampled_from([StreamEvent("BOOKMARK", END), StreamEvent("ERROR", GONE), StreamEvent("ERROR", LEADER_CHANGED)]),
     st.builds(StreamEnded, st.floats(0, 300)),
     st.sampled_from([RequestFailed(ERROR), Relist(), StreamSilent()]),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 import structlog
+from testkit import objects
 from testkit.fakes import SmallServer, failure
 from testkit.virtualtime import VirtualClock, run
 
@@ -20,7 +21,7 @@ from kuberuntime.controller.manager import Manager
 from kuberuntime.controller.writes import ObjectWrite, Write
 from kuberuntime.errors import ConnectionFailedError, KubeError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Actions, Apply, Create, Event, Plan
 
@@ -29,11 +30,6 @@ pytestmark = pytest.mark.virtual_time
 
 def now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def pod(name: str, **fields: object) -> JSONObject:
-    head = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}}
-    return head | fields
 
 
 class NoEvents:
@@ -73,7 +69,7 @@ class Doubler:
         twin = f"{key.name}-twin"
         if self.informer.store.get(key) is None or self.informer.store.get(ObjectKey("default", twin)):
             return Plan(requeue_after=self.requeue_after)
-        return Plan((Create(resource=PODS, object=pod(twin)),), requeue_after=self.requeue_after)
+        return Plan((Create(resource=PODS, object=objects.pod(twin)),), requeue_after=self.requeue_after)
 
 
 @dataclass
@@ -207,7 +203,7 @@ async def test_failing_key_is_retried_and_does_not_block_others() -> None:
 )
 async def test_failed_decision_is_reported(error: Exception, is_reported: bool) -> None:
     """The object must not retain an earlier status. During an outage, the error cannot be reported either."""
-    async with rig(failed=lambda key: (Create(resource=PODS, object=pod(f"{key.name}-failed")),)) as r:
+    async with rig(failed=lambda key: (Create(resource=PODS, object=objects.pod(f"{key.name}-failed")),)) as r:
         r.doubler.failures = [error]
         r.server.put("a")
         await asyncio.sleep(1)
@@ -269,14 +265,14 @@ def test_no_op_apply_does_not_hold_its_key() -> None:
 
     async def scenario() -> None:
         server = SmallServer()
-        server.put("a", apiVersion="v1", kind="Pod", spec={"size": 1})
+        server.put("a", **objects.pod("a"))
         informer = Informer(Client(server), PODS)
         looks = 0
 
         async def plan(key: ObjectKey) -> Plan:
             nonlocal looks
             looks += 1
-            return Plan((Apply(resource=PODS, object=pod(key.name, spec={"size": 1}), manager="m"),), requeue_after=1)
+            return Plan((Apply(resource=PODS, object=objects.pod(key.name), manager="m"),), requeue_after=1)
 
         controller = Controller(
             "applier",

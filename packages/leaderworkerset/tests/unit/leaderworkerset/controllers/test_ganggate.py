@@ -24,7 +24,7 @@ NODE: JSONObject = {
 }
 
 
-def pod(index: int = 0, **spec: Any) -> JSONObject:
+def gated_pod(index: int = 0, **spec: Any) -> JSONObject:
     """Return a gated pod with all relevant fields and additional fields."""
     made = member("web-0-x", index)
     made["kind"] = "Pod"
@@ -69,9 +69,9 @@ def test_resources_of_bound_pods_are_added_and_released() -> None:
 def test_pod_counts_from_its_binding_with_its_current_requests() -> None:
     usage = Usage()
 
-    usage.take(Change(None, pod()))
+    usage.take(Change(None, gated_pod()))
     assert usage.snapshot() == {}
-    usage.take(Change(pod(), bound()))
+    usage.take(Change(gated_pod(), bound()))
     usage.take(Change(bound(), bound(cpu="2")))
     assert usage.snapshot() == {"n": {"cpu": 2 * NANOS, "pods": NANOS}}
 
@@ -84,7 +84,7 @@ def test_caches_keep_only_the_fields_that_are_read() -> None:
         reads.append(Reads(obj, projection))
         return TrackedObject(obj, (), reads[-1])
 
-    pods = [tracked(pod(index), cachedfields.PLACED_POD) for index in range(2)]
+    pods = [tracked(gated_pod(index), cachedfields.PLACED_POD) for index in range(2)]
     states = [list(ganggate.states(one)) for one in pods]
     gate.reconcile(gate.ObservedCluster(nodes=[tracked(NODE, cachedfields.NODE)], used={}, unbound=pods, members=pods))
 
@@ -100,7 +100,7 @@ def declared(projection: Projection) -> set[Path]:
 
 
 def test_cached_fields_lead_to_the_same_decision() -> None:
-    pods = [pod(index) for index in range(2)]
+    pods = [gated_pod(index) for index in range(2)]
     lean = [cachedfields.PLACED_POD(one) for one in pods]
 
     whole = gate.reconcile(gate.ObservedCluster(nodes=[NODE], used={}, unbound=pods, members=pods))
@@ -115,11 +115,11 @@ def test_cached_fields_lead_to_the_same_decision() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "wakes"),
     [
-        (None, pod(), True),
-        (pod(), None, True),
-        (pod(), pod(nodeName="n"), True),
-        (pod(), pod(schedulingGates=[]), True),
-        (pod(), pod() | {"status": {"phase": "Running"}}, False),
+        (None, gated_pod(), True),
+        (gated_pod(), None, True),
+        (gated_pod(), gated_pod(nodeName="n"), True),
+        (gated_pod(), gated_pod(schedulingGates=[]), True),
+        (gated_pod(), gated_pod() | {"status": {"phase": "Running"}}, False),
     ],
     ids=["came", "went", "bound", "gates", "status"],
 )

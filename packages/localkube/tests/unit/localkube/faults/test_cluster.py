@@ -13,7 +13,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import BadRequestError, NotFoundError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from localkube.apiserver.server import FAULTS_PATH
 from localkube.cluster import Nodes
@@ -21,11 +21,7 @@ from localkube.faults import nodefaults
 from localkube.testing import temporary
 
 NODE = ObjectKey("", "node-0")
-
-
-def pod(name: str, **spec: object) -> JSONObject:
-    """Return a pod that runs on the first node."""
-    return objects.pod(name, spec={"terminationGracePeriodSeconds": 0, **spec})
+SPEC = {"terminationGracePeriodSeconds": 0}
 
 
 async def begin(client: Client, kind: str, *targets: str, seconds: float = 60, **more: object) -> int:
@@ -55,15 +51,15 @@ async def names(client: Client) -> Sequence[str]:
 async def test_killed_container_restarts_and_a_pod_without_is_named() -> None:
     async with temporary("modelled pods") as cluster:
         client = cluster.client()
-        await client.create(PODS, pod("a"))
+        await client.create(PODS, objects.pod("a", spec=SPEC))
         await ready(client, "a")
         await begin(client, "kill", "default/a")
         while (await client.get(PODS, ObjectKey("default", "a")))["status"]["containerStatuses"][0][
             "restartCount"
         ] == 0:
             await asyncio.sleep(0.02)
-        await client.create(PODS, pod("never", schedulingGates=[{"name": "a"}], nodeName=None))
-        await client.create(PODS, pod("host", hostNetwork=True))
+        await client.create(PODS, objects.pod("never", node="", spec=SPEC | {"schedulingGates": [{"name": "a"}]}))
+        await client.create(PODS, objects.pod("host", spec=SPEC | {"hostNetwork": True}))
         await ready(client, "host")
         for name, message in (
             ("gone", "pod default/gone does not exist"),
@@ -77,7 +73,7 @@ async def test_killed_container_restarts_and_a_pod_without_is_named() -> None:
 async def test_unsupported_fault_is_rejected_without_effect() -> None:
     async with temporary("modelled pods") as cluster:
         client = cluster.client()
-        await client.create(PODS, pod("a"))
+        await client.create(PODS, objects.pod("a", spec=SPEC))
         await ready(client, "a")
         for kind, more in (("partition", {}), ("delay", {"amount": 0.1}), ("fill", {"path": "/tmp"})):
             with pytest.raises(
@@ -93,7 +89,7 @@ async def test_drained_node_accepts_pods_after_the_fault(kind: str) -> None:
     async with temporary("modelled pods", nodes=Nodes(taints=("a=b:NoSchedule",))) as cluster:
         client = cluster.client()
         before = await client.get(NODES, NODE)
-        await client.create(PODS, pod("a"))
+        await client.create(PODS, objects.pod("a", spec=SPEC))
         await ready(client, "a")
         await begin(client, kind, "node-0")
         away = await client.get(NODES, NODE)

@@ -1,9 +1,9 @@
 """Tests that all commands and pages show the same free amounts of a node."""
 
 import pytest
+from testkit import objects
 from tests.explanations import builders
 
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import NODES, PODS
 from lwsctl.cli.commands.inspect.nodes import node_table
 from lwsctl.dashboard.pages import totals
@@ -14,23 +14,15 @@ from lwsctl.model.nodestate import nodes_of
 GPU = "nvidia.com/gpu"
 
 
-def pod(name: str, gpus: int, phase: str = "Running") -> JSONObject:
-    container = {"name": "main", "resources": {"requests": {GPU: str(gpus)}}}
-    spec = {"nodeName": "node-0", "containers": [container]}
-    return {"metadata": {"name": name, "namespace": "prod"}, "spec": spec, "status": {"phase": phase}}
-
-
 @pytest.mark.parametrize(
-    ("pods", "free"),
-    [
-        ([pod("a", 1)], 3),
-        ([pod("a", 3), pod("b", 4, "Succeeded")], 1),
-        ([pod("a", 3), pod("b", 3)], 0),  # devices failed
-    ],
+    ("running", "ended", "free"),
+    [([1], [], 3), ([3], [4], 1), ([3, 3], [], 0)],  # in the last row, devices failed
 )
-def test_free_amounts_are_the_same_everywhere(pods: list[JSONObject], free: int) -> None:
+def test_free_amounts_are_the_same_everywhere(running: list[int], ended: list[int], free: int) -> None:
+    pods = [objects.pod(requests={GPU: str(gpus)}, phase="Running") for gpus in running]
+    pods += [objects.pod(requests={GPU: str(gpus)}, phase="Succeeded") for gpus in ended]
     node = builders.node(allocatable={"cpu": "8", "pods": "110", GPU: "4"})
-    waiting = builders.pod(spec=pod("web-0", free + 1)["spec"])
+    waiting = builders.pod(spec=objects.pod(requests={GPU: str(free + 1)})["spec"])
     observed = builders.observed([waiting], {NODES: [node]}, running=pods)
     (_, row) = node_table(nodes_of([node], pods), show_labels=False)
     assert f"{free} of 4" in row

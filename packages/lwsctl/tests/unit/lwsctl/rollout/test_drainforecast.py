@@ -1,8 +1,8 @@
 """Tests which groups would be moved from nodes, their order, and which pods would remain."""
 
 from datetime import timedelta
-from typing import Any
 
+from testkit import objects
 from tests import builders
 
 from lwsctl.model.leaderworkerset import View, view
@@ -20,11 +20,6 @@ def shown(*, unready: tuple[int, ...] = (), surge: int = 0, unavailable: int = 1
 
 def on_node(found: View, *indexes: int) -> DrainForecast:
     return drainforecast.forecast_moves(found, [group for group in found.groups if group.index in indexes])
-
-
-def pod(owner: str = "", **annotations: str) -> dict[str, Any]:
-    owners = [{"kind": owner, "name": "x", "uid": "1", "controller": True}] if owner else []
-    return {"metadata": {"name": "x", "annotations": annotations, "ownerReferences": owners}}
 
 
 def test_highest_index_moves_first_after_unavailable_groups() -> None:
@@ -58,7 +53,9 @@ def test_outlook_lists_moving_and_staying_groups() -> None:
 
 
 def test_staying_pods_are_counted_by_owner() -> None:
-    pods = [pod(), pod("ReplicaSet"), pod("DaemonSet"), pod("Node", **{drainforecast.MIRROR: "x"})]
+    owners = ({"kind": kind, "name": "x", "uid": "1", "controller": True} for kind in ("ReplicaSet", "DaemonSet"))
+    pods = [objects.pod(metadata={"ownerReferences": [owner]}) for owner in owners]
+    pods += [objects.pod(), objects.pod(metadata={"annotations": {drainforecast.MIRROR: "x"}})]
     assert drainforecast.count_other_pods(pods) == (
         "2 pods that are not moved (`kubectl drain` evicts them), 1 pod of DaemonSets, 1 pod of the node itself"
     )

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests import builders
+from tests.builders import node
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -18,11 +19,6 @@ from lwsctl.model.leaderworkerset import view
 from lwsctl.rollout.relocation import ClusterFacts, Relocation, relocate
 
 RACK = "example.com/rack"
-
-
-def node(name: str, cpu: str = "4", rack: str = "", **spec: Any) -> JSONObject:
-    metadata = {"name": name, "labels": {"kubernetes.io/hostname": name} | ({RACK: rack} if rack else {})}
-    return {"metadata": metadata, "spec": spec, "status": {"allocatable": {"cpu": cpu, "pods": "10"}}}
 
 
 def on(pod: JSONObject, name: str, cpu: str = "1", **spec: Any) -> JSONObject:
@@ -153,7 +149,7 @@ def test_pods_with_a_lower_priority_give_way() -> None:
 
 
 def test_exclusive_group_needs_a_domain_without_a_group() -> None:
-    racks = [node("a", rack="r1"), node("b", rack="r2"), node("c", rack="r3")]
+    racks = [node("a", labels={RACK: "r1"}), node("b", labels={RACK: "r2"}), node("c", labels={RACK: "r3"})]
     first = group_of(EXCLUSIVE, "a", "a")
     first[1]["spec"]["nodeSelector"] = {RACK: "r1"}  # as the controller sets it
     second = group_of(EXCLUSIVE, "b", "b", index=1)
@@ -163,7 +159,7 @@ def test_exclusive_group_needs_a_domain_without_a_group() -> None:
 
 
 def test_exclusive_group_does_not_span_domains() -> None:
-    racks = [node("a", rack="r1"), node("b", "1", rack="r2"), node("c", "1", rack="r3")]
+    racks = [node("a", labels={RACK: "r1"}), node("b", "1", labels={RACK: "r2"}), node("c", "1", labels={RACK: "r3"})]
     found = moved(group_of(EXCLUSIVE, "a", "a"), racks, off={"a"}, lws=EXCLUSIVE)
     assert found.why_nowhere == "too few nodes have enough space, or their domains are in use"
 
@@ -178,7 +174,7 @@ def test_group_that_the_scheduler_places_is_never_rejected(
     sizes: list[int], used: list[int], cpu: int, *, selects: bool
 ) -> None:
     """The embedded scheduler, which is compared with kube-scheduler, evaluates all pods of the group."""
-    nodes = [node(f"n{index}", str(size), rack=f"r{index % 2}") for index, size in enumerate(sizes)]
+    nodes = [node(f"n{index}", str(size), labels={RACK: f"r{index % 2}"}) for index, size in enumerate(sizes)]
     pods = group_of(LWS, "n0", "n0", cpu=str(cpu), nodeSelector={RACK: "r1"} if selects else {})
     others = [foreign(f"x{index}", f"n{index}", cpu=str(used[index])) for index in range(1, len(nodes))]
     cluster = ClusterState()

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from testkit import objects
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import parse
@@ -18,12 +19,9 @@ def metrics(name: str, *usages: JSONObject) -> JSONObject:
     return {"metadata": {"name": name, "namespace": "prod"}, "containers": containers}
 
 
-def pod(*resources: JSONObject) -> JSONObject:
-    return {"spec": {"containers": [{"name": f"c{at}", "resources": one} for at, one in enumerate(resources)]}}
-
-
 def rank(used: JSONObject | None, **annotations: str) -> Rank:
-    limited = pod({"limits": {"memory": "2Gi"}}) | {"metadata": {"annotations": annotations}}
+    containers = [{"name": "c0", "resources": {"limits": {"memory": "2Gi"}}}]
+    limited = objects.pod(metadata={"annotations": annotations}, spec={"containers": containers})
     unmeasured = Rank(group=0, index=0, pod="web-0", state="Running", object=limited)
     return measured_rank(unmeasured, None if used is None else metrics("web-0", used))
 
@@ -70,4 +68,5 @@ def test_cells_show_the_limit_and_how_long_gpus_are_idle() -> None:
     ],
 )
 def test_limit_of_a_pod_is_its_limit_or_request(resources: tuple[JSONObject, ...], most: str | None) -> None:
-    assert limit_of(pod(*resources), "cpu") == (parse(most) if most else None)
+    containers = [{"name": f"c{at}", "resources": one} for at, one in enumerate(resources)]
+    assert limit_of(objects.pod(spec={"containers": containers}), "cpu") == (parse(most) if most else None)

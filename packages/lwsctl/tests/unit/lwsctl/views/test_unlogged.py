@@ -3,6 +3,7 @@
 Pods share a reason.
 """
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,11 +21,8 @@ from lwsctl.views.podcontainers import (
 
 NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
 NO_SECRET = {"reason": "CreateContainerConfigError", "message": 'secret "a" not found'}
-
-
-def pod(name: str = "web-0", *, init: bool = False, node: str = "node-0", **status: Any) -> dict[str, Any]:
-    spec = {"containers": [{"name": "main"}, {"name": "side"}], "initContainers": [{"name": "load"}] if init else []}
-    return objects.pod(name, node=node, spec=spec, **status)
+SPEC = {"containers": [{"name": "main"}, {"name": "side"}]}
+pod = partial(objects.pod, spec=SPEC)
 
 
 def condition(kind: str, message: str) -> dict[str, str]:
@@ -41,7 +39,7 @@ MAKING = pod(
     containerStatuses=[status(waiting={"reason": "ContainerCreating"})],
 )
 LOADING = pod(
-    init=True,
+    spec=SPEC | {"initContainers": [{"name": "load"}]},
     initContainerStatuses=[status("load", running={})],
     containerStatuses=[status(waiting={"reason": "PodInitializing"})],
 )

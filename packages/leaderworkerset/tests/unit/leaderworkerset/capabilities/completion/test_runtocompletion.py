@@ -49,7 +49,7 @@ def ended(leader: JSONObject, end: GroupEnd, **metadata: Any) -> JSONObject:
 
 
 def group(leader: JSONObject, *workers: JSONObject, lws: JSONObject = LWS, **fields: Any) -> LiveGroup:
-    return builders.whole_group(lws, leader, *workers, service=builders.SETTLED, **fields)
+    return builders.whole_group(*workers, lws=lws, leader=leader, service=builders.SETTLED, **fields)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Tests the annotations that prevent autoscalers from evicting a starting group."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from tests import builders
@@ -22,12 +23,8 @@ from leaderworkerset.capabilities.disruption.reconcile import (
 
 MARKS = {**FOREIGN, labels.MARKED_STARTING: "true"}
 NO_MARKS = dict.fromkeys(MARKS)
+pod = partial(leader, label="0", uid="u", creationTimestamp=timestamps.render(NOW))
 MARKING = {"metadata": {"annotations": {labels.DO_NOT_DISRUPT: STARTING}}}
-
-
-def pod(label: str = "0", age: timedelta = timedelta(), **metadata: Any) -> JSONObject:
-    """Return a pod of the group."""
-    return leader(label, uid="u", creationTimestamp=timestamps.render(NOW - age), **metadata)
 
 
 def written(obj: JSONObject, *pods: JSONObject, whole: tuple[str, ...] = ()) -> list[tuple[str, Any]]:
@@ -36,7 +33,7 @@ def written(obj: JSONObject, *pods: JSONObject, whole: tuple[str, ...] = ()) -> 
 
 
 def test_pods_are_marked_until_their_group_is_complete() -> None:
-    assert written(MARKING, pod("0"), pod("1"), whole=("1",)) == [("web-0", MARKS)]
+    assert written(MARKING, pod(), pod(label="1"), whole=("1",)) == [("web-0", MARKS)]
     marked = pod(annotations=MARKS)
     assert written(MARKING, marked) == []
     assert written(MARKING, marked, whole=("0",)) == [("web-0", NO_MARKS)]
@@ -56,7 +53,10 @@ def test_terminating_pods_get_no_mark() -> None:
 
 
 def test_mark_expires_when_a_group_never_completes() -> None:
-    old, young = pod(age=timedelta(hours=1), annotations=MARKS), pod("1", age=timedelta(minutes=50))
+    old, young = (
+        pod(label=group, creationTimestamp=timestamps.render(NOW - timedelta(minutes=age)), annotations=marks)
+        for group, age, marks in (("0", 60, MARKS), ("1", 50, {}))
+    )
     assert written(MARKING, old, young) == [("web-0", NO_MARKS), ("web-1", MARKS)]
     assert eviction_mark_patches(MARKING, [old, young], (), NOW)[1] == 600
     assert eviction_mark_patches(MARKING, [old], (), NOW)[1] is None

@@ -14,7 +14,9 @@ from leaderworkerset.core.policies import failures
 UNTIL = "2026-01-02T03:04:05Z"
 
 
-def pod(before: str = "", *, restarts: int = 0, container: str = "runc://a", image: str = "app:1") -> JSONObject:
+def running_leader(
+    before: str = "", *, restarts: int = 0, container: str = "runc://a", image: str = "app:1"
+) -> JSONObject:
     """Return a leader whose only container is running. `before` is its record."""
     found = builders.leader_pod(
         builders.leaderworkerset_object(),
@@ -33,7 +35,7 @@ def waiting(before: str, **facts: Any) -> JSONObject:
 
     A kubelet reports the terminated container's ID.
     """
-    found = pod(before, **facts)
+    found = running_leader(before, **facts)
     found["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
     return found
 
@@ -41,15 +43,15 @@ def waiting(before: str, **facts: Any) -> JSONObject:
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (pod(), "main=1=runc://a=app:1"),
-        (pod(restarts=2), "main=3=runc://a=app:1"),
-        (pod(container=""), "main=0==app:1"),
-        (pod("main=1=runc://a=app:0", restarts=1, container="runc://b"), "main=2=runc://b=app:1"),
-        (pod("main=1=runc://a=app:0"), f"main=1=runc://a=app:0={UNTIL}"),
-        (pod("main=1=runc://a=app:2"), f"main=0==={UNTIL}"),
+        (running_leader(), "main=1=runc://a=app:1"),
+        (running_leader(restarts=2), "main=3=runc://a=app:1"),
+        (running_leader(container=""), "main=0==app:1"),
+        (running_leader("main=1=runc://a=app:0", restarts=1, container="runc://b"), "main=2=runc://b=app:1"),
+        (running_leader("main=1=runc://a=app:0"), f"main=1=runc://a=app:0={UNTIL}"),
+        (running_leader("main=1=runc://a=app:2"), f"main=0==={UNTIL}"),
         (waiting("main=1=runc://a=app:2"), "main=1=runc://a=app:2"),
         (waiting("main=1=runc://a=app:0"), "main=1=runc://a=app:0"),
-        (pod("proxy=4==,main=1=runc://a=app:0"), f"main=1=runc://a=app:0={UNTIL},proxy=4=="),
+        (running_leader("proxy=4==,main=1=runc://a=app:0"), f"main=1=runc://a=app:0={UNTIL},proxy=4=="),
     ],
     ids=[
         "first",
@@ -69,17 +71,17 @@ def test_record_has_the_restarts_that_the_change_causes(found: JSONObject, expec
 
 
 def test_unchanged_containers_are_not_recorded() -> None:
-    assert inplacepods.record(pod(), {}, UNTIL) == ""
+    assert inplacepods.record(running_leader(), {}, UNTIL) == ""
 
 
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (pod(), True),
-        (pod("main=1=runc://a=app:1"), False),
-        (pod("main=1=runc://a=app:1", container="runc://b"), True),
-        (pod("main=0=="), True),
-        (pod("proxy=1=runc://a=app:1"), True),
+        (running_leader(), True),
+        (running_leader("main=1=runc://a=app:1"), False),
+        (running_leader("main=1=runc://a=app:1", container="runc://b"), True),
+        (running_leader("main=0=="), True),
+        (running_leader("proxy=1=runc://a=app:1"), True),
     ],
     ids=["never changed", "the old one", "a new one", "goes on", "another container"],
 )
@@ -91,7 +93,7 @@ def test_pod_is_settled_when_the_new_containers_run(found: JSONObject, expected:
 def test_restarts_up_to_the_recorded_count_are_no_failures(restarts: int, expected: bool) -> None:
     """Unlike all other restarts, restarts that an update requests are not failures (R-POD-4)."""
     assert (
-        failures.has_failed(pod("main=1=runc://a=app:1", restarts=restarts), excuses=[inplacegroups.excuses])
+        failures.has_failed(running_leader("main=1=runc://a=app:1", restarts=restarts), excuses=[inplacegroups.excuses])
         is expected
     )
 
@@ -103,10 +105,10 @@ def test_restarts_up_to_the_recorded_count_are_no_failures(restarts: int, expect
 )
 def test_restarts_are_excused_when_an_image_is_reverted(restarts: int, started: str, expected: bool) -> None:
     """The kubelet has stopped the container, and restarts it with either the reverted or the original image."""
-    found = pod(f"main=0==={UNTIL}", restarts=restarts)
+    found = running_leader(f"main=0==={UNTIL}", restarts=restarts)
     found["status"]["containerStatuses"][0]["state"] = {"running": {"startedAt": started}}
     assert failures.has_failed(found, excuses=[inplacegroups.excuses]) is expected
 
 
 def test_unreadable_record_counts_as_absent() -> None:
-    assert inplacepods.read(pod("main,a=x=y=z,b=99999999999999999999==,c=3")) == {"c": PreviousContainer(3)}
+    assert inplacepods.read(running_leader("main,a=x=y=z,b=99999999999999999999==,c=3")) == {"c": PreviousContainer(3)}

@@ -18,7 +18,7 @@ def template(**resources: Any) -> JSONObject:
     return {"spec": {"containers": [{"name": "main", "image": "app:1", "resources": resources}]}}
 
 
-def pod(
+def resized_leader(
     record: str = "", *, spec: str = "1", status: str | None = "1", reason: str = "", ready: bool = True
 ) -> JSONObject:
     """Return a leader with its requests, the resources in its status, and the reason of a pending resize."""
@@ -52,23 +52,23 @@ def test_pod_of_a_lost_revision_gets_all_amounts() -> None:
 def test_resource_record_round_trips() -> None:
     amounts = {CPU: "2", LIMIT: "3"}
     assert inplaceresources.record(amounts) == "main.limits.cpu=3,main.requests.cpu=2"
-    assert inplaceresources.read(pod(inplaceresources.record(amounts))) == amounts
+    assert inplaceresources.read(resized_leader(inplaceresources.record(amounts))) == amounts
 
 
 @pytest.mark.parametrize(
     ("found", "due", "settled", "refusal"),
     [
-        (pod(), {}, True, ""),
-        (pod("main.requests.cpu=2"), {CPU: "2"}, False, ""),
-        (pod("main.requests.cpu=2", spec="2"), {}, False, ""),
-        (pod("main.requests.cpu=2", spec="2000m", status="2"), {}, True, ""),
-        (pod("main.requests.cpu=2", spec="2", reason="Deferred"), {}, False, ""),
-        (pod("main.requests.cpu=2", spec="2", reason="Infeasible"), {}, False, "Infeasible"),
-        (pod("main.requests.cpu=2", reason="Infeasible"), {CPU: "2"}, False, ""),
-        (pod("main.requests.cpu=2", spec="2", status="2", reason="Infeasible"), {}, True, ""),
-        (pod("main.requests.cpu=1", spec="9k", reason="Infeasible"), {CPU: "1"}, False, ""),
-        (pod("main.requests.cpu=2", status=None), {}, False, inplaceresources.UNSUPPORTED),
-        (pod("main.requests.cpu=2", status=None, ready=False), {CPU: "2"}, False, ""),
+        (resized_leader(), {}, True, ""),
+        (resized_leader("main.requests.cpu=2"), {CPU: "2"}, False, ""),
+        (resized_leader("main.requests.cpu=2", spec="2"), {}, False, ""),
+        (resized_leader("main.requests.cpu=2", spec="2000m", status="2"), {}, True, ""),
+        (resized_leader("main.requests.cpu=2", spec="2", reason="Deferred"), {}, False, ""),
+        (resized_leader("main.requests.cpu=2", spec="2", reason="Infeasible"), {}, False, "Infeasible"),
+        (resized_leader("main.requests.cpu=2", reason="Infeasible"), {CPU: "2"}, False, ""),
+        (resized_leader("main.requests.cpu=2", spec="2", status="2", reason="Infeasible"), {}, True, ""),
+        (resized_leader("main.requests.cpu=1", spec="9k", reason="Infeasible"), {CPU: "1"}, False, ""),
+        (resized_leader("main.requests.cpu=2", status=None), {}, False, inplaceresources.UNSUPPORTED),
+        (resized_leader("main.requests.cpu=2", status=None, ready=False), {CPU: "2"}, False, ""),
     ],
     ids=[
         "nothing is recorded", "not written", "not done", "done", "deferred", "infeasible", "infeasible before",

@@ -22,7 +22,7 @@ MARK = {labels.IN_PLACE_REVISION: AFTER, labels.IN_PLACE_STATEFULSET_REVISION: "
 OWN, HASH = labels.TEMPLATE_REVISION_HASH, labels.STATEFULSET_REVISION
 
 
-def pod(found: JSONObject, *, new: bool, container: str = "runc://a", made_of: str = "") -> JSONObject:
+def pod_of_revision(found: JSONObject, *, new: bool, container: str = "runc://a", made_of: str = "") -> JSONObject:
     """Return a pod of either revision. Its container ID is `runc://a` until the container is replaced."""
     revision = {OWN: AFTER if new else BEFORE, HASH: made_of or ("web-new" if new else "web-old")}
     found["metadata"]["labels"] |= revision
@@ -44,7 +44,7 @@ def group(
     **ran: Any,
 ) -> LiveGroup:
     """Return a marked group with the revisions of its pods and its worker StatefulSet."""
-    led = pod(
+    led = pod_of_revision(
         builders.leader_pod(OLD, annotations=MARK | {labels.IN_PLACE_REVISION: mark, labels.SIZE: "2"}),
         new=leader,
         container=ran.get("leader_ran", "runc://a"),
@@ -56,7 +56,7 @@ def group(
     workers["status"]["updatedReplicas"] = ran.get("counted", 1)
     made_of = "w-new" if worker else "w-old"
     members = [] if worker is None else [
-        pod(builders.worker_pod(led, ready=ran.get("ready", True)), new=worker, container=ran.get("ran", "runc://a"), made_of=made_of)
+        pod_of_revision(builders.worker_pod(led, ready=ran.get("ready", True)), new=worker, container=ran.get("ran", "runc://a"), made_of=made_of)
     ]  # fmt: skip
     return builders.live_group(
         leader=led, obj=NEW, pods=(led, *members), statefulsets=(workers,),
@@ -283,7 +283,9 @@ def test_group_without_workers_updates_its_leader_only() -> None:
     observed = replace(alone, objects=GroupObjects(pods=(alone.leader,)))
     assert only(observed).key.name == "web-0"
     assert inplacegroups.updating_to(observed.leader, None) == AFTER
-    done = pod(builders.leader_pod(OLD, annotations=MARK | {labels.SIZE: "1"}), new=True, container="runc://b")
+    done = pod_of_revision(
+        builders.leader_pod(OLD, annotations=MARK | {labels.SIZE: "1"}), new=True, container="runc://b"
+    )
     assert inplacegroups.updating_to(done, None) == ""
     assert inplacesteps.decide(replace(observed, leader=done, objects=GroupObjects(pods=(done,)))).actions == ()
 

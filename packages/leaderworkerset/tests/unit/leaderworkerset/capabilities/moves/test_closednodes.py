@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from testkit import objects
+from tests import builders
 
 from kuberuntime.objects import placement
 from leaderworkerset.capabilities.moves.closednodes import closing_taints, must_be_moved
@@ -14,24 +16,16 @@ EVICTS = {"key": "example.com/broken", "effect": "NoExecute"}
 UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
 
 
-def node(*taints: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    return {"metadata": {"name": "node-7"}, "spec": {"taints": list(taints)} | spec}
-
-
-def pod(*tolerations: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"metadata": {"name": "web-0"}, "spec": {"tolerations": list(tolerations)}} | fields
-
-
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (node(), ()),
+        (builders.node(), ()),
         ({"metadata": {"name": "node-7"}}, ()),
-        (node(unschedulable=True), (placement.CORDONED,)),
-        (node(OURS, OTHER), (OURS,)),
-        (node({"key": TAINT, "effect": "PreferNoSchedule"}), ()),
-        (node(EVICTS, OURS), (EVICTS, OURS)),
-        (node(UNREACHABLE), ()),
+        (builders.node(unschedulable=True), (placement.CORDONED,)),
+        (builders.node(taints=[OURS, OTHER]), (OURS,)),
+        (builders.node(taints=[{"key": TAINT, "effect": "PreferNoSchedule"}]), ()),
+        (builders.node(taints=[EVICTS, OURS]), (EVICTS, OURS)),
+        (builders.node(taints=[UNREACHABLE]), ()),
     ],
     ids=["open", "empty", "cordoned", "tainted", "a preference", "evicting", "not reachable"],
 )
@@ -40,18 +34,18 @@ def test_cordon_taint_and_evictions_close_a_node(found: dict[str, Any], expected
 
 
 def test_taint_does_not_close_a_node_when_not_configured() -> None:
-    assert closing_taints(node(OURS), "") == ()
+    assert closing_taints(builders.node(taints=[OURS]), "") == ()
 
 
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (pod(), True),
-        (pod({"operator": "Exists"}), False),
-        (pod({"key": TAINT, "operator": "Exists"}), True),
-        (pod({"operator": "Exists", "tolerationSeconds": 60}), True),
-        (pod(status={"phase": "Succeeded"}), False),
-        (pod(metadata={"name": "web-0", "deletionTimestamp": "2026-01-01T00:00:00Z"}), False),
+        (objects.pod(), True),
+        (objects.pod(spec={"tolerations": [{"operator": "Exists"}]}), False),
+        (objects.pod(spec={"tolerations": [{"key": TAINT, "operator": "Exists"}]}), True),
+        (objects.pod(spec={"tolerations": [{"operator": "Exists", "tolerationSeconds": 60}]}), True),
+        (objects.pod(phase="Succeeded"), False),
+        (objects.pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}), False),
     ],
     ids=["any", "tolerates all", "tolerates one of two", "for a minute", "ended", "ends"],
 )

@@ -1,7 +1,7 @@
 """Tests how a group's nodes are recorded, which pods prefer them, and which node is avoided."""
 
 from datetime import timedelta
-from typing import Any
+from functools import partial
 
 import pytest
 from tests import builders
@@ -29,8 +29,7 @@ WORKER = builders.worker_pod(LEADER, node="b")
 SET = builders.worker_statefulset(LEADER)
 
 
-def group(*workers: JSONObject, lws: JSONObject = LWS, leader: JSONObject = LEADER, **fields: Any) -> LiveGroup:
-    return builders.whole_group(lws, leader, *workers, **fields)
+group = partial(builders.whole_group, lws=LWS, leader=LEADER)
 
 
 def record(

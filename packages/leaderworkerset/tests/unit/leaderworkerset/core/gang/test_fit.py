@@ -1,11 +1,12 @@
 """Tests whether pods fit on nodes, which fields are relevant, and the number of steps."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testkit import objects
+from tests.builders import node
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import NANOS
@@ -13,17 +14,8 @@ from leaderworkerset.core.gang import fit
 from leaderworkerset.core.gang.fit import Need
 
 
-def node(name: str = "n", cpu: str = "4", labels: Mapping[str, str] | None = None, **spec: Any) -> JSONObject:
-    metadata = {"name": name, "labels": dict(labels or {})}
-    return {"metadata": metadata, "spec": spec, "status": {"allocatable": {"cpu": cpu, "pods": "10"}}}
-
-
-def pod(cpu: str = "1", **spec: Any) -> JSONObject:
-    return {"spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}]} | spec}
-
-
 def need(cpu: str = "1", **spec: Any) -> Need:
-    return fit.read_need(pod(cpu, **spec))
+    return fit.read_need(objects.pod(requests={"cpu": cpu}, spec=spec))
 
 
 def test_pods_fit_until_the_nodes_are_full() -> None:
@@ -42,7 +34,7 @@ def test_group_that_does_not_fit_reserves_no_space() -> None:
 
 
 def test_missing_resource_of_a_node_counts_as_zero() -> None:
-    wanting = fit.read_need({"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": "1"}}}]}})
+    wanting = fit.read_need(objects.pod(requests={"nvidia.com/gpu": "1"}))
 
     assert not fit.free_space([node()], {}).place({wanting: 1})
     assert fit.free_space([node()], {}).place({need("0"): 10})
@@ -111,4 +103,4 @@ def test_equal_pods_are_placed_exactly_while_there_is_space(free: list[int], siz
 
 
 def test_pods_of_one_template_are_counted_together() -> None:
-    assert fit.count_needs([pod(), pod(), pod("2")]) == {need(): 2, need("2"): 1}
+    assert fit.count_needs([objects.pod(requests={"cpu": cpu}) for cpu in "112"]) == {need(): 2, need("2"): 1}

@@ -41,7 +41,7 @@ TERMINATED = EXHAUSTED | {"metadata": EXHAUSTED["metadata"] | {"deletionTimestam
 
 
 def group(obj: JSONObject, *workers: JSONObject, leader: JSONObject = LEADER, **fields: Any) -> LiveGroup:
-    return builders.whole_group(obj, leader, *workers, **fields)
+    return builders.whole_group(*workers, lws=obj, leader=leader, **fields)
 
 
 def record(state: RecreationState, *, leader: str = "", used: int | None = None, resumed: str = "") -> JSONObject:

@@ -1,13 +1,14 @@
 """Tests complete plans for a group."""
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
+from testkit import objects
 from tests import builders
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
 from kuberuntime.plan import AggregatedNote, Apply, Create, Delete, Emit, Event, Plan
 from leaderworkerset.api import labels, leaderworkerset
@@ -29,8 +30,7 @@ OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
 RACK = {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}
 
 
-def group(*workers: JSONObject, lws: JSONObject = LWS, leader: JSONObject = LEADER, **fields: Any) -> LiveGroup:
-    return builders.whole_group(lws, leader, *workers, **{"statefulsets": (SET,)} | fields)
+group = partial(builders.whole_group, lws=LWS, leader=LEADER, statefulsets=(SET,))
 
 
 def new_group(lws: dict[str, Any] = LWS, **fields: Any) -> LiveGroup:
@@ -202,9 +202,7 @@ def test_worker_creates_no_objects() -> None:
 
 def test_differs_from_upstream_failed_stray_worker_is_reported() -> None:
     """A failed worker without a leader is reported (R-POD-5.3)."""
-    stray = builders.pod(
-        "stray", labels_={labels.NAME: "web", labels.WORKER_INDEX: "1"}, annotations={}, owner=SET, ready=True, uid="u"
-    )
+    stray = objects.pod("stray", metadata={"labels": {labels.NAME: "web", labels.WORKER_INDEX: "1"}})
     failed = stray | {"status": {"phase": "Running", "containerStatuses": [{"restartCount": 1}]}}
 
     assert reconcile(group(leader=stray)) == Plan()

@@ -18,7 +18,7 @@ LEADER = builders.hash_leader(LWS)
 
 
 def group(leader: JSONObject = LEADER, lws: JSONObject = LWS, **fields: Any) -> LiveGroup:
-    return builders.whole_group(lws, leader, **{"statefulsets": ()} | fields)
+    return builders.whole_group(lws=lws, leader=leader, **{"statefulsets": ()} | fields)
 
 
 def workers(leader: JSONObject = LEADER, *, name: str = "web-aaaaaaaa", ready: bool = True) -> JSONObject:

@@ -27,7 +27,7 @@ def ended(code: int, finished: str = REQUESTED, **fields: Any) -> JSONObject:
     return {"name": "main", "state": {"terminated": {"exitCode": code, "finishedAt": finished} | fields}}
 
 
-def pod(*containers: JSONObject, phase: str = "Running", **status: Any) -> JSONObject:
+def worker(*containers: JSONObject, phase: str = "Running", **status: Any) -> JSONObject:
     """Return the last state of a deleted worker."""
     metadata = WORKER["metadata"] | DELETED
     return WORKER | {"metadata": metadata, "status": {"phase": phase, "containerStatuses": [*containers]} | status}
@@ -36,39 +36,43 @@ def pod(*containers: JSONObject, phase: str = "Running", **status: Any) -> JSONO
 BEFORE, AFTER = "2026-01-01T00:00:10Z", "2026-01-01T00:00:35Z"
 
 DISRUPTED = {
-    "evicted by API": pod(RUNNING, **target("EvictionByEvictionAPI")),
-    "tainted": pod(RUNNING, **target("DeletionByTaintManager")),
-    "preempted": pod(RUNNING, **target("PreemptionByScheduler")),
-    "lost with its node": pod(RUNNING, phase="Failed", **target("DeletionByPodGC")),
-    "evicted, and ended since": pod(ended(137, AFTER), phase="Failed", **target("EvictionByEvictionAPI")),
-    "ended by a node whose clock is behind": pod(ended(143, BEFORE), phase="Failed", **target("EvictionByEvictionAPI")),
-    "preempted by its kubelet": pod(ended(137), phase="Failed", reason="Preempting", **target("TerminationByKubelet")),
-    "on a node that was shut down": pod(ended(137), phase="Failed", reason="Terminated"),
+    "evicted by API": worker(RUNNING, **target("EvictionByEvictionAPI")),
+    "tainted": worker(RUNNING, **target("DeletionByTaintManager")),
+    "preempted": worker(RUNNING, **target("PreemptionByScheduler")),
+    "lost with its node": worker(RUNNING, phase="Failed", **target("DeletionByPodGC")),
+    "evicted, and ended since": worker(ended(137, AFTER), phase="Failed", **target("EvictionByEvictionAPI")),
+    "ended by a node whose clock is behind": worker(
+        ended(143, BEFORE), phase="Failed", **target("EvictionByEvictionAPI")
+    ),
+    "preempted by its kubelet": worker(
+        ended(137), phase="Failed", reason="Preempting", **target("TerminationByKubelet")
+    ),
+    "on a node that was shut down": worker(ended(137), phase="Failed", reason="Terminated"),
 }
 FAILED = {
-    "crashed before": pod(ended(1, BEFORE)),
-    "crashed before its eviction": pod(ended(1, BEFORE), **target("EvictionByEvictionAPI")),
-    "out of memory": pod(ended(137, BEFORE, reason="OOMKilled"), **target("EvictionByEvictionAPI")),
-    "ended by itself": pod(ended(0, BEFORE), phase="Succeeded"),
-    "restarted before": pod(RUNNING | {"restartCount": 2}),
-    "restarted before its eviction": pod(RUNNING | {"restartCount": 1}, **target("EvictionByEvictionAPI")),
-    "evicted by its kubelet": pod(ended(137), phase="Failed", reason="Evicted", **target("TerminationByKubelet")),
-    "rejected by its kubelet": pod(phase="Failed", reason="UnexpectedAdmissionError"),
+    "crashed before": worker(ended(1, BEFORE)),
+    "crashed before its eviction": worker(ended(1, BEFORE), **target("EvictionByEvictionAPI")),
+    "out of memory": worker(ended(137, BEFORE, reason="OOMKilled"), **target("EvictionByEvictionAPI")),
+    "ended by itself": worker(ended(0, BEFORE), phase="Succeeded"),
+    "restarted before": worker(RUNNING | {"restartCount": 2}),
+    "restarted before its eviction": worker(RUNNING | {"restartCount": 1}, **target("EvictionByEvictionAPI")),
+    "evicted by its kubelet": worker(ended(137), phase="Failed", reason="Evicted", **target("TerminationByKubelet")),
+    "rejected by its kubelet": worker(phase="Failed", reason="UnexpectedAdmissionError"),
 }
 DELETIONS = {
-    "deleted": pod(RUNNING),
-    "pending": pod(phase="Pending"),
-    "stopped since": pod(ended(143)),
-    "failed on request": pod(ended(1, AFTER), phase="Failed"),
-    "after its init container": pod(
+    "deleted": worker(RUNNING),
+    "pending": worker(phase="Pending"),
+    "stopped since": worker(ended(143)),
+    "failed on request": worker(ended(1, AFTER), phase="Failed"),
+    "after its init container": worker(
         RUNNING, initContainerStatuses=[ended(0, BEFORE)], conditions=[{"type": "Ready", "status": "True"}]
     ),
-    "no disruption": pod(RUNNING, conditions=[{"type": "DisruptionTarget", "status": "False", "reason": "a"}]),
-    "restarted in place": pod(
+    "no disruption": worker(RUNNING, conditions=[{"type": "DisruptionTarget", "status": "False", "reason": "a"}]),
+    "restarted in place": worker(
         RUNNING
         | {"restartCount": 1, "lastState": {"terminated": {"exitCode": 137, "reason": "RestartingAllContainers"}}}
     ),
-    "deleted while no manager ran": pod(reason="no manager was running"),
+    "deleted while no manager ran": worker(reason="no manager was running"),
 }
 
 

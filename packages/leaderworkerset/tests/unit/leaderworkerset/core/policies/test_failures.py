@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from testkit import objects
 from tests import builders
 
 from kuberuntime.objects import meta
@@ -103,6 +104,7 @@ def test_deleted_worker_has_failed_in_any_state() -> None:
 
 
 ANOTHER = builders.leader_pod(OBJECT, uid="another")
+OWNED = {"ownerReferences": [meta.controller_reference(SET)]}
 
 
 @pytest.mark.parametrize(
@@ -114,7 +116,7 @@ ANOTHER = builders.leader_pod(OBJECT, uid="another")
         (builders.worker_pod(LEADER, restarts=1), (builders.worker_statefulset(ANOTHER, uid=meta.uid(SET)),)),
         (builders.worker_pod(builders.leader_pod(OBJECT, key="old"), restarts=1), (SET,)),
         (builders.worker_pod(builders.leader_pod(OBJECT, 1), restarts=1), (SET,)),
-        (builders.pod("x", labels_={}, annotations={}, owner=SET, ready=True, uid="u", restarts=1), (SET,)),
+        (objects.pod("x", metadata=OWNED, containerStatuses=[{"name": "main", "restartCount": 1}]), (SET,)),
     ],
     ids=["other set", "set gone", "set recreated", "other leader", "other revision", "other group", "no ordinal"],
 )

@@ -1,20 +1,18 @@
 """Tests the counts of healthy pods and permitted evictions in the status of PodDisruptionBudgets."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
+from testkit import objects
 
 from kuberuntime.objects import timestamps
 from localkube.controllers.disruption import budgetstatus
 from localkube.controllers.disruption.budgetstatus import ObservedBudget
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def pod(name: str, *, ready: bool = True, deleting: bool = False) -> dict[str, Any]:
-    metadata = {"name": name} | ({"deletionTimestamp": timestamps.render(NOW)} if deleting else {})
-    return {"metadata": metadata, "status": {"conditions": [{"type": "Ready", "status": str(ready)}]}}
+pod = partial(objects.pod, ready=True)
 
 
 def build(spec: dict[str, Any], *pods: dict[str, Any], scale: int = 4, **kept: Any) -> dict[str, Any]:
@@ -55,7 +53,7 @@ def test_budget_uses_current_or_expected_pods(spec: dict[str, Any], found: tuple
 def test_pods_being_deleted_are_not_healthy() -> None:
     now, late = timestamps.render(NOW), timestamps.render(NOW - timedelta(seconds=121))
     granted = {"disruptedPods": {"a": now, "b": late, "c": now, "gone": now}}
-    pods = (pod("a"), pod("b"), pod("c", deleting=True), pod("d"))
+    pods = (pod("a"), pod("b"), pod("c", metadata={"deletionTimestamp": timestamps.render(NOW)}), pod("d"))
     status = build({"minAvailable": 1}, *pods, status=granted)
     assert numbers(status) == (4, 1, 2, 1)
     assert status["disruptedPods"] == {"a": now}

@@ -7,6 +7,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from testkit import objects
 from testkit.fakes import SmallServer, respond
 from testkit.virtualtime import VirtualClock
 
@@ -22,10 +23,6 @@ UNREADABLE: Any = {"status": "Bound"}
 """A claim that an API server never returns, because its status is not an object."""
 
 
-def pod(**spec: Any) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "main"}], **spec}}
-
-
 async def test_failed_decision_is_reported_and_others_continue() -> None:
     servers = {resource: SmallServer() for resource in (PODS, NODES, PERSISTENT_VOLUME_CLAIMS, NAMESPACES)}
     informers = {resource: Informer(Client(server), resource) for resource, server in servers.items()}
@@ -33,8 +30,9 @@ async def test_failed_decision_is_reported_and_others_continue() -> None:
     servers[NODES].put("node-0", status={"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}})
     servers[PERSISTENT_VOLUME_CLAIMS].put("data", **UNREADABLE)
     servers[PODS].refuse = lambda request: None if request.method == "GET" else respond(201, {})
-    servers[PODS].put("bad", **pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]))
-    servers[PODS].put("good", **pod())
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    servers[PODS].put("bad", **objects.pod("bad", node="", spec={"volumes": volumes}))
+    servers[PODS].put("good", **objects.pod("good", node=""))
     executor = Executor(Client(servers[PODS]), NoEvents(), VirtualClock())
     sources = SchedulerInformers(
         pods=informers[PODS],

@@ -10,7 +10,7 @@ from localkube.controllers.scheduler.predicates import Cause
 from localkube.controllers.scheduler.queue import SchedulingQueue
 
 
-def pod(name: str, **spec: Any) -> PodInfo:
+def pending_pod(name: str, **spec: Any) -> PodInfo:
     """Build a pending pod."""
     return read_pod(build_pod(name, {"spec": spec}))
 
@@ -25,17 +25,17 @@ def drain(waiting: SchedulingQueue) -> list[str]:
 
 def test_pods_are_ordered_by_priority_then_age() -> None:
     waiting = SchedulingQueue()
-    for one in (pod("old"), pod("urgent", priority=10), pod("young")):
+    for one in (pending_pod("old"), pending_pod("urgent", priority=10), pending_pod("young")):
         waiting.put(one)
-    waiting.put(pod("old"))
+    waiting.put(pending_pod("old"))
     assert len(waiting) == 3
     assert drain(waiting) == ["urgent", "old", "young"]
 
 
 def test_rejected_pod_is_retried_only_for_its_causes() -> None:
     waiting = SchedulingQueue()
-    waiting.refuse(pod("a"), frozenset({Cause.RESOURCES}))
-    waiting.put(pod("a"))
+    waiting.refuse(pending_pod("a"), frozenset({Cause.RESOURCES}))
+    waiting.put(pending_pod("a"))
     waiting.retry(queue.POD_PLACED)
     assert drain(waiting) == []
     waiting.retry(queue.POD_GONE, lambda _: False)
@@ -46,16 +46,16 @@ def test_rejected_pod_is_retried_only_for_its_causes() -> None:
 
 def test_rejected_pod_with_fewer_requirements_is_retried() -> None:
     waiting = SchedulingQueue()
-    waiting.refuse(pod("a", nodeSelector={"x": "y"}), frozenset({Cause.NODE}))
-    waiting.put(pod("a"))
+    waiting.refuse(pending_pod("a", nodeSelector={"x": "y"}), frozenset({Cause.NODE}))
+    waiting.put(pending_pod("a"))
     assert drain(waiting) == ["a"]
 
 
 def test_removed_pod_is_forgotten() -> None:
     waiting = SchedulingQueue()
-    waiting.put(pod("a"))
-    waiting.refuse(pod("b"), frozenset(Cause))
-    waiting.remove(pod("a").uid)
-    waiting.remove(pod("b").uid)
+    waiting.put(pending_pod("a"))
+    waiting.refuse(pending_pod("b"), frozenset(Cause))
+    waiting.remove(pending_pod("a").uid)
+    waiting.remove(pending_pod("b").uid)
     waiting.retry(queue.EVERYTHING)
     assert drain(waiting) == []

@@ -23,7 +23,7 @@ NEW = revisions.build(build_statefulset(template=build_template("v2")), 2, 0)
 OLD_NAME, NEW_NAME = OLD["metadata"]["name"], NEW["metadata"]["name"]
 
 
-def pod(revision: str, *, since: float | None = None, **metadata: Any) -> JSONObject:
+def pod_of_revision(revision: str, *, since: float | None = None, **metadata: Any) -> JSONObject:
     """Build a pod with this revision that has been ready for `seconds`."""
     labels = {"labels": {identity.REVISION_LABEL: revision}}
     state = {} if since is None else {"status": ready_status(since)}
@@ -39,10 +39,10 @@ def counts(**change: Any) -> status.Counts:
 
 def test_pods_are_counted_by_state_and_revision() -> None:
     owned = [
-        pod(OLD_NAME, since=60),
-        pod(NEW_NAME, since=5),
-        pod(NEW_NAME),
-        pod(OLD_NAME, since=60, deletionTimestamp="2026-01-01T11:59:59Z"),
+        pod_of_revision(OLD_NAME, since=60),
+        pod_of_revision(NEW_NAME, since=5),
+        pod_of_revision(NEW_NAME),
+        pod_of_revision(OLD_NAME, since=60, deletionTimestamp="2026-01-01T11:59:59Z"),
         build_pod("web-4", {"status": {"phase": ""}}),
     ]
     assert status.count(build_statefulset(minReadySeconds=30), owned, (OLD, NEW), NOW) == counts(
@@ -84,7 +84,7 @@ def test_equal_status_is_not_written() -> None:
 
 
 def test_pod_with_a_future_ready_time_is_available() -> None:
-    ahead, waiting = pod(NEW_NAME, since=-86400), pod(NEW_NAME, since=5)
+    ahead, waiting = pod_of_revision(NEW_NAME, since=-86400), pod_of_revision(NEW_NAME, since=5)
     found = build_statefulset(minReadySeconds=30)
     assert status.count(found, [ahead, waiting], (OLD, NEW), NOW).available == 1
     assert podhealth.seconds_until_available([ahead, waiting], 30, NOW) == 25

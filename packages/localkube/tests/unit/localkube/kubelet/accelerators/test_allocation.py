@@ -1,11 +1,12 @@
 """Tests that container devices comply with the Kubernetes rules for any pod."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testkit import objects
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.accelerators.allocation import ShortageError, allocate, fits, runs_alone
@@ -16,10 +17,6 @@ def container(name: str, gpus: int, **fields: Any) -> JSONObject:
     return {"name": name, "resources": {"limits": {"nvidia.com/gpu": str(gpus)}} if gpus else {}, **fields}
 
 
-def pod(*containers: JSONObject, init: Sequence[JSONObject] = ()) -> JSONObject:
-    return {"metadata": {"uid": "u"}, "spec": {"initContainers": list(init), "containers": list(containers)}}
-
-
 @st.composite
 def pods(draw: st.DrawFn) -> JSONObject:
     amounts = st.integers(0, 4)
@@ -27,7 +24,8 @@ def pods(draw: st.DrawFn) -> JSONObject:
         container(f"i{number}", draw(amounts), **({"restartPolicy": "Always"} if draw(st.booleans()) else {}))
         for number in range(draw(st.integers(0, 4)))
     ]
-    return pod(*(container(f"c{number}", draw(amounts)) for number in range(draw(st.integers(1, 3)))), init=init)
+    containers = [container(f"c{number}", draw(amounts)) for number in range(draw(st.integers(1, 3)))]
+    return objects.pod(spec={"initContainers": init, "containers": containers})
 
 
 def demand(of: JSONObject) -> int:
@@ -76,20 +74,22 @@ def test_allocate_needs_no_more_than_is_scheduled(of: JSONObject) -> None:
 
 def test_allocate_rejects_more_devices_than_exist() -> None:
     with pytest.raises(ShortageError, match=r"container b requests nvidia\.com/gpu=2, but the node has 3 available"):
-        allocate(pod(container("a", 2), container("b", 2)), ["x", "y", "z"])
+        allocate(objects.pod(spec={"containers": [container("a", 2), container("b", 2)]}), ["x", "y", "z"])
 
 
 def test_allocate_prefers_shares_of_different_gpus() -> None:
-    found = allocate(pod(container("a", 2)), ["x::0", "x::1", "y::0", "y::1"])
+    found = allocate(objects.pod(spec={"containers": [container("a", 2)]}), ["x::0", "x::1", "y::0", "y::1"])
     assert found == {"a": ("x::0", "y::0")}
 
 
 def test_allocate_prefers_a_share_of_the_least_used_gpu() -> None:
-    assert allocate(pod(container("a", 1)), ["x::1", "y::0"], ["x::0"]) == {"a": ("y::0",)}
+    assert allocate(objects.pod(spec={"containers": [container("a", 1)]}), ["x::1", "y::0"], ["x::0"]) == {
+        "a": ("y::0",)
+    }
 
 
 @pytest.mark.parametrize(
     "record", [{}, {"a": ["x"]}, {"a": ["x", "x"]}, {"a": ["x", "y"], "b": ["z"]}, {"b": ["x", "y"]}]
 )
 def test_fits_rejects_a_record_of_a_different_pod(record: dict[str, list[str]]) -> None:
-    assert not fits(pod(container("a", 2)), record)
+    assert not fits(objects.pod(spec={"containers": [container("a", 2)]}), record)

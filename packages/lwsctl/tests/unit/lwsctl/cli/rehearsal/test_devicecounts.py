@@ -18,7 +18,7 @@ def template(name: str, requests: object) -> JSONObject:
     }
 
 
-def pod(**claim: str) -> JSONObject:
+def claiming_pod(**claim: str) -> JSONObject:
     main = {"name": "a", "resources": {"claims": [{"name": "gpu"}], "limits": {"cpu": "1"}}}
     spec = {"containers": [main, {"name": "b"}], "resourceClaims": [{"name": "gpu", **claim}]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
@@ -33,7 +33,8 @@ GPUS = template("gpus", [{"name": "x", "exactly": {"deviceClassName": "gpu.examp
 
 def test_claim_template_becomes_a_resource_of_each_pod() -> None:
     found = of(
-        GPUS, {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": [pod(resourceClaimTemplateName="gpus")]}
+        GPUS,
+        {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": [claiming_pod(resourceClaimTemplateName="gpus")]},
     )
     (document,) = found.documents
     (rewritten,) = document.object["items"]
@@ -53,14 +54,14 @@ def test_compute_domain_becomes_one_channel_of_each_pod() -> None:
         "metadata": {"name": "domain"},
         "spec": {"channel": {"resourceClaimTemplate": {"name": "channel"}}},
     }
-    (document,) = of(domain, pod(resourceClaimTemplateName="channel")).documents
+    (document,) = of(domain, claiming_pod(resourceClaimTemplateName="channel")).documents
     assert document.object["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "1", "channel/device": 1}
 
 
 def test_shared_claim_and_device_class_are_not_counted() -> None:
     claim = GPUS | {"kind": "ResourceClaim"}
     device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu.example.com"}}
-    found = of(claim, device_class, pod(resourceClaimName="gpus"))
+    found = of(claim, device_class, claiming_pod(resourceClaimName="gpus"))
     assert found.documents[0].object["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "1"}
     assert len(found.assumptions) == 2
 
@@ -69,7 +70,7 @@ def test_missing_claim_template_is_an_error() -> None:
     with pytest.raises(
         CommandError, match=r"a.yaml:1: resourceClaims\[gpu\]: resourceClaimTemplateName other is not in"
     ):
-        of(pod(resourceClaimTemplateName="other"))
+        of(claiming_pod(resourceClaimTemplateName="other"))
 
 
 @pytest.mark.parametrize("requests", ["many", [5], [{"exactly": {"deviceClassName": "a", "count": "x"}}]])

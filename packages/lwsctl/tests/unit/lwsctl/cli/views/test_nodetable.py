@@ -18,16 +18,11 @@ def of(name: str, allocatable: dict[str, str], **fields: Any) -> JSONObject:
     return one | {"status": {"allocatable": allocatable, "conditions": READY}} | fields
 
 
-def pod(name: str, on: str, phase: str = "Running", **requests: str) -> JSONObject:
-    spec = {"containers": [{"name": "main", "resources": {"requests": requests}}]}
-    return objects.pod(name, node=on, metadata={"namespace": "prod"}, spec=spec, phase=phase)
-
-
 PODS = [
-    pod("web-0", "a", cpu="1500m", memory="512Mi", **{"nvidia.com/gpu": "6"}),
-    pod("web-0-1", "a"),
-    pod("over", "a", phase="Succeeded", cpu="4"),
-    pod("waits", ""),
+    objects.pod("web-0", node="a", requests={"cpu": "1500m", "memory": "512Mi", "nvidia.com/gpu": "6"}, ready=True),
+    objects.pod("web-0-1", node="a", ready=True),
+    objects.pod("over", node="a", phase="Succeeded", requests={"cpu": "4"}),
+    objects.pod("waits", node="", ready=True),
 ]
 
 
@@ -72,6 +67,6 @@ def test_node_description_has_labels_conditions_and_pods() -> None:
         "    nvidia.com/gpu: 2 of 8",
         "    pods: 108 of 110",
         "  Pods:",
-        "    prod/web-0: cpu 1500m, memory 512Mi, nvidia.com/gpu 6",
-        "    prod/web-0-1: no requests",
+        "    default/web-0: cpu 1500m, memory 512Mi, nvidia.com/gpu 6",
+        "    default/web-0-1: no requests",
     ]
