@@ -11,9 +11,9 @@ from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
 from leaderworkerset.api.recreationrecord import RecreationState
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.disaggregatedset import set_view
+from lwsctl.model.events.warningevents import Evidence, explain_views
 from lwsctl.model.leaderworkerset import view
 from lwsctl.observation.setdiagnoses import bare
-from lwsctl.views.events.warningevents import Evidence, explain_views
 
 NOW: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 NAMESPACE: Final = "prod"

@@ -82,6 +82,15 @@ def format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def join_names(names: Sequence[str], most: int) -> str:
+    """Return the first few names and the number of other names.
+
+    >>> join_names(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def _select_part(obj: JSONObject, part: str) -> JSON:
     value: JSON = obj
     for name in part.split("."):

@@ -32,7 +32,7 @@ from lwsctl.observation.evidence import with_evidence
 from lwsctl.observation.lists import Lists
 from lwsctl.observation.podlogs import PodLogOptions, read
 from lwsctl.views import changes, devices, rankusage
-from lwsctl.views.events.eventhistory import History
+from lwsctl.views.eventhistory import History
 from lwsctl.views.selection import Selection
 from lwsctl.views.wording import format_count
 

@@ -14,7 +14,7 @@ from leaderworkerset.decisions.failureevents import FailureReason
 from lwsctl.diagnosis import logerrors
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.groups import Rank
-from lwsctl.views.podcontainers import container_status, pod_template
+from lwsctl.views.podcontainers import container_status
 
 NO_MEMORY: Final = "OOMKilled"
 
@@ -82,7 +82,7 @@ def declared_containers(observed: Observed, rank: Rank) -> list[JSONObject]:
     """Return the containers of a rank, init containers first. If the rank has no pod, use its template."""
     spec = meta.spec(rank.object or {})
     if not spec.get("containers"):
-        spec = meta.spec(pod_template(observed.view.object, is_leader=rank.index == 0))
+        spec = meta.spec(observed.view.pod_template(is_leader=rank.index == 0))
     return [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
 
 

@@ -9,7 +9,6 @@ from lwsctl.diagnosis import groupmoves
 from lwsctl.diagnosis.causes import hangs, scaledworkers
 from lwsctl.model.health import AS_DESIRED, HealthFacts, Verdict, derive_verdict
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views import outcome
 from lwsctl.views.selection import Selection
 
 
@@ -39,12 +38,12 @@ def is_complete(view: View, selection: Selection, *, ends: bool) -> bool:
     if meta.is_deleting(view.object) or unreadable_leaderworkerset(view.object):
         return False
     if selection.group is None:
-        return view.is_complete or (ends and outcome.all_done([view]))
+        return view.is_complete or (ends and view.is_finished)
     groups = [group for group in view.groups if group.name == selection.group]
     if any(group.end is GroupEnd.COMPLETE for group in groups):
         return True
     members = [(group, rank) for group in groups for rank in group.ranks if selection.rank in (None, rank.index)]
-    return ends and bool(members) and all(outcome.has_finished(*member) for member in members)
+    return ends and bool(members) and all(group.is_complete(rank) for group, rank in members)
 
 
 def _is_ready(view: View, selection: Selection) -> bool:

@@ -12,17 +12,15 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
 from kuberuntime.texts.masking import mask_message
-from leaderworkerset.api import runsettings
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME
 from leaderworkerset.api.groupname import GroupName
 from lwsctl.model import rankstarts
 from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.events.scaleups import NODE_PATIENCE
+from lwsctl.model.events.warningevents import Warnings
 from lwsctl.model.failurehistory import Startup
 from lwsctl.model.groups import MISSING, Group, Rank
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.events.scaleups import NODE_PATIENCE
-from lwsctl.views.events.warningevents import Warnings
-from lwsctl.views.outcome import has_finished
 
 SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"
 RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
@@ -90,7 +88,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def runs_to_completion(self) -> bool:
         """Return whether ranks run to completion because the set or the command requires this."""
-        return self.commands.until_done or runsettings.read(meta.annotations(self.view.object)).runs_to_completion
+        return self.commands.until_done or self.view.runs_to_completion
 
     @cached_property
     def unready(self) -> tuple[tuple[Group, Rank], ...]:
@@ -105,7 +103,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
             for rank in group.ranks
             if not rank.is_ready
             and self.rank in (None, rank.index)
-            and not (self.runs_to_completion and has_finished(group, rank))
+            and not (self.runs_to_completion and group.is_complete(rank))
         )
 
     @property

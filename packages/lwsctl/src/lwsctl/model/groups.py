@@ -14,7 +14,7 @@ from msgspec import Struct
 from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import Quantity
-from kuberuntime.objects.terminations import ContainerFailure
+from kuberuntime.objects.terminations import REMEMBERED, ContainerFailure
 from kuberuntime.texts import errorboundary
 from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api import groupname, labels
@@ -103,6 +103,12 @@ class Rank(Struct, frozen=True, kw_only=True):
         if self.state == MISSING:
             return self.why != AWAITS_LEADER
         return self.state not in PASSING or not self.why.startswith(UNREADY)
+
+    @property
+    def has_succeeded(self) -> bool:
+        """Return whether all containers exited with code 0 in their current or previous run."""
+        statuses = meta.status(self.object or {}).get("containerStatuses") or []
+        return bool(statuses) and all(0 in _exit_codes(status) for status in statuses)
 
     @property
     def ready_since(self) -> datetime | None:
@@ -211,6 +217,14 @@ class Group(Struct, frozen=True, kw_only=True):
         """Return whether the group is terminated permanently, because it is exhausted or complete."""
         return groupname.is_finished(self._leader)
 
+    def has_recovered(self, now: datetime) -> bool:
+        """Return whether the group is ready and was not recreated recently."""
+        return self.recreations is None or (self.is_ready and now - self.recreations.due >= REMEMBERED)
+
+    def is_complete(self, rank: Rank) -> bool:
+        """Return whether a rank of the group or the whole group ran to completion."""
+        return self.end is GroupEnd.COMPLETE or rank.has_succeeded
+
     @property
     def end(self) -> GroupEnd | None:
         """Return the result of a group that is complete or reached its deadline."""
@@ -239,6 +253,12 @@ class Group(Struct, frozen=True, kw_only=True):
     def ready_ranks(self) -> int:
         """Return the number of ready ranks."""
         return sum(rank.is_ready for rank in self.ranks)
+
+
+def _exit_codes(status: JSONObject) -> set[int]:
+    """Return the exit codes of the current and previous run in a container status."""
+    ended = ((status.get(when) or {}).get("terminated") or {} for when in ("state", "lastState"))
+    return {end["exitCode"] for end in ended if "exitCode" in end}
 
 
 def rank_of(pod: JSONObject) -> Rank:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.texts import errorboundary
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname, labels, runsettings
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SLICE
 from leaderworkerset.api.groupname import GroupEnd, GroupName, group_and_rank
@@ -126,6 +126,23 @@ class View(Struct, frozen=True, kw_only=True):
         return sum(group.revision == newest[0] for group in self.groups if group.index < self.desired)
 
     @property
+    def runs_to_completion(self) -> bool:
+        """Return whether the groups run to completion, according to the annotations."""
+        return runsettings.read(meta.annotations(self.object)).runs_to_completion
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether the set is complete, or all ranks exited with code 0 if it does not run to completion."""
+        if self.runs_to_completion:
+            return self.is_complete
+        return len(self.groups) >= self.desired and all(rank.has_succeeded for rank in self.ranks)
+
+    @property
+    def incomplete_ranks(self) -> list[tuple[Group, Rank]]:
+        """Return the ranks that did not run to completion, with their groups."""
+        return [(group, rank) for group in self.groups for rank in group.ranks if not group.is_complete(rank)]
+
+    @property
     def is_complete(self) -> bool:
         """Return whether the set ran to completion with the latest spec, according to its status."""
         return meta.is_observed(self.object) and meta.is_condition_true(self.object, COMPLETE.type)
@@ -149,6 +166,11 @@ class View(Struct, frozen=True, kw_only=True):
     def pods(self) -> list[JSONObject]:
         """Return the existing pods by group and rank."""
         return [rank.object for rank in self.ranks if rank.object is not None]
+
+    def pod_template(self, *, is_leader: bool) -> JSONObject:
+        """Return the pod template of the leader or of the workers of each group."""
+        templates = meta.spec(self.object).get("leaderWorkerTemplate") or {}
+        return (templates.get("leaderTemplate") if is_leader else None) or templates.get("workerTemplate") or {}
 
 
 def views_of(

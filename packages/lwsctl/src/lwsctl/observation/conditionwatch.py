@@ -18,10 +18,10 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from lwsctl.model.disaggregatedset import SetView, Shown, set_view
+from lwsctl.model.events.warningevents import Evidence, explain_views, wants_events
 from lwsctl.model.groups import Rank, rank_of
 from lwsctl.model.leaderworkerset import View, view, views_of
 from lwsctl.observation import lists
-from lwsctl.views.events.warningevents import Evidence, explain_views, wants_events
 from lwsctl.views.unmetconditions import Check
 
 T = TypeVar("T")

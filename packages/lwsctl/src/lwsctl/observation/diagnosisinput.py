@@ -37,11 +37,11 @@ from lwsctl.diagnosis.facts import is_as_desired
 from lwsctl.diagnosis.observed import QUEUED_WORKLOADS, RESOURCE_QUOTAS, Commands, Observed
 from lwsctl.model import crashes
 from lwsctl.model.diagnosis import Diagnosis
+from lwsctl.model.events.warningevents import EVICTED, Evidence, explain_views
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import lists
 from lwsctl.observation.lists import Lister, TooManyError
-from lwsctl.views.events.warningevents import EVICTED, Evidence, explain_views
 from lwsctl.views.selection import Selection
 
 FEW: Final = 10

@@ -7,8 +7,8 @@ from leaderworkerset.api.eventvalue import EventValue
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.events import eventhistory
-from lwsctl.views.events.eventhistory import History
+from lwsctl.views import eventhistory
+from lwsctl.views.eventhistory import History
 from lwsctl.views.selection import Selection
 
 

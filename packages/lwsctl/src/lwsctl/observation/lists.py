@@ -13,8 +13,8 @@ from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, NODES
 from leaderworkerset.api import labels
+from lwsctl.model.events.warningevents import Evidence, explain_views, wants_events
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.events.warningevents import Evidence, explain_views, wants_events
 
 MOST: Final = 2000
 """The maximum number of objects in cluster-wide lists of nodes or pods."""

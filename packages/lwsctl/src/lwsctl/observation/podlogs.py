@@ -14,9 +14,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.texts import removedlogs
 from lwsctl.model.diagnosis import FailedContainer
+from lwsctl.model.failedcontainers import silent_failure
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import podsecrets
-from lwsctl.views.outcome import silent_failure
 from lwsctl.views.podcontainers import default_container, missing_log_reason
 
 LAST_LINES: Final = 5

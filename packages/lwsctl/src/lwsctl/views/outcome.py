@@ -8,37 +8,14 @@ from msgspec import Struct, field
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.masking import Mask
-from leaderworkerset.api import runsettings
 from leaderworkerset.api.conditions import COMPLETE, FAILED
 from leaderworkerset.api.groupname import GroupEnd
-from lwsctl.model.diagnosis import FailedContainer
-from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import reasons, wording
 from lwsctl.views.wording import format_count, format_groups, join_names
 
 PLACES: Final = 8
 """The maximum number of ranks that are listed for one state."""
-
-
-def is_done(rank: Rank) -> bool:
-    """Return whether all containers of the rank have exited with code 0."""
-    if rank.object is None:
-        return False
-    statuses = meta.status(rank.object).get("containerStatuses") or []
-    return bool(statuses) and all(0 in exit_codes(status) for status in statuses)
-
-
-def all_done(views: Iterable[View]) -> bool:
-    """Return whether all LeaderWorkerSets are complete. All ranks have exited, or the set ran to completion."""
-    return all(_is_done(view) for view in views)
-
-
-def _is_done(view: View) -> bool:
-    if runsettings.read(meta.annotations(view.object)).runs_to_completion:
-        return view.is_complete
-    whole = len(view.groups) >= view.desired
-    return whole and all(is_done(rank) for rank in view.ranks)
 
 
 def is_over(lws: JSONObject | None) -> bool:
@@ -49,20 +26,10 @@ def is_over(lws: JSONObject | None) -> bool:
     return meta.is_observed(lws) and any(meta.is_condition_true(lws, end) for end in ends)
 
 
-def has_finished(group: Group, rank: Rank) -> bool:
-    """Return whether a rank or its whole group is complete."""
-    return group.end is GroupEnd.COMPLETE or is_done(rank)
-
-
-def incomplete_ranks(view: View) -> list[tuple[Group, Rank]]:
-    """Return the ranks that are not complete and their groups."""
-    return [(group, rank) for group in view.groups for rank in group.ranks if not has_finished(group, rank)]
-
-
 def count_of_ended(view: View) -> str:
     """Return the number of ranks that exited with code 0, and the other ranks."""
     total = sum(len(group.ranks) for group in view.groups)
-    text = f"{total - len(incomplete_ranks(view))} of {format_count(total, 'rank')} exited with code 0"
+    text = f"{total - len(view.incomplete_ranks)} of {format_count(total, 'rank')} exited with code 0"
     return "; ".join(filter(None, [text, not_ended(view)]))
 
 
@@ -71,7 +38,7 @@ def not_ended(view: View) -> str:
 
     Return an empty string if all ranks have completed.
     """
-    waiting = [rank for group, rank in incomplete_ranks(view) if group.end is None]
+    waiting = [rank for group, rank in view.incomplete_ranks if group.end is None]
     if not waiting:
         return ""
     by_state: dict[str, list[str]] = {}
@@ -80,12 +47,6 @@ def not_ended(view: View) -> str:
     states = "; ".join(f"{join_names(places, PLACES)} ({state})" for state, places in by_state.items())
     problem = reasons.root_cause_rank(waiting)
     return f"not complete: {states}" + (f"; {problem.pod}: {problem.why}" if problem else "")
-
-
-def exit_codes(status: JSONObject) -> set[int]:
-    """Return the exit codes of the current and previous run in a container status."""
-    ended = ((status.get(when) or {}).get("terminated") or {} for when in ("state", "lastState"))
-    return {end["exitCode"] for end in ended if "exitCode" in end}
 
 
 class Failures(Struct):
@@ -127,30 +88,6 @@ def describe_exit(end: JSONObject) -> str:
     reason = f" ({end['reason']})" if end.get("reason") else ""
     lines = "".join(f"\n  {line}" for line in Mask().lines(podstate.last_lines(end)))
     return f"exit code {end['exitCode']}{reason}{':' if lines else ''}{lines}"
-
-
-def silent_failure(view: View) -> FailedContainer | None:
-    """Return the first container that failed without a message. Only its log explains the failure."""
-    return next((failed for failed, end in _failures(view) if not podstate.last_lines(end)), None)
-
-
-def failures(view: View) -> list[FailedContainer]:
-    """Return the failed containers in all unready ranks, by group and rank."""
-    by_container = {(meta.uid(failed.pod), failed.container): failed for failed, _ in reversed([*_failures(view)])}
-    return [*reversed(by_container.values())]  # the later of two failures of a container
-
-
-def _failures(view: View) -> Iterator[tuple[FailedContainer, JSONObject]]:
-    for rank in view.ranks:
-        if rank.object is None or rank.is_ready or meta.is_deleting(rank.object):
-            continue
-        for status in meta.status(rank.object).get("containerStatuses") or []:
-            for when in ("state", "lastState"):
-                end = (status.get(when) or {}).get("terminated") or {}
-                # If the restart was not counted, the last run did not fail. Its node was restarted.
-                if podstate.is_failure(end) and (when == "state" or status.get("restartCount")):
-                    is_running = "running" in (status.get("state") or {})
-                    yield FailedContainer(rank.object, status["name"], when == "lastState" and is_running), end
 
 
 def failed_ends(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:

@@ -18,12 +18,6 @@ def containers(pod: JSONObject) -> list[str]:
     return [str(item.get("name")) for item in (*(spec.get("containers") or []), *(spec.get("initContainers") or []))]
 
 
-def pod_template(lws: JSONObject, *, is_leader: bool) -> JSONObject:
-    """Return the pod template of the leader or of the workers of each group."""
-    templates = meta.spec(lws).get("leaderWorkerTemplate") or {}
-    return (templates.get("leaderTemplate") if is_leader else None) or templates.get("workerTemplate") or {}
-
-
 def default_container(pod: JSONObject) -> str:
     """Return the container in the annotation of the pod, or the first container if it does not exist.
 

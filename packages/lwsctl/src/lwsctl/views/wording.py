@@ -7,6 +7,7 @@ from typing import Final
 from kuberuntime.objects import ordinals
 from kuberuntime.objects.duration import human
 from kuberuntime.texts.fieldchanges import format_count as format_count  # noqa: PLC0414 - texts of this package import it from here
+from kuberuntime.texts.fieldchanges import join_names as join_names  # noqa: PLC0414
 from leaderworkerset.api.groupname import GroupName
 from lwsctl.model.groups import MISSING, NOT_CREATED, Rank
 
@@ -26,15 +27,6 @@ def updated_groups(updated: int, desired: int, with_surge: int) -> str:
     """
     surge = f" and {format_count(with_surge - updated, 'surge group')}" if with_surge > updated else ""
     return f"{updated} of {format_count(desired, 'group')}{surge} updated"
-
-
-def join_names(names: Sequence[str], most: int) -> str:
-    """Return the first few names and the number of other names.
-
-    >>> join_names(["a", "b", "c"], 2)
-    'a, b and 1 more'
-    """
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def places(names: Sequence[GroupName]) -> str:

@@ -18,7 +18,6 @@ from leaderworkerset.api.progressannotations import Hang, SilentRank
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.restarts.retention import is_retained
 from lwsctl.model.leaderworkerset import view
-from lwsctl.views.outcome import all_done
 
 COMPLETES = {labels.RUN_TO_COMPLETION: "true"}
 
@@ -40,13 +39,13 @@ async def test_completed_group_is_not_recreated(space: LiveScenario) -> None:
     await space.complete_container("web-1-1")  # a worker that completes first has not failed
     await space.complete_container("web-0")
     await space.until(lambda state: _is_over(state, "web-0"))
-    assert not all_done([view(space.state.leaderworkersets["web"], space.state.of("web").values())])
+    assert not view(space.state.leaderworkersets["web"], space.state.of("web").values()).is_finished
     await space.manager.stop()
     await space.manager.start()
     await space.complete_container("web-1")
     state = await space.until(lambda state: ended(state, "Complete", "web-0", "web-1"))
     assert state.uids("web").items() <= before.uids("web").items()
-    assert all_done([view(state.leaderworkersets["web"], state.of("web").values())])
+    assert view(state.leaderworkersets["web"], state.of("web").values()).is_finished
     found = conditions(state.leaderworkersets["web"])
     assert (found["Available"], found["Progressing"]) == ("False", "False")
     assert len(state.notes("GroupComplete")) == 2

@@ -22,7 +22,7 @@ from lwsctl.cli.cluster.keepalive import Keepalive
 from lwsctl.cli.cluster.reconnectingtransport import ReconnectingTransport
 from lwsctl.cli.errors import CommandError, UsageError
 from lwsctl.cli.views.terminal import print_text
-from lwsctl.views.events.scaleups import NODE_PATIENCE
+from lwsctl.model.events.scaleups import NODE_PATIENCE
 
 if TYPE_CHECKING:
     from kuberuntime.access.access import Access

@@ -33,7 +33,7 @@ from lwsctl.dashboard.markup import Safe, join, tag
 from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.events.eventhistory import History
+from lwsctl.views.eventhistory import History
 from lwsctl.views.wording import format_count
 
 HOUR: Final = timedelta(hours=1)

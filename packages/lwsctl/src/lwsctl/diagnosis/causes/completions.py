@@ -79,7 +79,7 @@ def _has_completed(rank: Rank) -> bool:
 )
 def find_remaining_ranks(observed: Observed) -> Finding | None:
     """Find ranks that are still running although other ranks have exited with code 0."""
-    unfinished = outcome.incomplete_ranks(observed.view)
+    unfinished = observed.view.incomplete_ranks
     waiting = [rank for _, rank in unfinished if observed.rank in (None, rank.index)]
     is_begun = len(unfinished) < sum(len(group.ranks) for group in observed.view.groups)
     if not observed.runs_to_completion or not waiting or not is_begun:

@@ -22,8 +22,8 @@ from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import RESOURCE_QUOTAS, Observed
 from lwsctl.diagnosis.ranks import quote_message
 from lwsctl.model.diagnosis import Subject
-from lwsctl.views.events.eventrecord import WarningEvent
-from lwsctl.views.events.warningevents import LONGEST_SILENCE
+from lwsctl.model.events.eventrecord import WarningEvent
+from lwsctl.model.events.warningevents import LONGEST_SILENCE
 
 TAKEN: Final = re.compile(
     r"Failed to (?:create|update) (?P<what>headless service|worker statefulset|leader statefulset|leader deployment)"

@@ -16,8 +16,8 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote_message
 from lwsctl.model.diagnosis import Subject
 from lwsctl.model.disaggregatedset import SetView
+from lwsctl.model.events.warningevents import LONGEST_SILENCE
 from lwsctl.model.health import Verdict
-from lwsctl.views.events.warningevents import LONGEST_SILENCE
 from lwsctl.views.wording import format_count
 
 FAILED_WRITE: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", re.DOTALL)

@@ -17,6 +17,7 @@ from lwsctl.diagnosis.causes.components import autoscalers
 from lwsctl.diagnosis.causes.unreconciled import last_change_time
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model import recreationrecords
 from lwsctl.model.diagnosis import RecordedRun, Subject
 from lwsctl.model.failurehistory import Recreations
 from lwsctl.model.groups import MISSING, Group, Rank
@@ -160,7 +161,7 @@ def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[
 
     If no run is recorded, return the command that shows events.
     """
-    run = recreations.recorded_run(observed.view, recreation)
+    run = recreationrecords.recorded_run(observed.view, recreation)
     rank = next((rank for rank in group.ranks if rank.index == recreation.failed_rank), None)
     if run is None or rank is None:
         return (observed.lws(f"events {observed.view.name}/{group.name}"),)
@@ -170,7 +171,7 @@ def _advice(observed: Observed, group: Group, recreation: Recreations) -> tuple[
 
 def _recorded_run(observed: Observed, recreation: Recreations) -> tuple[RecordedRun | None, Recreations]:
     """Return a recorded run whose log may contain the error, and the recreation without its less precise error."""
-    run = recreations.recorded_run(observed.view, recreation)
+    run = recreationrecords.recorded_run(observed.view, recreation)
     known = None if run is None else logerrors.recorded_run(run)
     if run is None or known is None:
         return None, recreation

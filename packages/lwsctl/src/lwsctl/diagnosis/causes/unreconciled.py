@@ -16,8 +16,8 @@ from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import quote_message
 from lwsctl.model.diagnosis import Person, Subject
+from lwsctl.model.events.warningevents import LONGEST_SILENCE
 from lwsctl.model.groups import NOT_CREATED
-from lwsctl.views.events.warningevents import LONGEST_SILENCE
 from lwsctl.views.wording import duration
 
 BUSY: Final = timedelta(minutes=1)

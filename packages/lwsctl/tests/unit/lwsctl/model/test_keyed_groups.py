@@ -15,7 +15,7 @@ from lwsctl.model.leaderworkerset import View, view
 from lwsctl.rollout import applyforecast, restarts, rolloutprogress
 from lwsctl.views.changes import group_lines, subjects
 from lwsctl.views.document import document
-from lwsctl.views.events.eventhistory import History
+from lwsctl.views.eventhistory import History
 from lwsctl.views.grouprows import group_rows
 from lwsctl.views.selection import Selection, narrow
 

@@ -21,13 +21,13 @@ from lwsctl.dashboard.pages.page import PageFacts
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.diagnose import diagnose
 from lwsctl.diagnosis.observed import Observed
+from lwsctl.model.events import warningevents
+from lwsctl.model.events.warningevents import Evidence
 from lwsctl.model.groups import UNREADABLE
 from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import View, view
 from lwsctl.views import reasons
 from lwsctl.views.document import document
-from lwsctl.views.events import warningevents
-from lwsctl.views.events.warningevents import Evidence
 from lwsctl.views.selection import Selection
 
 ERROR = "cannot be displayed: "

@@ -21,7 +21,7 @@ from lwsctl.model.health import Verdict
 from lwsctl.model.leaderworkerset import View, view
 from lwsctl.views import devices, groupprogress, unmetconditions
 from lwsctl.views.document import document
-from lwsctl.views.outcome import Failures, all_done
+from lwsctl.views.outcome import Failures
 from lwsctl.views.selection import Selection
 
 NOW = builders.NOW
@@ -107,7 +107,7 @@ def test_completed_set_is_healthy_with_completed_ranks() -> None:
     assert (group.is_over, group.is_exhausted, group.hang) == (True, False, None)
     assert output.notes(found, NOW) == ["web: 1 of 1 group complete"]
     assert document([found])["items"][0]["groups"][0]["end"] == "Complete"
-    assert all_done([found])
+    assert found.is_finished
     told = diagnose(Observed(view=found, now=NOW), Selection("web"))
     assert (told.verdict, told.sentence) == (Verdict.COMPLETE, "1 of 1 group complete")
     of_group = diagnose(Observed(view=found, now=NOW), Selection("web", 0))
@@ -126,7 +126,7 @@ def test_wait_for_completion_reports_what_is_missing() -> None:
     assert late == "0 of 1 group complete; stopped at the deadline: 0"
     lost = shown({"Failed": "True"}, asks, GROUP_ENDED="DeadlineExceeded")
     assert Failures(limit=9).verdict([lost]) == "web: group 0 not complete at the deadline"
-    assert not all_done([lost])
+    assert not lost.is_finished
     done = shown({"Complete": "True"}, asks, GROUP_ENDED="Complete")
     assert check(done) is None
     stale = replace(done, object=done.object | {"metadata": done.object["metadata"] | {"generation": 2}})

@@ -4,7 +4,7 @@ from typing import Any
 
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views.outcome import Failures, all_done, is_done
+from lwsctl.views.outcome import Failures
 
 
 def ended(code: int, ident: str = "c1") -> dict[str, Any]:
@@ -30,20 +30,19 @@ def view(*ranks: Rank, desired: int = 1) -> View:
 
 
 def test_rank_is_done_when_all_its_containers_exited_with_0() -> None:
-    assert is_done(rank(0, {"state": ended(0)}))
-    assert is_done(rank(0, {"state": {"running": {}}, "lastState": ended(0)}))
-    assert not is_done(rank(0, {"state": ended(0)}, {"state": {"running": {}}}))
-    assert not is_done(rank(0, {"state": ended(1)}))
-    assert not is_done(rank(0))
-    assert not is_done(Rank(group=0, index=0, pod="web-0", state="Missing"))
+    assert rank(0, {"state": ended(0)}).has_succeeded
+    assert rank(0, {"state": {"running": {}}, "lastState": ended(0)}).has_succeeded
+    assert not rank(0, {"state": ended(0)}, {"state": {"running": {}}}).has_succeeded
+    assert not rank(0, {"state": ended(1)}).has_succeeded
+    assert not rank(0).has_succeeded
+    assert not Rank(group=0, index=0, pod="web-0", state="Missing").has_succeeded
 
 
 def test_run_is_done_when_every_rank_of_every_group_is_done() -> None:
     done, busy = rank(0, {"state": ended(0)}), rank(1, {"state": {"running": {}}})
-    assert all_done([view(done)])
-    assert not all_done([view(done, busy)])
-    assert not all_done([view(done, desired=2)])
-    assert not all_done([view(done), view(busy)])
+    assert view(done).is_finished
+    assert not view(done, busy).is_finished
+    assert not view(done, desired=2).is_finished
 
 
 def test_repeated_report_of_one_end_counts_once() -> None:

@@ -8,10 +8,10 @@ from tests.builders import rank_pod
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from lwsctl.model import leaderworkerset as sets
+from lwsctl.model.events.warningevents import Evidence, explain_views
 from lwsctl.model.failurehistory import Recreations
 from lwsctl.views import recreations
 from lwsctl.views.document import document
-from lwsctl.views.events.warningevents import Evidence, explain_views
 from lwsctl.views.reasons import summary
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

@@ -16,9 +16,9 @@ from lwsctl.cli.views import description
 from lwsctl.cli.views.description import Described
 from lwsctl.cli.views.terminal import print_text
 from lwsctl.model.disaggregatedset import Shown, leaderworkersets
+from lwsctl.model.failedcontainers import failed_containers
 from lwsctl.observation import eventlog
 from lwsctl.observation.podlogs import last_lines
-from lwsctl.views.outcome import failures
 from lwsctl.views.selection import Selection, narrow
 
 MOST_LOGS: Final = 3
@@ -57,7 +57,7 @@ async def describe(session: Session, selection: Selection) -> list[str]:
         whole = cluster.views[0]
         view = narrow(whole, selection)
         happened = await _list_events(eventlog.read(session.client, whole, selection))
-    failed = [failure for part in leaderworkersets([view]) for failure in failures(part)][:MOST_LOGS]
+    failed = [failure for part in leaderworkersets([view]) for failure in failed_containers(part)][:MOST_LOGS]
     texts = [await last_lines(session.client, failure, TAIL) for failure in failed]
     lws = f"{session.lws} -n {session.namespace}"
     content = Described(selection=selection, view=view, events=happened, logs=[text for text in texts if text], lws=lws)

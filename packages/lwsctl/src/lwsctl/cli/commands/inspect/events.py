@@ -20,8 +20,8 @@ from lwsctl.cli.shell import completion
 from lwsctl.cli.views import eventlines, formats, output
 from lwsctl.cli.views.terminal import print_text
 from lwsctl.observation import eventlog
-from lwsctl.views.events import eventhistory
-from lwsctl.views.events.eventhistory import History
+from lwsctl.views import eventhistory
+from lwsctl.views.eventhistory import History
 from lwsctl.views.selection import Selection
 
 DOCUMENTS = (None, "json", "yaml")

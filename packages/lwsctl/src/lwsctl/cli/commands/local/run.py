@@ -45,7 +45,7 @@ from lwsctl.observation.logfollower import LogFollower
 from lwsctl.observation.podlogs import PodLogOptions
 from lwsctl.views import unmetconditions
 from lwsctl.views.grouprows import FEW_SETS
-from lwsctl.views.outcome import Failures, all_done, count_of_ended
+from lwsctl.views.outcome import Failures, count_of_ended
 from lwsctl.views.selection import Selection
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
 
 
 def _is_at_end(view: Shown, proof: timedelta, *, is_done: bool) -> bool:
-    return all_done([view]) if is_done and isinstance(view, View) else view.is_ready and not _unproven(view, proof)
+    return view.is_finished if is_done and isinstance(view, View) else view.is_ready and not _unproven(view, proof)
 
 
 def unmet_condition(view: Shown, proof: timedelta, *, is_done: bool) -> str:
@@ -353,7 +353,7 @@ async def watch(objects: ConditionWatch, parts: RunInputs, options: RunOptions) 
             return RunResult.FINISHED
         if options.until == "done":
             return failures.verdict(leaderworkersets(views)) or (
-                RunResult.FINISHED if all_done(leaderworkersets(views)) else None
+                RunResult.FINISHED if all(view.is_finished for view in leaderworkersets(views)) else None
             )
         return None
 

@@ -20,9 +20,9 @@ from lwsctl.diagnosis.finding import Find, Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ
 from lwsctl.diagnosis.ranks import is_unscheduled
+from lwsctl.model.events.scaleups import NODE_PATIENCE, NodeRequest, added_text, node_request
 from lwsctl.model.groups import Rank
 from lwsctl.model.health import Verdict
-from lwsctl.views.events.scaleups import NODE_PATIENCE, NodeRequest, added_text, node_request
 from lwsctl.views.wording import duration, format_count
 
 NODE_CLAIMS: Final = Resource("karpenter.sh", "v1", "nodeclaims", "NodeClaim", namespaced=False)

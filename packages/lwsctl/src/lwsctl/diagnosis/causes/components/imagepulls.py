@@ -7,8 +7,8 @@ from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_placed
+from lwsctl.model.events import pulls
 from lwsctl.model.health import Verdict
-from lwsctl.views.events import pulls
 
 BRIEF: Final = timedelta(seconds=10)
 """The maximum duration of image pulls that are not reported."""

@@ -12,7 +12,7 @@ from lwsctl.diagnosis.ranks import is_scheduled_or_recorded
 from lwsctl.model.diagnosis import Person
 from lwsctl.model.groups import Rank
 from lwsctl.model.health import Verdict
-from lwsctl.views.podcontainers import container_status, pod_template
+from lwsctl.views.podcontainers import container_status
 
 PARTS: Final = ("initContainers", "containers")
 
@@ -26,7 +26,7 @@ def injected_containers(observed: Observed, rank: Rank) -> list[str]:
 
     If the pod is missing, the containers are read from its recorded runs.
     """
-    template = pod_template(observed.view.object, is_leader=rank.index == 0)
+    template = observed.view.pod_template(is_leader=rank.index == 0)
     own = set(_names(meta.spec(template), *PARTS))
     names = _names(meta.spec(rank.object), *PARTS) if rank.object else [*own, *(run.container for run in rank.deaths)]
     if observed.view.is_updating or not own or not own <= set(names):

@@ -17,9 +17,9 @@ from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.patterns import READ
 from lwsctl.model.diagnosis import Person
+from lwsctl.model.events.eventrecord import WarningEvent
 from lwsctl.model.groups import Rank
 from lwsctl.model.health import Verdict
-from lwsctl.views.events.eventrecord import WarningEvent
 from lwsctl.views.wording import format_count
 
 RECENT: Final = timedelta(minutes=2)

@@ -129,7 +129,7 @@ def _current_evictions(observed: Observed, group: Group) -> Iterator[Eviction]:
 def _recorded_evictions(observed: Observed, group: Group) -> Iterator[Eviction]:
     """Yield the eviction that caused a group's recreation, unless the group is ready or the record is old."""
     recreation = group.recreations
-    if recreation is None or recreations.is_over(group, observed.now) or any(rank.deaths for rank in group.ranks):
+    if recreation is None or group.has_recovered(observed.now) or any(rank.deaths for rank in group.ranks):
         return
     match = RECORDED.fullmatch(recreation.failure)
     member = next((rank for rank in _selected_ranks(observed, group) if rank.index == recreation.failed_rank), None)

@@ -19,15 +19,14 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.terminations import REMEMBERED
 from kuberuntime.texts import errorboundary
 from kuberuntime.texts.masking import mask_message
-from leaderworkerset.api import kubeletkills, runsettings
+from leaderworkerset.api import kubeletkills
 from leaderworkerset.api.eventvalue import last_occurrence
 from leaderworkerset.api.kubeletkills import Kill
-from lwsctl.model import crashes, rankstarts
+from lwsctl.model import crashes, rankstarts, recreationrecords
+from lwsctl.model.events import pulls, scaleups
+from lwsctl.model.events.eventrecord import WarningEvent
 from lwsctl.model.groups import NOT_CREATED, Group, Rank
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views import recreations
-from lwsctl.views.events import pulls, scaleups
-from lwsctl.views.events.eventrecord import WarningEvent
 
 LONGEST_SILENCE: Final = timedelta(minutes=20)
 """The time after which a failure is considered resolved. The StatefulSet controller retries within 1000 seconds."""
@@ -214,7 +213,7 @@ def wants_events(views: Iterable[View]) -> bool:
 
 def explain_views(views: Iterable[View], evidence: Evidence, now: datetime) -> list[View]:
     """Return the views, with reasons and recreations from the evidence."""
-    warnings, records = Warnings(evidence.events), recreations.by_leader(evidence.records)
+    warnings, records = Warnings(evidence.events), recreationrecords.by_leader(evidence.records)
     return [_add_evidence(view, warnings, records, now) for view in views]
 
 
@@ -229,13 +228,12 @@ Records: TypeAlias = Mapping[tuple[str, str], JSONObject]
 
 def _add_evidence(view: View, warnings: Warnings, records: Records, now: datetime) -> View:
     """Return a view with reasons and with the recreations of its groups."""
-    ends = runsettings.read(meta.annotations(view.object)).runs_to_completion
     last = errorboundary.attempt(partial(_longest_starts, view), lambda _: {})
 
     def explain(group: Group) -> Group:
         evictions = _evictions(view, group, warnings, now)
-        record = recreations.of_leader(records, view, group)
-        known = _with_kill(view, _with_recreations(group, record, evictions, ends=ends), warnings)
+        record = recreationrecords.of_leader(records, view, group)
+        known = _with_kill(view, _with_recreations(group, record, evictions, ends=view.runs_to_completion), warnings)
         return _group(view, known, warnings, last, now)
 
     groups = (
@@ -252,7 +250,7 @@ def _longest_starts(view: View) -> Mapping[bool, timedelta]:
 
 def _with_recreations(group: Group, record: JSONObject | None, evictions: Sequence[datetime], *, ends: bool) -> Group:
     leader = group.leader.object if group.leader else None
-    known = replace(group, recreations=recreations.read(record, leader) if record is not None else None)
+    known = replace(group, recreations=recreationrecords.read(record, leader) if record is not None else None)
     return replace(known, crashes=crashes.of_group(known, ends=ends, evictions=evictions))
 
 
@@ -287,7 +285,11 @@ def _group(view: View, group: Group, warnings: Warnings, last: Mapping[bool, tim
     are_ready = all(rank.is_ready for rank in group.ranks)
     suspects = [rank for rank in group.ranks if rank.object and (are_ready or not rank.is_ready)]
     runs = {rank.pod: tuple(terminations.of_pod(rank.object or {}, now)) for rank in suspects}
-    if group.recreations and not any(runs.values()) and (run := recreations.failed_run(view, group.recreations, now)):
+    if (
+        group.recreations
+        and not any(runs.values())
+        and (run := recreationrecords.failed_run(view, group.recreations, now))
+    ):
         runs |= {rank.pod: (run,) for rank in group.ranks if rank.index == group.recreations.failed_rank}
     members = [
         replace(rank, deaths=runs.get(rank.pod, ()), startup=rankstarts.current_start(rank, last, now))

@@ -8,7 +8,7 @@ from tests.explanations.builders import NOW, ago, lws, placed, pod
 from kuberuntime.objects.meta import JSONObject
 from lwsctl.model import groups
 from lwsctl.model import leaderworkerset as sets
-from lwsctl.views.events.warningevents import Evidence, explain_views, wants_events
+from lwsctl.model.events.warningevents import Evidence, explain_views, wants_events
 
 INVALID = (
     'Create Pod web-0 in StatefulSet web failed error: Pod "web-0" is invalid: containerPort: Invalid value: 99999'

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kuberuntime.objects.meta import JSONObject
-from lwsctl.views.events import eventhistory
-from lwsctl.views.events.eventhistory import History
+from lwsctl.views import eventhistory
+from lwsctl.views.eventhistory import History
 from lwsctl.views.selection import Selection
 
 LWS = {"metadata": {"name": "web", "uid": "of-web"}}

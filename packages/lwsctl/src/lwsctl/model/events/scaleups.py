@@ -12,8 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from lwsctl.views.events.eventrecord import WarningEvent
-from lwsctl.views.wording import duration, join_names
+from kuberuntime.objects.duration import human
+from kuberuntime.texts.fieldchanges import join_names
+from lwsctl.model.events.eventrecord import WarningEvent
 
 NODE_PATIENCE: Final = timedelta(minutes=15)
 """The default time until a new node runs pods."""
@@ -82,4 +83,4 @@ def _parse_nodes(message: str) -> str:
 
 def added_text(request: NodeRequest, now: datetime) -> str:
     """Return the nodes that an autoscaler adds, and the elapsed time."""
-    return f"{request.component} is adding nodes ({request.what}, {duration(now - request.last)} ago)"
+    return f"{request.component} is adding nodes ({request.what}, {human(now - request.last)} ago)"

@@ -7,9 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import duration as durations
-from lwsctl.views.events.eventrecord import WarningEvent
-from lwsctl.views.wording import duration
+from kuberuntime.objects import duration
+from lwsctl.model.events.eventrecord import WarningEvent
 
 BEGUN: Final = re.compile(r'Pulling image "(?P<image>[^"]+)"')
 PULLED: Final = re.compile(r'Successfully pulled image "(?P<image>[^"]+)" in (?P<took>[0-9.a-zµ]+)')
@@ -45,12 +44,12 @@ def last_duration(image: str, events: Iterable[WarningEvent]) -> timedelta | Non
     )
     match = PULLED.search(newest.message) if newest else None
     try:
-        return timedelta(seconds=float(durations.parse(match["took"]))) if match else None
+        return timedelta(seconds=float(duration.parse(match["took"]))) if match else None
     except ValueError:
         return None
 
 
 def describe_pull(pull: Pull, node: str, now: datetime) -> str:
     """Describe an image pull with the image, its duration, and the duration of the last pull."""
-    before = f"; the last pull took {duration(pull.last_took)}" if pull.last_took is not None else ""
-    return f"pulling image {pull.image} to node {node} for {duration(now - pull.since)}{before}"
+    before = f"; the last pull took {duration.human(pull.last_took)}" if pull.last_took is not None else ""
+    return f"pulling image {pull.image} to node {node} for {duration.human(now - pull.since)}{before}"
