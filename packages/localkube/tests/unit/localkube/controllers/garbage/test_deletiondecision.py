@@ -7,19 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from testkit.examples import examples
+from tests.unit.localkube.controllers.garbage.test_graph import node
 
-from kuberuntime.objects.meta import UID, ObjectKey
-from kuberuntime.objects.resources import CONFIG_MAPS
+from kuberuntime.objects.meta import UID
 from localkube.controllers.garbage.deletiondecision import Collect, Keep, OwnerState, RemoveOwners, Verdict, decide
-from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, GraphNode, Owner
+from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, GraphNode
 
 SOLID, WAITING, ABSENT = OwnerState.SOLID, OwnerState.WAITING, OwnerState.ABSENT
-
-
-def node(name: str, *owners: str) -> GraphNode:
-    """Build a ConfigMap with owners. Its UID equals its name."""
-    references = tuple(Owner(UID(owner), "", "ConfigMap", owner, blocks_deletion=True) for owner in owners)
-    return GraphNode(CONFIG_MAPS, ObjectKey("default", name), UID(name), references)
 
 
 CHILD = node("child", "x")
