@@ -48,14 +48,11 @@ def test_pods_without_webhook_blame_a_manager_scaled_to_0() -> None:
     assert told.steps[0] == "kubectl -n lws-system scale deployment lws-controller-manager --replicas=2"
 
 
-def test_pods_without_webhook_blame_a_manager_without_ready_pods() -> None:
-    told = refused(SERVICE_NAME, deployment(2))
-    assert (told.code, told.steps[0]) == ("LWS-E003", "lws doctor")
-
-
-def test_webhook_of_a_running_manager_is_not_reached() -> None:
-    told = refused(SERVICE_NAME, deployment(2, ready=2))
-    assert (told.code, told.steps[0]) == ("LWS-E008", "lws doctor")
+@pytest.mark.parametrize(("ready", "code"), [(0, "LWS-E003"), (2, "LWS-E008")])
+def test_pods_without_webhook_blame_a_manager_without_ready_pods(ready: int, code: str) -> None:
+    """If the manager runs, its webhook cannot be reached."""
+    told = refused(SERVICE_NAME, deployment(2, ready=ready))
+    assert (told.code, told.steps[0]) == (code, "lws doctor")
 
 
 def test_webhook_of_a_different_product_is_not_the_managers() -> None:

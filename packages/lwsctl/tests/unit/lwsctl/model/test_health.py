@@ -119,13 +119,10 @@ def test_restart_of_a_node_is_not_a_failure() -> None:
     assert group(placed(ready=True, status=running(0, ended(255, 40))), ready(0, 1)).crashes is None
 
 
-@pytest.mark.parametrize("failure", ["deleted", "deleted: EvictionByEvictionAPI", "deleted: PreemptionByScheduler"])
-def test_disruption_is_not_a_failure_of_the_group(failure: str) -> None:
-    assert recreated([ready(), ready(0, 1)], failure=failure).view.groups[0].crashes is None
-
-
-def test_eviction_by_the_kubelet_is_a_failure_of_the_group() -> None:
-    assert recreated([ready(), ready(0, 1)], failure="deleted: Evicted").view.groups[0].crashes is not None
+@pytest.mark.parametrize("reason", ["", ": EvictionByEvictionAPI", ": PreemptionByScheduler", ": Evicted"])
+def test_only_an_eviction_by_the_kubelet_is_a_failure_of_the_group(reason: str) -> None:
+    group = recreated([ready(), ready(0, 1)], failure=f"deleted{reason}").view.groups[0]
+    assert (group.crashes is not None) is (reason == ": Evicted")
 
 
 @pytest.mark.parametrize(("since", "is_over"), [(19, False), (21, True)])

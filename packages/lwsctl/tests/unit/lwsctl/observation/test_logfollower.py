@@ -265,17 +265,11 @@ async def test_a_removed_log_is_reported_once_when_its_run_ended() -> None:
     )
 
 
-async def test_a_log_is_requested_again_when_its_container_runs() -> None:
+@pytest.mark.parametrize("is_read", [False, True], ids=["before it is read", "after it is read"])
+async def test_removed_log_of_a_running_container_is_read_once(*, is_read: bool) -> None:
     """A node briefly renames the log when its size exceeds the limit."""
     informers = Informers(Store(pod()))
-    kubelet = Kubelet([([], "lost"), ([1], "ends")])
-    kubelet.before_end = lambda: None if kubelet.scripts else informers.put(pod(running=False))
-    assert await ended(kubelet, informers) == (1, [])
-
-
-async def test_completely_read_log_is_available_after_its_removal() -> None:
-    informers = Informers(Store(pod()))
-    kubelet = Kubelet([([1], "ends"), ([], "lost")])
+    kubelet = Kubelet([([1], "ends"), ([], "lost")] if is_read else [([], "lost"), ([1], "ends")])
     kubelet.before_end = lambda: None if kubelet.scripts else informers.put(pod(running=False))
     assert await ended(kubelet, informers) == (1, [])
 

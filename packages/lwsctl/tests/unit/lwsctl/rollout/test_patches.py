@@ -38,25 +38,20 @@ def held(patch: Any) -> tuple[int, Any]:
     return strategy["partition"], patch["metadata"]["annotations"][labels.PAUSED_PARTITION]
 
 
-def test_pause_holds_the_groups_above_the_partition() -> None:
-    shown = rolling(updated=1)
-    assert held(patches.pause_patch(shown, statefulset(shown, partition=2))) == (3, "0")
-
-
-def test_pause_holds_released_groups_that_are_not_replaced() -> None:
-    shown = rolling(updated=2)
-    assert held(patches.pause_patch(shown, statefulset(shown, partition=0))) == (2, "0")
+@pytest.mark.parametrize(
+    ("updated", "partition", "expected"),
+    [(1, 2, 3), (2, 0, 2), (4, 0, 4)],
+    ids=["above the partition", "released, but not replaced", "after all updates"],
+)
+def test_pause_holds_the_groups_that_are_not_updated(updated: int, partition: int, expected: int) -> None:
+    shown = rolling(updated=updated)
+    assert held(patches.pause_patch(shown, statefulset(shown, partition=partition))) == (expected, "0")
 
 
 def test_pause_at_rest_holds_all_groups() -> None:
     resting = view(OLD, [builders.leader_pod(OLD, index) for index in range(4)])
     assert held(patches.pause_patch(resting, statefulset(resting, partition=0))) == (4, "0")
     assert held(patches.pause_patch(resting, None)) == (4, "0")
-
-
-def test_pause_after_all_updates_holds_all_groups() -> None:
-    shown = rolling(updated=4)
-    assert held(patches.pause_patch(shown, statefulset(shown, partition=0))) == (4, "0")
 
 
 def test_pause_never_lowers_the_partition_and_remembers_it() -> None:

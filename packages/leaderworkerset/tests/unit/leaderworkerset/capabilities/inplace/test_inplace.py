@@ -148,16 +148,13 @@ def test_first_marks_of_an_update_read_leaders_from_the_server() -> None:
     assert cases.reads(rolling("OOON", partition=3)) == frozenset()
 
 
-def test_partition_releases_groups_without_the_annotation() -> None:
-    """A value that no webhook has validated has the same effect."""
-    for way in ("", "Sometimes"):
-        plain = rolling("OOOO", lws("app:2", way))
-        assert (marked(plain), partitions(plain)) == ([], [3])
-
-
-def test_started_in_place_update_is_finished_without_annotation() -> None:
-    plain = rolling("OOOM", lws("app:2", ""))
-    assert (marked(plain), partitions(plain)) == ([], [])
+@pytest.mark.parametrize(
+    ("states", "way", "written"), [("OOOO", "", [3]), ("OOOO", "Sometimes", [3]), ("OOOM", "", [])]
+)
+def test_partition_releases_groups_without_the_annotation(states: str, way: str, written: list[int]) -> None:
+    """A value that no webhook has validated has the same effect. An update in place that has started is finished."""
+    plain = rolling(states, lws("app:2", way))
+    assert (marked(plain), partitions(plain)) == ([], written)
 
 
 @pytest.mark.parametrize(("way", "written"), [("IfPossible", [3]), ("Only", [])])

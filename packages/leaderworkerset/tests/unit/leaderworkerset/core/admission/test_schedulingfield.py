@@ -64,9 +64,10 @@ def test_every_scheduling_level_is_accepted(scheduling: JSONObject) -> None:
         assert errors(lws(scheduling), gang=Gangs(default=default, served=SERVED, is_enabled=True)) == []
 
 
-def test_scheduling_cannot_be_removed() -> None:
-    """Scheduling cannot be removed (N-SCH-VAL-1)."""
-    assert errors(plain(), lws()) == ["spec.scheduling: Forbidden: cannot remove scheduling after creation"]
+@pytest.mark.parametrize(("new", "old", "verb"), [(plain(), lws(), "remove"), (lws(), plain(), "add")])
+def test_scheduling_cannot_be_added_or_removed(new: JSONObject, old: JSONObject, verb: str) -> None:
+    """Scheduling cannot be added or removed after creation (N-SCH-VAL-1, N-SCH-VAL-8)."""
+    assert errors(new, old) == [f"spec.scheduling: Forbidden: cannot {verb} scheduling after creation"]
 
 
 @pytest.mark.parametrize("gang", [NoGang(), Gangs(default="kubernetes", served=SERVED)])
@@ -159,11 +160,6 @@ def test_served_name_has_group_version_and_kind() -> None:
 def test_volcano_supports_groups_of_one_replica_only(scheduling: JSONObject, expected: list[str]) -> None:
     """Volcano supports only groups with one replica (N-SCH-VAL-4)."""
     assert errors(lws(scheduling), gang=VOLCANO) == expected
-
-
-def test_scheduling_cannot_be_added() -> None:
-    """Scheduling cannot be added (N-SCH-VAL-8)."""
-    assert errors(lws(), plain()) == ["spec.scheduling: Forbidden: cannot add scheduling after creation"]
 
 
 @pytest.mark.parametrize(

@@ -306,18 +306,10 @@ def test_group_with_workers_in_another_pod_group_is_recreated(link: str, node: s
     assert all(event.reason == "RecreateGroup" for one in deletions for event in one.on_success)
 
 
-def test_workers_of_an_earlier_leader_do_not_count() -> None:
-    leader = opened(LEADER)
-    worker = linked(builders.worker_pod(builders.leader_pod(OBJ, uid="earlier"), uid="w"), "theirs")
-
-    plan = plan_for(OBJ, leader, pods=(leader, worker), statefulsets=[builders.worker_statefulset(leader)])
-
-    assert not any(isinstance(one, Delete) for one in plan.actions)
-
-
-def test_earlier_workers_do_not_delete_the_leader_of_their_name() -> None:
+@pytest.mark.parametrize("is_owner_earlier", [False, True])
+def test_workers_of_an_earlier_leader_do_not_delete_the_leader(*, is_owner_earlier: bool) -> None:
     leader, earlier = opened(LEADER), builders.leader_pod(OBJ, uid="earlier")
-    workers = builders.worker_statefulset(earlier)
+    workers = builders.worker_statefulset(earlier if is_owner_earlier else leader)
     worker = linked(builders.worker_pod(earlier, uid="w"), "theirs")
 
     plan = plan_for(OBJ, leader, pods=(leader, worker), statefulsets=[workers])

@@ -33,14 +33,10 @@ def test_missing_replicas_are_counted(status: dict[str, Any], missing: str) -> N
     assert missing_for_rollout(deployment(**given), []) == missing
 
 
-def test_finished_rollout_lacks_nothing() -> None:
-    done = {"status": {"observedGeneration": 3, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}}
-    assert missing_for_rollout(deployment() | done, []) == ""
-
-
-def test_rollout_waits_for_old_replicas() -> None:
-    rolling = {"status": {"observedGeneration": 3, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 3}}
-    assert missing_for_rollout(deployment() | rolling, []) == "1 old replicas are still running"
+@pytest.mark.parametrize(("replicas", "missing"), [(2, ""), (3, "1 old replicas are still running")])
+def test_rollout_waits_for_old_replicas(replicas: int, missing: str) -> None:
+    status = {"observedGeneration": 3, "replicas": replicas, "updatedReplicas": 2, "availableReplicas": replicas}
+    assert missing_for_rollout(deployment() | {"status": status}, []) == missing
 
 
 def test_pod_that_cannot_start_gives_the_reason() -> None:

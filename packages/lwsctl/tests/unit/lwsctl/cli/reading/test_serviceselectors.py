@@ -36,32 +36,21 @@ def lws(namespace: str = "", **templates: Any) -> JSONObject:
 
 
 @pytest.mark.parametrize(
-    "selector",
+    ("selector", "unmatched"),
     [
-        {"app": "vllm"},
-        {"role": "leader", labels.NAME: "vllm"},
-        {labels.NAME: "vllm", labels.WORKER_INDEX: "0"},
-        {"app": "vllm", "apps.kubernetes.io/pod-index": "0"},
+        ({"app": "vllm"}, []),
+        ({"role": "leader", labels.NAME: "vllm"}, []),
+        ({labels.NAME: "vllm", labels.WORKER_INDEX: "0"}, []),
+        ({"app": "vllm", "apps.kubernetes.io/pod-index": "0"}, []),
+        ({"app": "vlm"}, ["app=vlm"]),
+        ({"app": "vllm", "role": "leader"}, ["app=vllm,role=leader"]),
+        ({labels.NAME: "web"}, [f"{labels.NAME}=web"]),
     ],
     ids=str,
 )
-def test_matching_selector_has_no_warning(selector: dict[str, str]) -> None:
+def test_selector_that_matches_no_rank_is_named(selector: dict[str, str], unmatched: list[str]) -> None:
     given = lws(leaderTemplate=pods(role="leader"), workerTemplate=pods(app="vllm"))
-    assert list(warn_about_services(documents(service(**selector), given))) == []
-
-
-@pytest.mark.parametrize(
-    ("selector", "words"),
-    [
-        ({"app": "vlm"}, "app=vlm"),
-        ({"app": "vllm", "role": "leader"}, "app=vllm,role=leader"),
-        ({labels.NAME: "web"}, f"{labels.NAME}=web"),
-    ],
-    ids=str,
-)
-def test_selector_that_matches_no_rank_is_named(selector: dict[str, str], words: str) -> None:
-    given = lws(leaderTemplate=pods(role="leader"), workerTemplate=pods(app="vllm"))
-    assert list(warn_about_services(documents(service(**selector), given))) == [WARNED.format(words)]
+    assert list(warn_about_services(documents(service(**selector), given))) == [*map(WARNED.format, unmatched)]
 
 
 @pytest.mark.parametrize(("where", "warned"), [("prod", 0), ("", 0), ("test", 1)])

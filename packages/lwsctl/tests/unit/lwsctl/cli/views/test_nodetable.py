@@ -18,11 +18,15 @@ def of(name: str, allocatable: dict[str, str], **fields: Any) -> JSONObject:
     return one | {"status": {"allocatable": allocatable, "conditions": READY}} | fields
 
 
+def running_pod(name: str, on: str, **requests: str) -> JSONObject:
+    return objects.pod(name, node=on, metadata={"namespace": "prod"}, requests=requests, phase="Running")
+
+
 PODS = [
-    objects.pod("web-0", node="a", requests={"cpu": "1500m", "memory": "512Mi", "nvidia.com/gpu": "6"}, ready=True),
-    objects.pod("web-0-1", node="a", ready=True),
+    running_pod("web-0", "a", cpu="1500m", memory="512Mi", **{"nvidia.com/gpu": "6"}),
+    running_pod("web-0-1", "a"),
     objects.pod("over", node="a", phase="Succeeded", requests={"cpu": "4"}),
-    objects.pod("waits", node="", ready=True),
+    running_pod("waits", ""),
 ]
 
 
@@ -67,6 +71,6 @@ def test_node_description_has_labels_conditions_and_pods() -> None:
         "    nvidia.com/gpu: 2 of 8",
         "    pods: 108 of 110",
         "  Pods:",
-        "    default/web-0: cpu 1500m, memory 512Mi, nvidia.com/gpu 6",
-        "    default/web-0-1: no requests",
+        "    prod/web-0: cpu 1500m, memory 512Mi, nvidia.com/gpu 6",
+        "    prod/web-0-1: no requests",
     ]
