@@ -218,7 +218,7 @@ class Group(Struct, frozen=True, kw_only=True):
         return groupname.is_finished(self._leader)
 
     def has_recovered(self, now: datetime) -> bool:
-        """Return whether the group is ready and was not recreated recently."""
+        """Return whether past recreations are irrelevant, because the group is ready and they are not recent."""
         return self.recreations is None or (self.is_ready and now - self.recreations.due >= REMEMBERED)
 
     def is_complete(self, rank: Rank) -> bool:
