@@ -18,12 +18,11 @@ from kuberuntime.objects import errorchains, errorlines
 from kuberuntime.objects.untrustedtext import clean
 from lwsctl.dashboard.logstream import LONGEST_LINE, RankChoice
 from lwsctl.model.disaggregatedset import rank_path
-from lwsctl.model.groups import Group, Rank
+from lwsctl.model.groups import Group, Rank, root_cause_rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.observation import podsecrets
 from lwsctl.observation.logfollower import comparable
 from lwsctl.observation.podlogs import PodLogOptions, read
-from lwsctl.views import reasons
 
 MOST_RANKS: Final = 64
 """The maximum number of ranks whose logs are read. Ranks with a problem are read first."""
@@ -92,7 +91,7 @@ def ranks_to_search(owners: Iterable[tuple[View, Sequence[str]]], choice: RankCh
 
 
 def _is_ill(group: Group) -> bool:
-    return reasons.root_cause_rank(group.ranks) is not None or any(rank.deaths for rank in group.ranks)
+    return root_cause_rank(group.ranks) is not None or any(rank.deaths for rank in group.ranks)
 
 
 async def _lines(client: Client, rank: Rank) -> list[bytes]:

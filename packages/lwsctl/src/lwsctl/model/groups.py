@@ -3,7 +3,7 @@
 The input is the pods of a group. The output is immutable values. Pure.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kuberuntime.objects import meta, podstate, timestamps
+from kuberuntime.objects import meta, podstate, terminations, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import Quantity
 from kuberuntime.objects.terminations import REMEMBERED, ContainerFailure
@@ -253,6 +253,25 @@ class Group(Struct, frozen=True, kw_only=True):
     def ready_ranks(self) -> int:
         """Return the number of ready ranks."""
         return sum(rank.is_ready for rank in self.ranks)
+
+
+def root_cause_rank(ranks: Iterable[Rank]) -> Rank | None:
+    """Return the rank whose problem explains the other problems, which is the rank at the earliest stage.
+
+    A rank without a pod or a node explains a rank that does not start. A rank that does not start explains a crash, and
+    a crash explains an unready rank. If several ranks crashed, it is the same rank as in the diagnosis.
+    """
+    problems = [rank for rank in ranks if rank.is_problem]
+    crashes = terminations.in_order(run for rank in problems for run in rank.deaths)
+    return min(problems, key=lambda rank: (_stage(rank), bool(crashes) and rank.pod != crashes[0].pod), default=None)
+
+
+def _stage(rank: Rank) -> int:
+    if rank.deaths:
+        return 3
+    if rank.node:
+        return 4 if rank.state == "Running" else 2
+    return 0 if rank.object is None else 1
 
 
 def _exit_codes(status: JSONObject) -> set[int]:

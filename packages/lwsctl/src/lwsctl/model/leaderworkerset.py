@@ -163,6 +163,11 @@ class View(Struct, frozen=True, kw_only=True):
         return meta.is_condition_true(self.object, UPDATE_IN_PROGRESS.type)
 
     @property
+    def is_settled(self) -> bool:
+        """Return whether the set is ready and all groups have the latest revision."""
+        return self.is_ready and not self.is_updating
+
+    @property
     def pods(self) -> list[JSONObject]:
         """Return the existing pods by group and rank."""
         return [rank.object for rank in self.ranks if rank.object is not None]

@@ -11,9 +11,9 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.objects.ordinals import ranges
-from lwsctl.model.groups import Group
+from lwsctl.model.groups import Group, root_cause_rank
 from lwsctl.views import recreations, wording
-from lwsctl.views.reasons import others_than_ready, root_cause_rank
+from lwsctl.views.reasons import others_than_ready
 
 FEW_GROUPS: Final = 10
 """The maximum number of groups of a LeaderWorkerSet for which each rank has a row."""

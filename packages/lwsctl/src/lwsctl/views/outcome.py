@@ -10,8 +10,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.texts.masking import Mask
 from leaderworkerset.api.conditions import COMPLETE, FAILED
 from leaderworkerset.api.groupname import GroupEnd
+from lwsctl.model.groups import root_cause_rank
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views import reasons, wording
+from lwsctl.views import wording
 from lwsctl.views.wording import format_count, format_groups, join_names
 
 PLACES: Final = 8
@@ -45,7 +46,7 @@ def not_ended(view: View) -> str:
     for rank in waiting:
         by_state.setdefault(wording.state(rank), []).append(rank.place)
     states = "; ".join(f"{join_names(places, PLACES)} ({state})" for state, places in by_state.items())
-    problem = reasons.root_cause_rank(waiting)
+    problem = root_cause_rank(waiting)
     return f"not complete: {states}" + (f"; {problem.pod}: {problem.why}" if problem else "")
 
 

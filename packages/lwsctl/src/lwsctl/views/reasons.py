@@ -1,33 +1,13 @@
 """Describes in one sentence why a group or LeaderWorkerSet is not ready. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable
 from datetime import datetime
 
-from kuberuntime.objects import errorlines, podstate, terminations
+from kuberuntime.objects import errorlines, podstate
 from kuberuntime.texts.masking import mask_message
-from lwsctl.model.groups import MISSING, Group, Rank
+from lwsctl.model.groups import MISSING, Group, Rank, root_cause_rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import recreations, wording
-
-
-def root_cause_rank(ranks: Iterable[Rank]) -> Rank | None:
-    """Return the rank whose problem explains the other problems, which is the rank at the earliest stage.
-
-    A rank without a pod or a node explains a rank that does not start. A rank that does not start explains a crash, and
-    a crash explains an unready rank. If several ranks crashed, it is the same rank as in the diagnosis.
-    """
-    problems = [rank for rank in ranks if rank.is_problem]
-    crashes = terminations.in_order(run for rank in problems for run in rank.deaths)
-    return min(problems, key=lambda rank: (_stage(rank), bool(crashes) and rank.pod != crashes[0].pod), default=None)
-
-
-def _stage(rank: Rank) -> int:
-    if rank.deaths:
-        return 3
-    if rank.node:
-        return 4 if rank.state == "Running" else 2
-    return 0 if rank.object is None else 1
 
 
 def first_problem(group: Group) -> str:
@@ -62,11 +42,6 @@ def first_waiting(view: View) -> tuple[Rank, int] | None:
     with_reason = (rank for rank in waiting if rank.why and rank.state != MISSING)
     first = root_cause_rank(waiting) or next(with_reason, waiting[0])
     return first, len(waiting) - 1
-
-
-def is_settled(view: View) -> bool:
-    """Return whether a LeaderWorkerSet is ready and all groups have the latest revision."""
-    return view.is_ready and not view.is_updating
 
 
 def reasons(view: View) -> str:

@@ -7,17 +7,18 @@ LeaderWorkerSets, each has a line. If the column WHY does not fit, the reasons a
 import textwrap
 from collections.abc import Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
 
 from lwsctl.cli.views import output
 from lwsctl.cli.views.terminal import escape
-from lwsctl.model.groups import UNREADY, Group, Rank
+from lwsctl.model.groups import UNREADY, Group, Rank, root_cause_rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import recreations, wording
 from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS
-from lwsctl.views.reasons import first_waiting, is_settled, others_than_ready, root_cause_rank
+from lwsctl.views.reasons import first_waiting, others_than_ready
 
 FEW_REASONS: Final = 3
 """The maximum number of distinct reasons below a table."""
@@ -65,7 +66,7 @@ def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: b
 
 def _all_set_lines(views: Sequence[View], now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on
     header = ("NAMESPACE", *output.SET_HEADER) if with_namespace else output.SET_HEADER
-    rows = [_of_set(view, now, with_namespace) for view in sorted(views, key=is_settled)]
+    rows = [_of_set(view, now, with_namespace) for view in sorted(views, key=attrgetter("is_settled"))]
     return ["", *_table(header, rows, Size(size.columns, None if size.lines is None else size.lines - 2))]
 
 
@@ -73,9 +74,9 @@ def _of_set(view: View, now: datetime, with_namespace: bool) -> _Row:  # noqa: F
     cells = ((view.namespace,) if with_namespace else ()) + output.set_row(view, now)
     waiting_rank = first_waiting(view)
     if waiting_rank is None:
-        return _Row(cells, "", is_settled(view), "", is_rank=False)
+        return _Row(cells, "", view.is_settled, "", is_rank=False)
     first, why = waiting_rank[0], wording.reason(waiting_rank[0])
-    return _Row(cells, f"{wording.state(first)}{f', {why}' if why else ''}", is_settled(view), first.pod, is_rank=False)
+    return _Row(cells, f"{wording.state(first)}{f', {why}' if why else ''}", view.is_settled, first.pod, is_rank=False)
 
 
 def _set_lines(view: View, now: datetime, size: Size, with_namespace: bool) -> list[str]:  # noqa: FBT001 - passed on

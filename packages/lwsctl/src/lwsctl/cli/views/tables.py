@@ -6,6 +6,7 @@ first.
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Final
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from lwsctl.cli.views import output
 from lwsctl.model.disaggregatedset import SetView
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, GroupRow, group_rows
-from lwsctl.views.reasons import brief, is_settled
+from lwsctl.views.reasons import brief
 from lwsctl.views.wording import age, format_count
 
 FOLD_HEADER: Final = ("GROUPS", "READY", "STATE", "RESTARTS", "AGE", "REVISION")
@@ -58,14 +59,14 @@ def tables(views: Sequence[View], now: datetime, form: TableOptions) -> list[str
 
 def rows(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> list[str]:
     """Return a row with the reason for each LeaderWorkerSet. Unready sets are first."""
-    ordered = sorted(views, key=is_settled)
+    ordered = sorted(views, key=attrgetter("is_settled"))
     return output.sets(ordered, now, with_namespace=with_namespace, reasons=list(map(_waiting_reason, ordered)))
 
 
 def _waiting_reason(view: View) -> str:
     """Return what a LeaderWorkerSet waits for, which is its first unready rank or groups of the old revision."""
     reasons = [brief(view), output.rollout(view).partition(": ")[2] if view.is_updating else ""]
-    return "" if is_settled(view) else "; ".join(filter(None, reasons))
+    return "" if view.is_settled else "; ".join(filter(None, reasons))
 
 
 def rank_lines(view: View, now: datetime, form: TableOptions) -> list[str]:

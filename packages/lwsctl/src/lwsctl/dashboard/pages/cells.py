@@ -18,10 +18,10 @@ from lwsctl.diagnosis.document import verdict_text as state_of
 from lwsctl.diagnosis.logerrors import INDENT
 from lwsctl.model.diagnosis import Diagnosis
 from lwsctl.model.disaggregatedset import Shown
-from lwsctl.model.groups import Rank, Readiness
+from lwsctl.model.groups import Rank, Readiness, root_cause_rank
 from lwsctl.model.health import AS_DESIRED, CALM, Verdict, ready_or_complete
 from lwsctl.model.leaderworkerset import View
-from lwsctl.views import changes, reasons
+from lwsctl.views import changes
 from lwsctl.views.wording import format_count
 
 GLYPHS: Final[Mapping[Readiness, str]] = {
@@ -60,7 +60,7 @@ def cell(rank: Rank) -> Fragment:
 
 def failed_rank(view: View) -> str | None:
     """Return the rank whose problem explains all other problems. Pages initially select this rank."""
-    rank = reasons.root_cause_rank(view.unready)
+    rank = root_cause_rank(view.unready)
     return None if rank is None or rank.object is None else rank.place
 
 

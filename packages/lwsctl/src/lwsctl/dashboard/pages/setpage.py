@@ -19,11 +19,11 @@ from lwsctl.dashboard.pages.page import Page, PageFacts
 from lwsctl.dashboard.pages.topologypage import domain_key
 from lwsctl.dashboard.snapshot import Snapshot
 from lwsctl.diagnosis.document import lines
-from lwsctl.model.groups import Group, Rank
+from lwsctl.model.groups import Group, Rank, root_cause_rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import groupprogress, rankusage, recreations
 from lwsctl.views.grouprows import FEW_GROUPS
-from lwsctl.views.reasons import first_problem, root_cause_rank, summary
+from lwsctl.views.reasons import first_problem, summary
 from lwsctl.views.wording import format_count
 
 Place: TypeAlias = Callable[[Group, Rank], str]

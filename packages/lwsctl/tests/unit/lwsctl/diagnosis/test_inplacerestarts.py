@@ -9,6 +9,7 @@ from leaderworkerset.api import labels
 from lwsctl.cli.views import description, output
 from lwsctl.cli.views.description import Described
 from lwsctl.diagnosis.diagnose import diagnose
+from lwsctl.model.failedcontainers import failed_containers
 from lwsctl.views import outcome
 from lwsctl.views.selection import Selection
 
@@ -37,7 +38,7 @@ def test_container_stopped_with_its_pod_has_not_failed() -> None:
     pod = noted(f"2={ago(12)}")
     assert list(terminations.of_pod(pod, NOW)) == []
     assert list(outcome.failed_ends(pod)) == []
-    assert outcome.failures(observed([ready(0, 0), pod], of=lws(1, 2)).view) == []
+    assert failed_containers(observed([ready(0, 0), pod], of=lws(1, 2)).view) == []
     alone = placed(status={"containerStatuses": [container(restarts=2, last=ended(1), running={"startedAt": ago(11)})]})
     assert [one.end["exitCode"] for one in terminations.of_pod(alone, NOW)] == [1]
 

@@ -25,7 +25,6 @@ from lwsctl.model.groups import Group, Rank
 from lwsctl.model.leaderworkerset import View
 from lwsctl.views import wording
 from lwsctl.views.grouprows import FEW_GROUPS, FEW_SETS, GroupRow, group_rows
-from lwsctl.views.reasons import is_settled
 
 
 @click.command("tree")
@@ -99,7 +98,7 @@ def branches(
     """
     part_ids = {id(part.object) for whole in sets for part in whole.parts}
     alone = [view for view in views if id(view.object) not in part_ids]
-    done = [whole.is_settled for whole in sets] + [is_settled(view) for view in alone]
+    done = [whole.is_settled for whole in sets] + [view.is_settled for view in alone]
     roots = [_of_set(whole, views, now, every_rank=every_rank, prefix=_prefix(whole, with_namespace)) for whole in sets]
     roots += [_of_view(view, now, every_rank=every_rank, prefix=_prefix(view, with_namespace)) for view in alone]
     if len(roots) > FEW_SETS and not (every_rank or is_chosen):

@@ -14,7 +14,7 @@ from leaderworkerset.api.eventvalue import EventValue
 from lwsctl.cli.views import description, eventlines
 from lwsctl.cli.views.description import RECENT, Described
 from lwsctl.model import leaderworkerset as sets
-from lwsctl.views.outcome import failures
+from lwsctl.model.failedcontainers import failed_containers
 from lwsctl.views.selection import Selection, narrow
 
 NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
@@ -108,7 +108,7 @@ def test_event_is_a_line_with_its_time() -> None:
 
 
 def test_failed_containers_belong_to_unready_ranks() -> None:
-    assert [(failed.pod["metadata"]["name"], failed.is_previous_run) for failed in failures(VIEW)] == [
+    assert [(failed.pod["metadata"]["name"], failed.is_previous_run) for failed in failed_containers(VIEW)] == [
         ("web-1", False),
         ("web-1-1", False),
     ]
