@@ -110,7 +110,7 @@ class Life:
     """Whether the logs of the last and the previous run are compared, including the error if a log is missing."""
 
 
-def pod_spec(*containers: JSONObject, restart: str = "Always", **fields: Any) -> JSONObject:
+def spec(*containers: JSONObject, restart: str = "Always", **fields: Any) -> JSONObject:
     """Return the pod spec."""
     return {"restartPolicy": restart, "terminationGracePeriodSeconds": 2, "containers": list(containers), **fields}
 
@@ -129,7 +129,7 @@ def hooks(**scripts: str) -> JSONObject:
 def killed(script: str, grace: int = 2, **fields: Any) -> JSONObject:
     """Return a pod with a container that is killed when its liveness probe fails."""
     probing = probe(FAILS, **fields.pop("probing", {}))
-    return pod_spec(container(script, livenessProbe=probing, **fields), terminationGracePeriodSeconds=grace)
+    return spec(container(script, livenessProbe=probing, **fields), terminationGracePeriodSeconds=grace)
 
 
 def named(name: str, script: str, **fields: Any) -> JSONObject:
@@ -153,14 +153,14 @@ GROWN: Final = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": 
 LAST_LINES: Final = "a container that fails without a message has the last lines of its log as message"
 
 LIVES: Final[Mapping[str, Life]] = {
-    "ends-well": Life(pod_spec(container("exit 0"), restart="Never"), finished),
-    "ends-badly": Life(pod_spec(container("exit 3"), restart="Never"), finished),
-    "ends-twice": Life(pod_spec(container("exit 0"), named("other", "exit 4"), restart="Never"), finished),
-    "on-failure-well": Life(pod_spec(container("exit 0"), restart="OnFailure"), finished),
-    "on-failure-badly": Life(pod_spec(container("exit 5"), restart="OnFailure"), backs_off),
-    "always": Life(pod_spec(container("exit 0")), backs_off),
+    "ends-well": Life(spec(container("exit 0"), restart="Never"), finished),
+    "ends-badly": Life(spec(container("exit 3"), restart="Never"), finished),
+    "ends-twice": Life(spec(container("exit 0"), named("other", "exit 4"), restart="Never"), finished),
+    "on-failure-well": Life(spec(container("exit 0"), restart="OnFailure"), finished),
+    "on-failure-badly": Life(spec(container("exit 5"), restart="OnFailure"), backs_off),
+    "always": Life(spec(container("exit 0")), backs_off),
     "no-program": Life(
-        pod_spec({**container(), "command": ["/no/such/program"]}, restart="Never"),
+        spec({**container(), "command": ["/no/such/program"]}, restart="Never"),
         lambda pod: finished(pod) or waiting("ProgramNotFound")(pod),
         dict.fromkeys(
             ("phase", "main state", "main resources", "events", *(f"condition {name}" for name in NOT_STARTED)),
@@ -168,52 +168,50 @@ LIVES: Final[Mapping[str, Life]] = {
         ),
     ),
     "no-message": Life(
-        pod_spec(container("echo last words; exit 9"), restart="Never"),
+        spec(container("echo last words; exit 9"), restart="Never"),
         finished,
         {"main state": LAST_LINES},
     ),
-    "init-fails": Life(pod_spec(container(WAIT), restart="Never", initContainers=[named("first", "exit 6")]), finished),
-    "init-fails-again": Life(pod_spec(container(WAIT), initContainers=[named("first", "exit 6")]), backs_off),
+    "init-fails": Life(spec(container(WAIT), restart="Never", initContainers=[named("first", "exit 6")]), finished),
+    "init-fails-again": Life(spec(container(WAIT), initContainers=[named("first", "exit 6")]), backs_off),
     "init-in-order": Life(
-        pod_spec(container(WAIT), initContainers=[named("first", "exit 0"), named("second", "exit 0")]), ready
+        spec(container(WAIT), initContainers=[named("first", "exit 0"), named("second", "exit 0")]), ready
     ),
     "sidecar": Life(
-        pod_spec(
+        spec(
             container("sleep 1"),
             restart="Never",
             initContainers=[named("side", ENDS, restartPolicy="Always", lifecycle=hooks(postStart=BEGUN))],
         ),
         finished,
     ),
-    "message-in-file": Life(pod_spec(container("echo why > /dev/termination-log; exit 7"), restart="Never"), finished),
+    "message-in-file": Life(spec(container("echo why > /dev/termination-log; exit 7"), restart="Never"), finished),
     "message-from-log": Life(
-        pod_spec(
-            container("echo last words; exit 8", terminationMessagePolicy="FallbackToLogsOnError"), restart="Never"
-        ),
+        spec(container("echo last words; exit 8", terminationMessagePolicy="FallbackToLogsOnError"), restart="Never"),
         finished,
     ),
-    "becomes-ready": Life(pod_spec(container(WAIT, readinessProbe=probe("true"))), ready),
-    "never-ready": Life(pod_spec(container(WAIT, readinessProbe=probe("false"))), phase("Running")),
-    "not-alive": Life(pod_spec(container(ENDS, livenessProbe=probe(FAILS))), backs_off),
-    "starts-too-slowly": Life(pod_spec(container(ENDS, startupProbe=probe(FAILS))), backs_off),
+    "becomes-ready": Life(spec(container(WAIT, readinessProbe=probe("true"))), ready),
+    "never-ready": Life(spec(container(WAIT, readinessProbe=probe("false"))), phase("Running")),
+    "not-alive": Life(spec(container(ENDS, livenessProbe=probe(FAILS))), backs_off),
+    "starts-too-slowly": Life(spec(container(ENDS, startupProbe=probe(FAILS))), backs_off),
     "after-start-fails": Life(
-        pod_spec(container(ENDS, lifecycle=hooks(postStart=FAILS)), restart="Never"),
+        spec(container(ENDS, lifecycle=hooks(postStart=FAILS)), restart="Never"),
         finished,
     ),
-    "too-late": Life(pod_spec(container(ENDS), activeDeadlineSeconds=45), finished),
+    "too-late": Life(spec(container(ENDS), activeDeadlineSeconds=45), finished),
     "no-settings": Life(
-        pod_spec(container(WAIT, envFrom=[{"configMapRef": {"name": "absent"}}])), waiting("CreateContainerConfigError")
+        spec(container(WAIT, envFrom=[{"configMapRef": {"name": "absent"}}])), waiting("CreateContainerConfigError")
     ),
-    "prints-and-ends": Life(pod_spec(container("echo out; exit 0"), restart="Never"), finished, has_logs=True),
-    "prints-again": Life(pod_spec(container("echo out; exit 3")), backs_off, {"main last": LAST_LINES}, has_logs=True),
+    "prints-and-ends": Life(spec(container("echo out; exit 0"), restart="Never"), finished, has_logs=True),
+    "prints-again": Life(spec(container("echo out; exit 3")), backs_off, {"main last": LAST_LINES}, has_logs=True),
     "init-prints": Life(
-        pod_spec(container(WAIT), restart="Never", initContainers=[named("first", "echo first; exit 6")]),
+        spec(container(WAIT), restart="Never", initContainers=[named("first", "echo first; exit 6")]),
         finished,
         {"first state": LAST_LINES},
         has_logs=True,
     ),
     "after-start": Life(
-        pod_spec(
+        spec(
             container(
                 "until [ -s /dev/termination-log ]; do sleep 0.1; done; exit 3",
                 lifecycle=hooks(postStart="echo started > /dev/termination-log"),
@@ -228,22 +226,22 @@ LIVES: Final[Mapping[str, Life]] = {
     "ignores-term": Life(killed(DEAF), backs_off),
     "grace-of-the-probe": Life(killed(DEAF, grace=600, probing={"terminationGracePeriodSeconds": 1}), backs_off),
     "resized": Life(
-        pod_spec(container(WAIT)),
+        spec(container(WAIT)),
         has_memory,
         {"events": "there are no events, because resources are not enforced and a resize takes no time"},
         resized=GROWN,
     ),
-    "deleted": Life(pod_spec(container(NOTED, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=30),
+    "deleted": Life(spec(container(NOTED, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=30),
     "deleted-fails": Life(
-        pod_spec(
+        spec(
             container('trap "exit 9" TERM; touch /tmp/begun; sleep 100000 & wait $!', lifecycle=hooks(postStart=BEGUN))
         ),
         is_deleted,
         deleted=30,
     ),
-    "deleted-deaf": Life(pod_spec(container(DEAF, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=1),
+    "deleted-deaf": Life(spec(container(DEAF, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=1),
     "deleted-deaf-sidecar": Life(
-        pod_spec(
+        spec(
             container(NOTED, lifecycle=hooks(postStart=BEGUN)),
             initContainers=[named("side", DEAF, restartPolicy="Always")],
         ),
@@ -251,15 +249,15 @@ LIVES: Final[Mapping[str, Life]] = {
         deleted=4,
     ),
     "deleted-with-hook": Life(
-        pod_spec(container(NOTED, lifecycle=hooks(postStart=BEGUN, preStop="echo hook >> /dev/termination-log"))),
+        spec(container(NOTED, lifecycle=hooks(postStart=BEGUN, preStop="echo hook >> /dev/termination-log"))),
         is_deleted,
         deleted=30,
     ),
     "deleted-in-its-hook": Life(
-        pod_spec(container(DEAF, lifecycle=hooks(postStart=BEGUN, preStop="sleep 100"))), is_deleted, deleted=2
+        spec(container(DEAF, lifecycle=hooks(postStart=BEGUN, preStop="sleep 100"))), is_deleted, deleted=2
     ),
     "not-as-root": Life(
-        pod_spec(container(WAIT, securityContext={"runAsNonRoot": True})), waiting("CreateContainerConfigError")
+        spec(container(WAIT, securityContext={"runAsNonRoot": True})), waiting("CreateContainerConfigError")
     ),
 }
 

@@ -120,7 +120,7 @@ def test_restart_of_a_node_is_not_a_failure() -> None:
 
 
 @pytest.mark.parametrize("reason", ["", ": EvictionByEvictionAPI", ": PreemptionByScheduler", ": Evicted"])
-def test_only_an_eviction_by_the_kubelet_is_a_failure_of_the_group(reason: str) -> None:
+def test_only_an_eviction_by_a_kubelet_is_a_group_failure(reason: str) -> None:
     group = recreated([ready(), ready(0, 1)], failure=f"deleted{reason}").view.groups[0]
     assert (group.crashes is not None) is (reason == ": Evicted")
 
