@@ -15,7 +15,7 @@ SOURCES: Final = (sources("lwsctl") / "lwsctl", sources("leaderworkerset") / "le
 FIELDS: Final = frozenset({"message", "note"})
 """Fields with strings from containers, kubelets and tenants."""
 
-PASSES: Final = frozenset({"mask_message", "quote", "clean", "text", "last_lines"})
+PASSES: Final = frozenset({"mask_message", "quote_message", "clean", "text", "last_lines"})
 """The functions that clean a string, such as `mask.text`."""
 
 PARTS: Final = frozenset({"match", "words"})
