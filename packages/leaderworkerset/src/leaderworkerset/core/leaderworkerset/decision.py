@@ -72,8 +72,8 @@ class SetFacts(Struct, frozen=True):
     """The observed state with the decoded LeaderWorkerSet, and the desired revision of its groups.
 
     `living` is the leader workload, and `current` its rollout progress. `folded` is the summary of groups with
-    indexes, and empty for groups with random keys (`is_hash`). Capabilities are called only if the object `has_signs`
-    of one, and may provide a `route`.
+    indexes, and empty for groups with random keys (`is_hash`). If `has_signs` is false, capabilities cannot change the
+    plan, and are not called. A capability can add a `route`, which is the in-place update of groups.
     """
 
     observed: ObservedLeaderWorkerSet
