@@ -38,14 +38,15 @@ def install(
     image: str = PRODUCT,
     version: Mapping[str, str] = MappingProxyType({}),
     configuration: Path = CONFIGURATION,
+    command: str = "lwsctl.cli",
 ) -> str:
     """Install or update the manager image, and wait until its managers are ready. Return the output.
 
-    `version` is the environment in which `lws` has another version.
+    `version` is the environment in which `lws` has another version, whose module is `command`.
     """
     words = ["install", f"--image={image}", f"--config={configuration}", "--wait", "--timeout=5m"]
     done = subprocess.run(
-        [*cluster.inside, sys.executable, "-m", "lwsctl.cli", *words],
+        [*cluster.inside, sys.executable, "-m", command, *words],
         env={**cluster.environment, **version},
         capture_output=True,
         text=True,

@@ -103,12 +103,12 @@ def test_upgrade_from_the_last_release_touches_no_pod(place: Place, tmp_path: Pa
     archive, version = images.make_previous(tmp_path, programs.say), predecessor.environment(tmp_path / "src")
     for machine in place.cluster.machines:
         daemons.load(machine, place.cluster.node_assets, [archive])
-    product.install(place.cluster, PREVIOUS, version, product.PLAIN)
+    product.install(place.cluster, PREVIOUS, version, product.PLAIN, "leaderworkerset.cli")
     place.ready(leaderworkerset("stays", pod(), replicas=2), 4)
     before = place.uids("stays")
     product.install(place.cluster)
     assert_untouched(place, before, "upgraded")
-    product.install(place.cluster, PREVIOUS, version, product.PLAIN)
+    product.install(place.cluster, PREVIOUS, version, product.PLAIN, "leaderworkerset.cli")
     assert_untouched(place, before, "rolled-back")
 
 

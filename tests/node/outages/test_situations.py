@@ -47,7 +47,7 @@ def test_causes_of_crashes_are_true_at_every_moment(nodes: NodeCluster) -> None:
     sampling.check(nodes, FAILING)
 
 
-PRESSURES = {"memory": "memory.available", "disk": "nodefs.available"}
+PRESSURES = {"memory": "memory.available", "disk space": "nodefs.available"}
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def test_explain_names_the_pressure_of_a_node(place: Place, resource: str) -> No
         def closed() -> bool:
             (item,) = json.loads(place.ended("explain", "web", "--output=json").stdout)["items"]
             codes.add(item["code"])
-            return bool(item["code"] == "LWS-E118" and f"{resource} pressure" in json.dumps(item))
+            return bool(item["code"] == "LWS-E118" and f"is low on {resource}" in json.dumps(item))
 
         place.until(closed, f"explain names the condition, not only {codes}")
         assert codes <= {None, "LWS-E054", "LWS-E080", "LWS-E081", "LWS-E091", "LWS-E118"}

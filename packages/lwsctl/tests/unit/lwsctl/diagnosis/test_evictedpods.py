@@ -58,6 +58,14 @@ def test_eviction_of_a_leader_is_read_from_events(times: int, verdict: Verdict) 
     )
 
 
+def test_eviction_is_the_cause_while_its_containers_stop() -> None:
+    """A container that handles SIGTERM exits with code 0, and the kubelet sets the phase Failed after that."""
+    stopping = placed(status={"containerStatuses": [container(terminated=ended(0, 2, "Completed"))]})
+    evicted = event("Pod", "web-0", "Evicted", STORAGE, uid=stopping["metadata"]["uid"], seconds=3)
+    assert told(observed([stopping, ready(0, 1)])).code == "LWS-E075"
+    assert told(observed([stopping, ready(0, 1)], {CORE_EVENTS: [evicted]})).code == "LWS-E054"
+
+
 def test_old_or_explained_eviction_is_not_the_cause() -> None:
     old = event("Pod", "web-0", "Evicted", STORAGE, uid="former", seconds=700)
     assert told(observed(STARTING, {CORE_EVENTS: [old]})).code != "LWS-E054"

@@ -19,6 +19,7 @@ from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.finding import Finding, cause
 from lwsctl.diagnosis.observed import Observed
 from lwsctl.model.diagnosis import Person
+from lwsctl.model.events.eventrecord import WarningEvent
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.health import Verdict
 from lwsctl.views import recreations
@@ -117,6 +118,7 @@ def find_evicted_pod(observed: Observed) -> Finding | None:
 
 
 def _current_evictions(observed: Observed, group: Group) -> Iterator[Eviction]:
+    """Yield evicted pods that still exist. The kubelet emits its event before it stops the containers."""
     for rank in _selected_ranks(observed, group):
         status = meta.status(rank.object or {})
         reason = str(status.get("reason") or "")
@@ -124,6 +126,18 @@ def _current_evictions(observed: Observed, group: Group) -> Iterator[Eviction]:
             source = f"{rank.pod}: phase Failed, reason {reason}, node {rank.node}"
             message = ranks.quote_message(str(status.get("message") or reason))
             yield Eviction(rank=rank, reason=reason, message=message, source=source)
+        elif not rank.is_ready:
+            for event in _eviction_events(observed, rank):
+                if event.uid == rank.uid:
+                    source = f"event {event.reason} of pod {rank.pod}, {duration(observed.now - event.last)} ago"
+                    yield Eviction(rank=rank, reason=event.reason, message=event.message, source=source)
+
+
+def _eviction_events(observed: Observed, rank: Rank) -> Iterator[WarningEvent]:
+    """Yield the recent eviction events of the pods with this name."""
+    for event in observed.warnings.about(observed.view.namespace, "Pod", rank.pod):
+        if event.reason in OF_EVENTS and observed.now - event.last < REMEMBERED:
+            yield event
 
 
 def _recorded_evictions(observed: Observed, group: Group) -> Iterator[Eviction]:
@@ -152,8 +166,8 @@ def _previous_evictions(observed: Observed, group: Group) -> Iterator[Eviction]:
     evictions = [
         (event, rank)
         for rank in _selected_ranks(observed, group)
-        for event in observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
-        if event.reason in OF_EVENTS and event.uid != rank.uid and observed.now - event.last < REMEMBERED
+        for event in _eviction_events(observed, rank)
+        if event.uid != rank.uid
     ]
     if not evictions:
         return
