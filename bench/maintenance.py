@@ -64,7 +64,7 @@ class Wholeness:
         """Count the incomplete groups, and add the time since the last poll."""
         for pod in pods:
             owner = meta.controller_of(pod)
-            if int(groupname.label(pod)) >= GROUPS:
+            if int(groupname.group_label(pod)) >= GROUPS:
                 continue  # a surge group
             if groupname.is_leader(pod):
                 self.leaders.add(meta.uid(pod))
@@ -83,7 +83,7 @@ class Wholeness:
         self.observe(pods)
 
     def _is_whole(self, pods: Sequence[JSONObject], index: int) -> bool:
-        own = [pod for pod in pods if groupname.label(pod) == str(index)]
+        own = [pod for pod in pods if groupname.group_label(pod) == str(index)]
         known = {*self.leaders, *self.first.values()}
         return len(own) == SIZE and all(
             meta.uid(pod) in known and meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod) for pod in own
@@ -162,7 +162,7 @@ def _choose(pods: Sequence[JSONObject]) -> tuple[str, Sequence[JSONObject]]:
 
 def _measured(pods: Sequence[JSONObject]) -> set[str]:
     """Return the indexes of the groups of these pods, without surge groups and groups of an autoscaler."""
-    return {label for label in map(groupname.label, pods) if int(label) < GROUPS}
+    return {label for label in map(groupname.group_label, pods) if int(label) < GROUPS}
 
 
 async def _drain(bench: Bench, node: str, pods: Sequence[JSONObject]) -> None:

@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 from docs import generatedpage
 
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.outdatedleaders import StatefulSetProgress
 from lwsctl.rollout import forecast
 from lwsctl.rollout.forecast import RolloutState
 
@@ -110,7 +110,7 @@ STRATEGIES: Final = (
 def waves(limits: Budget) -> list[tuple[int, ...]]:
     """Return the groups that a rollout of four ready groups updates in each step."""
     everything = (1 << limits.replicas) - 1
-    current = Current(limits.replicas, 0, str(limits.replicas))
+    current = StatefulSetProgress(limits.replicas, 0, str(limits.replicas))
     world = RolloutState(current, members=everything, ready=everything, updated=0)
     return [wave.groups for wave in forecast.forecast(limits, world, is_new_revision=True).waves]
 

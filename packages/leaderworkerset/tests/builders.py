@@ -241,8 +241,8 @@ def as_applied(desired: JSONObject, **changes: Any) -> JSONObject:
 
 def applied(lws: JSONObject, statefulset: JSONObject) -> LastApply:
     """Return the remembered apply whose result is the current leader StatefulSet."""
-    current = outdatedleaders.position(statefulset)
-    source = Source(Identity.of(lws), groupname.revision(statefulset), current.replicas, current.partition)
+    current = outdatedleaders.read_progress(statefulset)
+    source = Source(Identity.of(lws), groupname.revision_key(statefulset), current.replicas, current.partition)
     return LastApply(source, Identity.of(statefulset))
 
 

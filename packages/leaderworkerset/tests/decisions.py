@@ -7,7 +7,7 @@ from leaderworkerset.capabilities.enabled import EXTENSIONS
 from leaderworkerset.core.extensions import Extensions
 from leaderworkerset.core.leaderworkerset import reconcile as of_set
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.outline import outline
+from leaderworkerset.core.leaderworkerset.outline import build_outline
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 
@@ -15,7 +15,7 @@ def decide(
     observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG, extensions: Extensions = EXTENSIONS
 ) -> Decision:
     """Return the plan, and the results for the next decision."""
-    outlined = outline(observed, now, gang, extensions)
+    outlined = build_outline(observed, now, gang, extensions)
     if isinstance(outlined, Plan):
         return Decision(outlined)
     return of_set.reconcile(outlined, observed.known, now, extensions)

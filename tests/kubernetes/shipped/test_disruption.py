@@ -35,7 +35,7 @@ async def budgets(space: LiveScenario, check: Callable[[dict[str, JSONObject]], 
     async with asyncio.timeout(LIMIT):
         while True:
             listing = await space.client.list(POD_DISRUPTION_BUDGETS, namespace=space.namespace)
-            found = {groupname.label(one): one for one in listing.items}
+            found = {groupname.group_label(one): one for one in listing.items}
             if check(found):
                 return found
             await asyncio.sleep(0.1)

@@ -212,12 +212,12 @@ def few_are_away(state: State) -> None:
 
 
 def groups_on(pods: Iterable[JSONObject], *nodes: str) -> set[str]:
-    return {groupname.label(pod) for pod in pods if meta.spec(pod).get("nodeName") in nodes}
+    return {groupname.group_label(pod) for pod in pods if meta.spec(pod).get("nodeName") in nodes}
 
 
 async def leader_uids(space: LiveScenario) -> dict[str, str]:
     listing = await space.client.list(PODS, namespace=space.namespace)
-    return {groupname.label(pod): meta.uid(pod) for pod in listing.items if groupname.is_leader(pod)}
+    return {groupname.group_label(pod): meta.uid(pod) for pod in listing.items if groupname.is_leader(pod)}
 
 
 async def is_open(space: LiveScenario, *nodes: str) -> bool:
@@ -283,7 +283,7 @@ async def drain(cluster: ClusterBackend, directory: Path) -> None:
 def begun(state: State, before: Mapping[str, str]) -> None:
     """Assert that a leader is being deleted or was replaced."""
     staying = {
-        groupname.label(pod): meta.uid(pod)
+        groupname.group_label(pod): meta.uid(pod)
         for pod in state.pods.values()
         if groupname.is_leader(pod) and not meta.is_deleting(pod)
     }
@@ -295,7 +295,7 @@ def leaders_seen(space: LiveScenario) -> dict[str, int]:
     seen: dict[str, set[str]] = {}
     for change in space.changes:
         if groupname.is_leader(change.object):
-            seen.setdefault(groupname.label(change.object), set()).add(meta.uid(change.object))
+            seen.setdefault(groupname.group_label(change.object), set()).add(meta.uid(change.object))
     return {label: len(uids) for label, uids in seen.items()}
 
 

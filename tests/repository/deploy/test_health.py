@@ -30,7 +30,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, ROLE_SCALERS
 from leaderworkerset.core.disaggregatedset import setstatus
 from leaderworkerset.core.disaggregatedset.setstatus import ConditionPair
 from leaderworkerset.core.leaderworkerset import status
-from leaderworkerset.core.leaderworkerset.status import Sums
+from leaderworkerset.core.leaderworkerset.status import StatusCounts
 from leaderworkerset.install.operatornames import OPERATORS
 from leaderworkerset.kinds.managedkinds import MANAGED
 from leaderworkerset.operator import operatorstatus
@@ -55,7 +55,7 @@ def written(*history: Sequence[ConditionOutcome], exhausted: bool = False) -> JS
     obj = builders.leaderworkerset_object(metadata={"generation": 2})
     for outcomes in history:
         found = leaderworkerset.decode(obj)
-        new = status.compose(found, Sums(2, 1, 1), outcomes, NOW, is_degraded=exhausted)
+        new = status.compose(found, StatusCounts(2, 1, 1), outcomes, NOW, is_degraded=exhausted)
         obj = obj | {"status": leaderworkerset.encode_status(new)}
     return obj
 

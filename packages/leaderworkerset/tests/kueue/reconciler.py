@@ -176,7 +176,7 @@ class Kueue:
 
 def _index(pod: JSONObject) -> int | str:
     """Return the group index of a pod, or its random key."""
-    label = groupname.label(pod)
+    label = groupname.group_label(pod)
     return label if len(label) == groupname.KEY_CHARACTERS else int(label)
 
 

@@ -24,7 +24,7 @@ from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
 from leaderworkerset.api.progressannotations import Hang, SilentRank, render_hang
 from leaderworkerset.capabilities import deciding, names
 from leaderworkerset.capabilities.enabled import ENABLED, GROUPS, SETS, Capability
-from leaderworkerset.core.extensions import UPSTREAM, together
+from leaderworkerset.core.extensions import UPSTREAM, combine
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.pod.reconcile import reconcile
@@ -172,7 +172,7 @@ def comparable(plan: Plan) -> Any:
 @settings(max_examples=25, deadline=None)
 def test_order_of_two_capabilities_does_not_matter(pair: tuple[Capability, Capability], data: st.DataObject) -> None:
     group, observed = data.draw(groups(pair)), data.draw(sets(pair))
-    first, second = (together(ordered, SETS, GROUPS) for ordered in (pair, pair[::-1]))
+    first, second = (combine(ordered, SETS, GROUPS) for ordered in (pair, pair[::-1]))
 
     plans = [comparable(reconcile(group, extensions=one)) for one in (first, second)]
     decided = [decisions.decide(observed, builders.NOW, extensions=one) for one in (first, second)]
@@ -200,7 +200,7 @@ def test_skipped_hooks_would_not_change_the_plan(data: st.DataObject) -> None:
     observed = data.draw(sets(data.draw(st.lists(st.sampled_from(ENABLED), max_size=1))))
     assert observed.leaderworkerset is not None
     observed = cases.replace(observed, leaderworkerset=with_settings(observed.leaderworkerset, {"note": "n"}))
-    always = together(ENABLED, replace(SETS, settings=SETS.settings | {"note"}), GROUPS)
+    always = combine(ENABLED, replace(SETS, settings=SETS.settings | {"note"}), GROUPS)
 
     plan = decisions.decide(observed, builders.NOW).plan
 
@@ -223,7 +223,7 @@ def test_two_faults_are_recorded_in_one_order() -> None:
     recorded = next(one for one in ENABLED if one.name == names.BACKOFF)
 
     orders = ((recorded, *pair), (recorded, *pair[::-1]))
-    plans = [reconcile(group, extensions=together(ordered, SETS, GROUPS)) for ordered in orders]
+    plans = [reconcile(group, extensions=combine(ordered, SETS, GROUPS)) for ordered in orders]
 
     assert len(pair) == 2
     assert all(find(group).failure for one in pair for find in one.fault_finders)

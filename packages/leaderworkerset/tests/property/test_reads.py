@@ -16,8 +16,8 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from kuberuntime.plan import Action, Apply, Create, Delete, Patch, Plan, flatten
 from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS
 from leaderworkerset.core.leaderworkerset.decision import NO_RESULTS, ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.outdatedleaders import position
-from leaderworkerset.core.leaderworkerset.outline import Read, outline
+from leaderworkerset.core.leaderworkerset.outdatedleaders import read_progress
+from leaderworkerset.core.leaderworkerset.outline import Read, build_outline
 from leaderworkerset.core.policies.gang import NO_GANG
 
 
@@ -32,7 +32,7 @@ def reads_of(observed: ObservedLeaderWorkerSet, action: Action) -> Iterator[Read
         case Delete(resource=resource, on_success=events) if resource == PODS:
             yield from (Read.LEADERS for event in events if event.reason == "MovingGroup")
         case Apply(object=desired) if workload is not None:
-            now, new = position(workload), position(desired)
+            now, new = read_progress(workload), read_progress(desired)
             if new.partition < now.partition and now.partition >= now.replicas:
                 yield Read.LEADERS
             if observed.known.applied is None:
@@ -45,7 +45,7 @@ def test_reads_precede_each_write_that_needs_them(data: st.DataObject) -> None:
     observed = data.draw(sets(ENABLED))
     if data.draw(st.booleans()):
         observed = cases.replace(observed, known=NO_RESULTS)
-    outlined = outline(observed, builders.NOW, NO_GANG, EXTENSIONS)
+    outlined = build_outline(observed, builders.NOW, NO_GANG, EXTENSIONS)
     if isinstance(outlined, Plan):
         return
 

@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, GroupState, States
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.outdatedleaders import StatefulSetProgress
 
 OLD, NEW = False, True
 
@@ -28,7 +28,7 @@ class ModeledRollout:
     """The leader StatefulSet and the groups by index, each ready or unready and with the old or new template."""
 
     limits: Budget
-    current: Current
+    current: StatefulSetProgress
     groups: list[GroupState]
     honors_max_unavailable: bool = True
     partitions: list[int] = field(default_factory=list)
@@ -41,8 +41,11 @@ class ModeledRollout:
         Return whether the StatefulSet is unchanged.
         """
         step = rollingupdate.next_step(self.limits, self.current, self.states, is_new_revision=is_new_revision)
-        step = step if is_observed else rollingupdate.wait(step, self.current)
-        known, self.current = self.current, Current(step.replicas, step.partition, str(self.limits.replicas))
+        step = step if is_observed else rollingupdate.hold_step(step, self.current)
+        known, self.current = (
+            self.current,
+            StatefulSetProgress(step.replicas, step.partition, str(self.limits.replicas)),
+        )
         self.partitions.append(step.partition)
         return is_observed and known == self.current
 
@@ -133,7 +136,7 @@ def budgets(draw: st.DrawFn, *, partition: bool = False) -> Budget:
 def started(limits: Budget, *, honors_max_unavailable: bool = True) -> ModeledRollout:
     """Return a cluster whose groups are all ready when the template changes."""
     groups = [GroupState(is_ready=True, is_updated=OLD)] * limits.replicas
-    current = Current(limits.replicas, limits.partition, str(limits.replicas))
+    current = StatefulSetProgress(limits.replicas, limits.partition, str(limits.replicas))
     cluster = ModeledRollout(limits, current, groups, honors_max_unavailable)
     cluster.reconcile(is_new_revision=True)
     return cluster
@@ -257,7 +260,7 @@ def test_broken_old_groups_are_replaced_first(limits: Budget, ready: list[bool],
 
 
 def assert_ready_groups_stay(
-    cluster: ModeledRollout, before: Current, groups: list[GroupState], replaced: list[int]
+    cluster: ModeledRollout, before: StatefulSetProgress, groups: list[GroupState], replaced: list[int]
 ) -> None:
     """Assert that no ready group is replaced while unavailable groups, including broken ones, are at the limit.
 
@@ -282,12 +285,12 @@ def test_rollout_step_is_bounded_and_idempotent(
     """The limits apply from any state, and a written step is not proposed twice (R-ROLL-2, R-ROLL-3)."""
     table = {"N": (True, NEW), "O": (True, OLD), "n": (False, NEW), "o": (False, OLD), ".": (False, OLD)}
     groups = States.of({index: GroupState(*table[letter]) for index, letter in enumerate(letters)})
-    current: Current | None = Current(replicas, partition, str(limits.replicas))
+    current: StatefulSetProgress | None = StatefulSetProgress(replicas, partition, str(limits.replicas))
     for attempt in range(20):
         step = rollingupdate.next_step(limits, current, groups, is_new_revision=is_new and attempt == 0)
         assert limits.replicas <= step.replicas <= max(limits.burst, replicas)
         assert step.partition >= limits.partition
-        written = Current(step.replicas, step.partition, str(limits.replicas))
+        written = StatefulSetProgress(step.replicas, step.partition, str(limits.replicas))
         if attempt and written == current:
             return
         current = written

@@ -67,7 +67,7 @@ class Whole:
             self.pods[meta.uid(pod)] = pod
             owner = meta.controller_of(pod)
             if groupname.is_leader(pod):
-                if int(groupname.label(pod)) < GROUPS:
+                if int(groupname.group_label(pod)) < GROUPS:
                     self.leaders.add(meta.uid(pod))
             elif owner is not None:
                 self.first.setdefault((owner["uid"], meta.name(pod)), meta.uid(pod))
@@ -75,7 +75,7 @@ class Whole:
 
     def is_whole(self, index: int) -> bool:
         """Return whether the leader and all first workers of a group are ready."""
-        own = [pod for pod in self.pods.values() if groupname.label(pod) == str(index)]
+        own = [pod for pod in self.pods.values() if groupname.group_label(pod) == str(index)]
         first = [pod for pod in own if groupname.is_leader(pod) or meta.uid(pod) in self.first.values()]
         return len(own) == len(first) == SIZE and all(
             meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod) for pod in own

@@ -39,12 +39,12 @@ def lws_key(obj: JSONObject) -> ObjectKey:
     return ObjectKey(meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""))
 
 
-def label(obj: JSONObject) -> str:
+def group_label(obj: JSONObject) -> str:
     """Return the group label of a pod or another object of the group, or an empty string if it is absent."""
     return meta.labels(obj).get(labels.GROUP_INDEX, "")
 
 
-def revision(obj: JSONObject) -> str:
+def revision_key(obj: JSONObject) -> str:
     """Return the revision key of an object or a ControllerRevision, or an empty string if it is absent."""
     return meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH, "")
 
@@ -124,7 +124,7 @@ def group_and_rank(pod: JSONObject) -> tuple[GroupName, int] | None:
     """
     if has_foreign_controller(pod):
         return None
-    group, number = parse_group_name(label(pod)), rank(pod)
+    group, number = parse_group_name(group_label(pod)), rank(pod)
     return None if group is None or number is None else (group, number)
 
 

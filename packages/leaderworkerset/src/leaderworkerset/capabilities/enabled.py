@@ -25,7 +25,7 @@ from leaderworkerset.capabilities.moves import maintenancesettings, moves
 from leaderworkerset.capabilities.preferrednodes import previousnodes
 from leaderworkerset.capabilities.restartinplace import allcontainers
 from leaderworkerset.capabilities.termination import termination
-from leaderworkerset.core.extensions import Extensions, GroupHook, SetHook, together
+from leaderworkerset.core.extensions import Extensions, GroupHook, SetHook, combine
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.policies.policy import LiveGroup
 
@@ -152,8 +152,8 @@ ENABLED: Final = (
 
 
 def _prepare(facts: SetFacts) -> SetFacts:
-    route, folded = inplace.route_of(facts)
-    return replace(facts, route=route, folded=moves.depart(facts, folded))
+    route, folded = inplace.find_current_route(facts)
+    return replace(facts, route=route, folded=moves.with_moving_groups(facts, folded))
 
 
 def _complete(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDecision:
@@ -166,9 +166,9 @@ SETS: Final = SetHook(
     prepare=_prepare,
     deletes_leaders=moves.deletes_leaders,
     expire=runtocompletion.expire,
-    leader_annotations=previousnodes.marks,
+    leader_annotations=previousnodes.gate_annotations,
     complete=_complete,
-    retire=revisionhistory.retire,
+    retire=revisionhistory.retire_revisions,
 )
 
 
@@ -191,7 +191,7 @@ GROUPS: Final = GroupHook(
     last=_final_actions,
 )
 
-EXTENSIONS: Final = together(ENABLED, SETS, GROUPS)
+EXTENSIONS: Final = combine(ENABLED, SETS, GROUPS)
 """The combination of all capabilities."""
 
 WAKING_GROUPS: Final = tuple(name for capability in ENABLED if capability.wakes_groups for name in capability.settings)

@@ -36,7 +36,7 @@ from leaderworkerset.controllers import cachedfields, indexes, permissions
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.decisioncost import is_large
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
-from leaderworkerset.core.leaderworkerset.groupstate import own_size
+from leaderworkerset.core.leaderworkerset.groupstate import original_size
 
 NAME: Final = "disruption"
 INTERVAL_PER_BUDGET: Final = 0.001
@@ -160,7 +160,7 @@ class DisruptionDriver(Driver):
         """Return the labels of groups with a pod whose node no longer accepts it."""
         closed = {} if self._closed is None else self._closed.by_name
         return frozenset(
-            groupname.label(pod)
+            groupname.group_label(pod)
             for name, node in closed.items()
             for pod in self._pods.store.by_index(indexes.BY_NODE, name)
             if groupname.lws_key(pod) == key and rejects_pod(node, pod)
@@ -192,7 +192,7 @@ def keys_of_record(change: Change) -> Iterable[ObjectKey]:
 def _relevant_fields(leader: JSONObject | None) -> tuple[str, bool, bool, int] | None:
     if leader is None:
         return None
-    return meta.uid(leader), meta.is_deleting(leader), groupname.is_exhausted(leader), own_size(leader)
+    return meta.uid(leader), meta.is_deleting(leader), groupname.is_exhausted(leader), original_size(leader)
 
 
 def specify(settings: DisruptionSettings) -> ControllerSpec:

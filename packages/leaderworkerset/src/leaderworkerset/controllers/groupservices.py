@@ -26,8 +26,8 @@ async def unreachable_leaders(
     `obj` is a LeaderWorkerSet whose groups have their own Services.
     Raise `KubeError` if the API server does not respond.
     """
-    ready = (leader for leader in leaders if groupstate.own_size(leader) == 1 and groupstate.is_pod_ready(leader))
-    unsettled = [leader for leader in ready if not _has_own(leader, cached)]
+    ready = (leader for leader in leaders if groupstate.original_size(leader) == 1 and groupstate.is_pod_ready(leader))
+    unsettled = [leader for leader in ready if not _has_own_service(leader, cached)]
     if not unsettled:
         return NONE
     listing = await client.list(SERVICES, namespace=meta.namespace(obj))
@@ -38,6 +38,6 @@ async def unreachable_leaders(
     )
 
 
-def _has_own(leader: JSONObject, cached: Store) -> bool:
+def _has_own_service(leader: JSONObject, cached: Store) -> bool:
     service = cached.get(ObjectKey(meta.namespace(leader), groupname.hostname(leader)))
     return service is not None and meta.is_controlled(service, leader)

@@ -99,7 +99,7 @@ def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
     if own is not None or not groupname.has_random_key(leader):
         return own
     return groupname.find_workers(
-        leader, statefulsets.by_index(BY_GROUP, group_value(groupname.lws_key(leader), groupname.label(leader)))
+        leader, statefulsets.by_index(BY_GROUP, group_value(groupname.lws_key(leader), groupname.group_label(leader)))
     )
 
 

@@ -55,15 +55,15 @@ async def read(client: Client, outlined: Outline) -> PreviousResults | Plan:
     """
     facts, reads = outlined
     key, known, current = meta.key(facts.obj), facts.observed.known, facts.current
-    if Read.LEADERS in reads and not await are_as_known(client, key, facts.observed.groups):
+    if Read.LEADERS in reads and not await do_leaders_exist(client, key, facts.observed.groups):
         return Plan(requeue_after=BEHIND)
     if Read.NAMESPACE in reads and await is_namespace_terminating(client, key.namespace):
-        return Plan(retention.release(facts.observed.evidence))
+        return Plan(retention.remove_finalizer(facts.observed.evidence))
     if reads & {Read.WORKLOAD, Read.HISTORY}:
         kind = DEPLOYMENTS if facts.is_hash else STATEFULSETS
-        known = replace(known, whole=await read_whole(client, kind, key))
+        known = replace(known, whole=await read_object(client, kind, key))
     if Read.HISTORY in reads:
-        revision = groupname.revision(known.whole) if known.whole else None
+        revision = groupname.revision_key(known.whole) if known.whole else None
         if revision != (None if current is None else current.revision):
             return Plan(requeue_after=BEHIND)
         selector = revisionhistory.selector(key.name)
@@ -72,7 +72,7 @@ async def read(client: Client, outlined: Outline) -> PreviousResults | Plan:
     return known
 
 
-async def are_as_known(client: Client, lws: ObjectKey, groups: Mapping[str, GroupFacts]) -> bool:
+async def do_leaders_exist(client: Client, lws: ObjectKey, groups: Mapping[str, GroupFacts]) -> bool:
     """Return whether all required leaders exist and are not terminating.
 
     Raise `KubeError` if the API server does not respond.
@@ -87,7 +87,7 @@ async def are_as_known(client: Client, lws: ObjectKey, groups: Mapping[str, Grou
     return all(group.is_deleting or group.uid in staying for group in groups.values())
 
 
-async def read_whole(client: Client, kind: Resource, key: ObjectKey) -> JSONObject:
+async def read_object(client: Client, kind: Resource, key: ObjectKey) -> JSONObject:
     """Return the complete object, or an empty object if it is deleted.
 
     Raise `KubeError` if the API server does not respond.
@@ -99,7 +99,7 @@ async def read_whole(client: Client, kind: Resource, key: ObjectKey) -> JSONObje
 
 async def is_leader_alive(client: Client, leader: ObjectKey, uid: UID) -> bool:
     """Return whether this leader exists and is not terminating. Raise `KubeError` if there is no response."""
-    pod = await read_whole(client, PODS, leader)
+    pod = await read_object(client, PODS, leader)
     return meta.uid(pod) == uid and not meta.is_deleting(pod)
 
 

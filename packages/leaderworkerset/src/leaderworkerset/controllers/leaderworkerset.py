@@ -50,7 +50,7 @@ from leaderworkerset.core.leaderworkerset.decision import (
 )
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers, describe_workers
-from leaderworkerset.core.leaderworkerset.outline import outline
+from leaderworkerset.core.leaderworkerset.outline import build_outline
 from leaderworkerset.core.leaderworkerset.reconcile import reconcile
 from leaderworkerset.core.policies import delegation, workloadnames
 from leaderworkerset.core.policies.gang import Gang
@@ -165,7 +165,7 @@ class LeaderWorkerSetDriver(Driver):
 
     async def _plan(self, key: ObjectKey, observed: ObservedLeaderWorkerSet, *, in_thread: bool = False) -> Plan:
         observed, now = await self._with_owners(key, observed), self._clock.now()
-        prepare = partial(outline, observed, now, self._gang, EXTENSIONS)
+        prepare = partial(build_outline, observed, now, self._gang, EXTENSIONS)
         outlined = await asyncio.to_thread(prepare) if in_thread else prepare()
         if isinstance(outlined, Plan):
             return outlined
@@ -214,7 +214,7 @@ class LeaderWorkerSetDriver(Driver):
         if lws is None:
             return observed
         _, spec, _ = meta.parts(lws)
-        if spec.get("scheduling") is not None and delegation.is_needed(lws, observed.scheduling.objects):
+        if spec.get("scheduling") is not None and delegation.is_parent_required(lws, observed.scheduling.objects):
             parent = await gangobjects.find_parent(self._client, lws)
             observed = replace(observed, scheduling=replace(observed.scheduling, parent=parent))
         if (spec.get("networkConfig") or {}).get("subdomainPolicy") not in WITH_OWN_SERVICES:

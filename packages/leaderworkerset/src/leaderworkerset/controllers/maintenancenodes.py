@@ -69,7 +69,7 @@ class MaintenanceNodes:
 
     def _nodes_of(self, leader: JSONObject) -> set[str]:
         """Return the nodes of the pods in the group of a marked leader."""
-        group = indexes.group_value(groupname.lws_key(leader), groupname.label(leader))
+        group = indexes.group_value(groupname.lws_key(leader), groupname.group_label(leader))
         placed = (indexes.node_values(pod) for pod in self._pods.store.by_index(indexes.BY_GROUP, group))
         return {node for nodes in placed for node in nodes}
 

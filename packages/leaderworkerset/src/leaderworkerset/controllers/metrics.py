@@ -205,7 +205,7 @@ class RecreationCollector(Collector):
         leader = self._pods.get(ObjectKey(meta.namespace(record), recreationrecord.leader_of(record)))
         if recreation is None or leader is None:
             return None
-        if groupname.revision(leader) != recreation.revision:
+        if groupname.revision_key(leader) != recreation.revision:
             return None
         return (
             recreation
@@ -274,7 +274,7 @@ def recreation_cause(leader: JSONObject, pods: Store) -> str:
     leader_pod = pods.get(ObjectKey(str(leader.get("namespace")), str(leader.get("name"))))
     if leader_pod is None:
         return DELETED
-    group = indexes.group_value(groupname.lws_key(leader_pod), groupname.label(leader_pod))
+    group = indexes.group_value(groupname.lws_key(leader_pod), groupname.group_label(leader_pod))
     members = pods.by_index(indexes.BY_GROUP, group)
     has_restarted = any(has_failed(pod, excuses=EXTENSIONS.excuses) and not meta.is_deleting(pod) for pod in members)
     return RESTARTED if has_restarted else DELETED

@@ -156,7 +156,7 @@ class PodDriver(Driver):
         if self._gang is not NO_GANG:
             return False
         lws = groupname.lws_key(leader)
-        group = indexes.group_value(lws, groupname.label(leader))
+        group = indexes.group_value(lws, groupname.group_label(leader))
         statefulsets = self._informers.statefulsets.store.by_index(indexes.BY_GROUP, group)
         if not meta.is_deleting(leader) and groupname.find_workers(leader, statefulsets) is None:
             return False
@@ -166,7 +166,7 @@ class PodDriver(Driver):
     def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> LiveGroup:
         informers = self._informers
         lws = groupname.lws_key(leader)
-        group_index = groupname.label(leader)
+        group_index = groupname.group_label(leader)
         group = indexes.group_value(lws, group_index)
         service = informers.services.store.get(ObjectKey(key.namespace, groupname.hostname(leader)))
         return LiveGroup(
@@ -246,7 +246,7 @@ class PodDriver(Driver):
         return self._moments.get(lws, ())
 
     def _group(self, leader: JSONObject) -> missingworkers.ObservedGroup:
-        group = indexes.group_value(groupname.lws_key(leader), groupname.label(leader))
+        group = indexes.group_value(groupname.lws_key(leader), groupname.group_label(leader))
         pods = self._informers.pods.store.by_index(indexes.BY_GROUP, group)
         return missingworkers.ObservedGroup(leader, self._find_workers(leader), tuple(pods))
 

@@ -65,7 +65,7 @@ def _holds_capacity(pod: JSONObject) -> bool:
 def _leader_of_workers(statefulset: JSONObject) -> str:
     """Return the leader of a worker StatefulSet in a group with a random key, or an empty string."""
     owner = meta.controller_of(statefulset)
-    is_keyed = len(groupname.label(statefulset)) == groupname.KEY_CHARACTERS
+    is_keyed = len(groupname.group_label(statefulset)) == groupname.KEY_CHARACTERS
     return str(owner["name"]) if owner is not None and owner["kind"] == PODS.kind and is_keyed else ""
 
 

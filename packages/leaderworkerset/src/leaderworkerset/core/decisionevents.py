@@ -91,7 +91,7 @@ def created_workers_event(obj: JSONObject, leader: JSONObject) -> Event:
     """Return the event for a created worker StatefulSet (R-WSTS-2). Events of many groups are combined."""
     event = created(obj, f"Created worker statefulset for leader pod {meta.name(leader)}", leader)
     return group_event(
-        event, "Created worker statefulsets for groups {numbers}", decimals.natural(groupname.label(leader))
+        event, "Created worker statefulsets for groups {numbers}", decimals.natural(groupname.group_label(leader))
     )
 
 
@@ -120,7 +120,7 @@ def replacement_deferred_event(obj: JSONObject, leader: JSONObject, ending: int)
 
 def waiting_for_predecessor_event(obj: JSONObject, leader: JSONObject) -> Event:
     """Return the event for a leader with an index that is waiting for the previous group to terminate (N-GATE-10)."""
-    group = groupname.label(leader)
+    group = groupname.group_label(leader)
     note = f"Leader pod {meta.name(leader)} waits for previous group {group} pods to be removed before scheduling"
     return deferring_replacement(obj, note, leader)
 

@@ -114,7 +114,7 @@ UPSTREAM: Final = Extensions()
 """The upstream contract without capabilities."""
 
 
-def together(capabilities: Sequence[Extensions], sets: SetHook, groups: GroupHook) -> Extensions:
+def combine(capabilities: Sequence[Extensions], sets: SetHook, groups: GroupHook) -> Extensions:
     """Return the combined tables of the capabilities, and the hooks that call their other functions."""
     tables = ("errors", "warnings", "excuses", "fault_finders")
     rows = {table: tuple(chain.from_iterable(getattr(row, table) for row in capabilities)) for table in tables}

@@ -14,5 +14,5 @@ from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionErr
 from leaderworkerset.core.leaderworkerset.revisions import build_content as build_revision_content
 from leaderworkerset.core.leaderworkerset.revisions import build_data as build_revision_data
 from leaderworkerset.core.leaderworkerset.revisions import content_hash as revision_hash
-from leaderworkerset.core.leaderworkerset.revisions import find as find_revision
+from leaderworkerset.core.leaderworkerset.revisions import find_revision
 from leaderworkerset.core.leaderworkerset.revisions import restore as restore_revision

@@ -10,10 +10,10 @@ from leaderworkerset.capabilities.inplace.inplaceresources import is_resize_comp
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.budget import read as read_rollout_budget
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, States
-from leaderworkerset.core.leaderworkerset.groupindex import below as indexes_below
+from leaderworkerset.core.leaderworkerset.groupindex import indexes_below
 from leaderworkerset.core.leaderworkerset.groupindex import descending_indexes as highest_indexes
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, RolloutLeaders
+from leaderworkerset.core.leaderworkerset.outdatedleaders import StatefulSetProgress, RolloutLeaders
 from leaderworkerset.core.leaderworkerset.outdatedleaders import leaders_to_delete as choose_outdated_leaders
-from leaderworkerset.core.leaderworkerset.outdatedleaders import position as rollout_position
+from leaderworkerset.core.leaderworkerset.outdatedleaders import read_progress as rollout_position
 from leaderworkerset.core.leaderworkerset.outdatedleaders import recreate_revision as renewal_of
 from leaderworkerset.core.leaderworkerset.rollingupdate import next_step as next_rollout_step

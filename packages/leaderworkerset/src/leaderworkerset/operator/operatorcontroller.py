@@ -66,7 +66,7 @@ class AbandonedEvidence:
         living = await self._remaining_sets()
         ending = {namespace for namespace in {meta.namespace(pod) for pod in kept} if await self._is_ending(namespace)}
         free = [pod for pod in kept if groupname.lws_key(pod) not in living or meta.namespace(pod) in ending]
-        return Plan(retention.release(free), requeue_after=SOON)
+        return Plan(retention.remove_finalizer(free), requeue_after=SOON)
 
     async def _remaining_sets(self) -> set[ObjectKey]:
         """Return the remaining LeaderWorkerSets, or none if their CRD does not exist."""

@@ -73,7 +73,7 @@ def build(traces: GroupObservation, mask: Mask) -> Episode:
     return Episode(
         namespace=meta.namespace(member),
         lws=meta.labels(member)[labels.NAME],
-        group=str(parse_group_name(groupname.label(member))),
+        group=str(parse_group_name(groupname.group_label(member))),
         outcome=OUTCOMES.get(record.state, Outcome.RECREATED) if record else Outcome.FAILED,
         time=timestamps.render(traces.now),
         first_rank=first,
@@ -244,7 +244,7 @@ def _mask_change(change: FieldChange, mask: Mask) -> FieldChange:
 
 def _revision(traces: GroupObservation, mask: Mask) -> Revision | None:
     """Return the revision of the group's pods, with the fields that differ from the previous revision."""
-    key = next((key for pod in traces.pods if (key := groupname.revision(pod))), "")
+    key = next((key for pod in traces.pods if (key := groupname.revision_key(pod))), "")
     entries = previousrevisions.entries(traces.lws, traces.revisions) if traces.lws else []
     own = next((entry for entry in entries if entry.key == key), None)
     if own is None:

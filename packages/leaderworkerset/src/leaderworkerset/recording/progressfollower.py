@@ -364,4 +364,4 @@ def _last_start(pod: JSONObject) -> datetime | None:
 
 
 def _group_of(pod: JSONObject) -> tuple[ObjectKey, str]:
-    return groupname.lws_key(pod), groupname.label(pod)
+    return groupname.lws_key(pod), groupname.group_label(pod)

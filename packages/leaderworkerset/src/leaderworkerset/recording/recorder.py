@@ -179,7 +179,7 @@ class Recorder:
 
     def _on_pod(self, change: Change) -> None:
         pod = change.object
-        which = GroupKey(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""), groupname.label(pod))
+        which = GroupKey(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""), groupname.group_label(pod))
         members = self._groups.setdefault(which, Incarnation(which))
         is_leader = groupname.is_leader(pod)
         if is_leader and meta.uid(pod) in self._early:

@@ -142,7 +142,7 @@ async def test_groups_with_random_keys_run_up_to_the_quota(space: LiveScenario, 
     def one_runs(state: State) -> None:
         found: dict[str, list[bool]] = {}
         for pod in state.of("web").values():
-            found.setdefault(groupname.label(pod), []).append(is_ready(pod))
+            found.setdefault(groupname.group_label(pod), []).append(is_ready(pod))
         assert sorted(found.values()) == [[False] * 3, [True] * 3]
 
     before = await space.until(one_runs)

@@ -328,7 +328,7 @@ async def test_role_with_random_keys_rolls_and_scales_with_others(space: LiveSce
     before = await available(space)
     first = revision_of(before)
     pods = before.of(f"split-0-{first}-prefill")
-    hosts = {f"split-0-{first}-prefill-{groupname.label(pod)[:8]}" for pod in pods.values()}
+    hosts = {f"split-0-{first}-prefill-{groupname.group_label(pod)[:8]}" for pod in pods.values()}
     assert {meta.spec(pod)["hostname"] for pod in pods.values()} == {*hosts, *(f"{host}-1" for host in hosts)}
 
     policies = {"groupReplacementPolicy": "Immediate", "podTerminationPolicy": "Parallel"}

@@ -40,7 +40,7 @@ class Evictions:
             self._pods.pop(name, None)
         else:
             self._pods[name] = change.object
-        label = groupname.label(change.object)
+        label = groupname.group_label(change.object)
         evicted = self._away.get(label, set())
         if evicted and self._is_whole(label) and not evicted & {meta.uid(pod) for pod in self._of(label)}:
             del self._away[label]
@@ -57,7 +57,7 @@ class Evictions:
         """Record a change to a budget. Each new entry of its status is a granted eviction."""
         if labels.GROUP_INDEX not in meta.labels(change.object):
             return
-        label = groupname.label(change.object)
+        label = groupname.group_label(change.object)
         known = self._disrupted(label)
         if change.type == "DELETED":
             self._budgets.pop(label, None)
@@ -72,7 +72,7 @@ class Evictions:
         Each group needs a budget, and the permitted number of budgets must be open.
         """
         found = sorted(self._budgets)
-        if found != sorted({groupname.label(pod) for pod in self._pods.values()}) or len(found) != replicas:
+        if found != sorted({groupname.group_label(pod) for pod in self._pods.values()}) or len(found) != replicas:
             yield f"there are budgets of the groups {found}"
         marked = [name for name, pod in self._pods.items() if labels.MARKED_STARTING in meta.annotations(pod)]
         if marked:
@@ -94,7 +94,7 @@ class Evictions:
 
     def _lacking(self) -> int:
         """Return the number of missing or incomplete groups that are not known to be unavailable."""
-        whole = sum(self._is_whole(label) for label in {groupname.label(pod) for pod in self._pods.values()})
+        whole = sum(self._is_whole(label) for label in {groupname.group_label(pod) for pod in self._pods.values()})
         return max(self._replicas - whole - len(self._away), 0)
 
     def _is_whole(self, label: str) -> bool:
@@ -102,7 +102,7 @@ class Evictions:
         return len(ready) == self._size
 
     def _of(self, label: str) -> list[JSONObject]:
-        return [pod for pod in self._pods.values() if groupname.label(pod) == label]
+        return [pod for pod in self._pods.values() if groupname.group_label(pod) == label]
 
     def _disrupted(self, label: str) -> set[Any]:
         return set(meta.status(self._budgets.get(label, {})).get("disruptedPods") or {})

@@ -55,12 +55,12 @@ class Moves:
 
     def on(self, *nodes: str) -> set[str]:
         """Return the UIDs of leaders whose group has a pod on one of these nodes."""
-        labels = {groupname.label(pod) for pod in self._pods.values() if meta.spec(pod).get("nodeName") in nodes}
+        labels = {groupname.group_label(pod) for pod in self._pods.values() if meta.spec(pod).get("nodeName") in nodes}
         leaders = (pod for pod in self._pods.values() if groupname.is_leader(pod))
-        return {meta.uid(pod) for pod in leaders if groupname.label(pod) in labels}
+        return {meta.uid(pod) for pod in leaders if groupname.group_label(pod) in labels}
 
     def _whole(self) -> int:
-        staying = [groupname.label(pod) for pod in self._pods.values() if _stays(pod)]
+        staying = [groupname.group_label(pod) for pod in self._pods.values() if _stays(pod)]
         return sum(staying.count(label) == self._size for label in set(staying))
 
 

@@ -176,7 +176,7 @@ class RandomKeyInvariants(Invariants):
         pods = [one for one in self.facts.objects.get(PODS.group_resource, {}).values() if not is_gated(one)]
         pods = [one for one in pods if meta.uid(one) not in self._orphans]
         workers = self.facts.objects.get(STATEFULSETS.group_resource, {}).values()
-        return {groupname.label(one) for one in (*pods, *workers) if self._is_own(one)}
+        return {groupname.group_label(one) for one in (*pods, *workers) if self._is_own(one)}
 
     def _is_own(self, obj: JSONObject) -> bool:
         """Return whether the current LeaderWorkerSet directly or indirectly owns an object."""

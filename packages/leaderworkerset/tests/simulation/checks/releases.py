@@ -93,7 +93,7 @@ def _replicas(spec: JSONObject) -> int:
 
 
 def _key(statefulset: JSONObject) -> str:
-    return groupname.revision(meta.spec(statefulset).get("template") or {})
+    return groupname.revision_key(meta.spec(statefulset).get("template") or {})
 
 
 def _partition(statefulset: JSONObject) -> int:

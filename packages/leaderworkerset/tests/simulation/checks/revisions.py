@@ -28,7 +28,7 @@ CHECKED: Final = {resource.group_resource for resource in (STATEFULSETS, DEPLOYM
 
 def without_content(facts: Facts, change: Change) -> Iterator[str]:
     """Yield an error if a StatefulSet or pod is written with a key that has no matching revision."""
-    user, key = change.object, groupname.revision(change.object)
+    user, key = change.object, groupname.revision_key(change.object)
     if change.type == "DELETED" or change.key.resource not in CHECKED or change.key.namespace != NAMESPACE:
         return
     if not key or FOREIGN in meta.annotations(user) or not _is_current(facts, user) or _is_surplus(facts, user):
@@ -36,7 +36,7 @@ def without_content(facts: Facts, change: Change) -> Iterator[str]:
     found = [
         revision
         for revision in _revisions(facts)
-        if groupname.revision(revision) == key and labels.NAME in meta.labels(revision)
+        if groupname.revision_key(revision) == key and labels.NAME in meta.labels(revision)
     ]
     if not found:
         yield f"{user['kind']} {meta.name(user)} has the key {key}, which no revision has"
@@ -49,19 +49,21 @@ def without_content(facts: Facts, change: Change) -> Iterator[str]:
 def misnumbered(facts: Facts) -> Iterator[str]:
     """Yield revisions with a number not less than the current number, in a stable state."""
     for keeper in _keepers(facts):
-        key = groupname.revision(keeper)
+        key = groupname.revision_key(keeper)
         known = _revisions(facts)
-        current = max((revisions.number_of(one) for one in known if groupname.revision(one) == key), default=0)
+        current = max(
+            (revisions.revision_number(one) for one in known if groupname.revision_key(one) == key), default=0
+        )
         yield from (
-            f"{meta.name(one)} has the number {revisions.number_of(one)}, the current revision {current}"
+            f"{meta.name(one)} has the number {revisions.revision_number(one)}, the current revision {current}"
             for one in known
-            if groupname.revision(one) != key and revisions.number_of(one) >= current
+            if groupname.revision_key(one) != key and revisions.revision_number(one) >= current
         )
 
 
 def _is_surplus(facts: Facts, user: JSONObject) -> bool:
     """Return whether an object belongs to a scaled-down group that is being deleted."""
-    index = decimals.natural(groupname.label(user))
+    index = decimals.natural(groupname.group_label(user))
     return index is not None and all(index >= meta.spec(keeper).get("replicas", 0) for keeper in _keepers(facts))
 
 
@@ -79,7 +81,7 @@ def _revisions(facts: Facts) -> list[JSONObject]:
         revision
         for revision in known
         if (meta.controller_of(revision) or {}).get("kind") == LEADERWORKERSETS.kind
-        and revisions.key_of(revision)
+        and revisions.revision_key(revision)
         and _is_current(facts, revision)
     ]
 

@@ -145,12 +145,12 @@ def _rolls_without_holding_back() -> Plant:
 
 def _builds_workers_of_today() -> Plant:
     """Build the workers of groups with an older revision from the current spec."""
-    real = revisions.find
+    real = revisions.find_revision
 
     def find(known: Any, key: str) -> Any:
         return max(known, key=lambda one: one["revision"], default=real(known, key))
 
-    return patch.object(revisions, "find", find)
+    return patch.object(revisions, "find_revision", find)
 
 
 def _writes_status_over_others() -> Plant:
@@ -166,13 +166,13 @@ def _writes_status_over_others() -> Plant:
 
 def _never_repairs() -> Plant:
     """Use an existing StatefulSet as the desired one."""
-    real = cachedapply.follow
+    real = cachedapply.next_source
 
     def follow(obj: Any, key: str, replicas: int, partition: int, living: Any, last: Any) -> Any:
         source, _ = real(obj, key, replicas, partition, living, last)
         return source, living is None
 
-    return patch.object(statefulsetleaders, "follow", follow)
+    return patch.object(statefulsetleaders, "next_source", follow)
 
 
 def _forgets_what_is_due_later() -> Plant:
@@ -316,11 +316,11 @@ BUGS: Final = {
     "never-ends-an-update": Bug(plantedkeys.never_ends_an_update, "roll by key.0"),
     "builds-by-the-live-size": Bug(plantedkeys.builds_by_the_live_size, "resize by key.0"),
     "shrinks-between-two-steps": Bug(
-        replaced(deploymentleaders, "replicas", lambda lws, *_: lws.spec.replicas), "roll and shrink.0"
+        replaced(deploymentleaders, "deployment_replicas", lambda lws, *_: lws.spec.replicas), "roll and shrink.0"
     ),
     "never-counts": Bug(replaced(restartpolicy, "_count_restart", lambda group, new: ()), "exhaust.0"),
     "never-keeps": Bug(replaced(retention, "add_finalizer", lambda pods: ()), "exhaust.0"),
-    "never-releases": Bug(replaced(retention, "release", lambda pods: ()), "exhaust.0"),
+    "never-releases": Bug(replaced(retention, "remove_finalizer", lambda pods: ()), "exhaust.0"),
     "never-claims": Bug(
         replaced(failedgroups, "_assign_counts", lambda counts, admitted, owners: dict(counts)), "exhaust by key.0"
     ),

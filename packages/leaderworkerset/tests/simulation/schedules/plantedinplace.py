@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 from leaderworkerset.capabilities.inplace import inplace as of_sets
 from leaderworkerset.capabilities.inplace import inplacesteps as of_groups
-from leaderworkerset.core.leaderworkerset.groupindex import below
+from leaderworkerset.core.leaderworkerset.groupindex import indexes_below
 
 
 def lets_the_partition_fall() -> Any:
@@ -24,7 +24,7 @@ def marks_all_at_once() -> Any:
 
     def release(self: Any, statefulset: Any, folded: Any, size: int, span: range) -> tuple[int, int]:
         chosen, partition = real(self, statefulset, folded, size, span)
-        return (below(folded.members, span.stop) if chosen else 0), partition
+        return (indexes_below(folded.members, span.stop) if chosen else 0), partition
 
     return patch.object(of_sets.Route, "release", release)
 

@@ -61,10 +61,10 @@ def never_ends_an_update() -> Any:
 def builds_by_the_live_size() -> Iterator[None]:
     """Build workers of groups with an older revision from the current spec (N-AT-8)."""
 
-    real = revisions.find
+    real = revisions.find_revision
 
     def find(known: Any, key: str) -> Any:
         return max(known, key=lambda one: one["revision"], default=real(known, key))
 
-    with patch.object(groupstate, "own_size", lambda leader: 0), patch.object(revisions, "find", find):
+    with patch.object(groupstate, "original_size", lambda leader: 0), patch.object(revisions, "find_revision", find):
         yield

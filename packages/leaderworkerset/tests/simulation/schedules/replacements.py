@@ -27,8 +27,8 @@ async def fail_beside_surplus(play: Play) -> None:
     await play.edit("scales", replicas=1)
     await asyncio.sleep(5.0)
     (left,) = (pod for pod in play.pods() if is_leader(pod) and not meta.is_deleting(pod))
-    own = groupname.label(left)
-    play.world.kubelet.stuck -= {meta.uid(pod) for pod in play.pods() if groupname.label(pod) == own}
+    own = groupname.group_label(left)
+    play.world.kubelet.stuck -= {meta.uid(pod) for pod in play.pods() if groupname.group_label(pod) == own}
     play.note("machine", "lets fail", f"pod {meta.name(left)}")
     play.checks.excuse(meta.uid(left))
     play.world.kubelet.restart(meta.name(left))
@@ -67,8 +67,8 @@ async def end_one_by_one(play: Play) -> None:
     await play.edit("rolls all", rolloutStrategy=strategy, leaderWorkerTemplate=changed)
     await asyncio.sleep(5.0)
     leaders = sorted(filter(is_leader, play.pods()), key=meta.by_age)
-    former = {meta.name(leader): groupname.label(leader) for leader in leaders}
+    former = {meta.name(leader): groupname.group_label(leader) for leader in leaders}
     first = former.get(meta.annotations(leaders[-1]).get(labels.REPLACES, ""))
-    play.world.kubelet.unstick({meta.uid(pod) for pod in play.pods() if groupname.label(pod) == first})
+    play.world.kubelet.unstick({meta.uid(pod) for pod in play.pods() if groupname.group_label(pod) == first})
     await asyncio.sleep(5.0)
     play.world.kubelet.release()

@@ -32,7 +32,7 @@ def blocking_reason(view: View, group: GroupName | None, budgets: Iterable[JSONO
     """
     annotations, unready = meta.annotations(view.object), _unavailable_groups(view)
     if labels.DISRUPTION_BUDGET not in annotations:
-        own = [budget for budget in budgets if group in (None, parse_group_name(groupname.label(budget)))]
+        own = [budget for budget in budgets if group in (None, parse_group_name(groupname.group_label(budget)))]
         is_closed = own and all(
             meta.is_controlled(budget, view.object) and meta.spec(budget).get("minAvailable") != OPEN_BUDGET
             for budget in own

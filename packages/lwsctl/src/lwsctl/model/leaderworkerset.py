@@ -109,7 +109,7 @@ class View(Struct, frozen=True, kw_only=True):
     @property
     def newest_groups(self) -> list[Group]:
         """Return the groups with the revision of the leader workload. If it was not read, return no groups."""
-        revision = groupname.revision(self.leaders or {})
+        revision = groupname.revision_key(self.leaders or {})
         return [group for group in self.groups if revision and group.revision == revision]
 
     @property
@@ -321,7 +321,7 @@ def _build_group(lws: JSONObject, members: _Members, size: int, waits_for_leader
     )
     if leader is not None and groupname.group_result(leader) is GroupEnd.COMPLETE:
         ranks = tuple(replace(rank, state=COMPLETED, why="", is_ready=False) for rank in ranks)
-    revision = groupname.revision(leader) if leader else ""
+    revision = groupname.revision_key(leader) if leader else ""
     key = members.name if isinstance(members.name, str) else ""
     return Group(index=members.index, key=key, ranks=ranks, revision=revision)
 

@@ -34,7 +34,7 @@ def of_leader(records: Mapping[tuple[str, str], JSONObject], view: View, group: 
 def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
     """Read the recreation record of a leader's group. Return None if it is invalid or for a different revision."""
     recreation = recreationrecord.read(record)
-    revision = groupname.revision(leader) if leader else ""
+    revision = groupname.revision_key(leader) if leader else ""
     if recreation is None or (revision and revision != recreation.revision):
         return None
     is_condemned = leader is not None and meta.uid(leader) == recreation.leader

@@ -26,7 +26,7 @@ from leaderworkerset.decisions.revisioncontent import (
 )
 from leaderworkerset.decisions.rolloutsteps import (
     Budget,
-    Current,
+    StatefulSetProgress,
     InPlace,
     in_place_obstacle,
     read_in_place,
@@ -94,7 +94,9 @@ def forecast_apply(before: View | None, after: JSONObject) -> ApplyForecast:
     starts = startup_times(before) if before else []
     is_open = groupname.uses_random_keys(after)
     world = (
-        RolloutState(Current(0, 0, "")) if is_open else _current_state(before, revision_hash(content) if rolls else "")
+        RolloutState(StatefulSetProgress(0, 0, ""))
+        if is_open
+        else _current_state(before, revision_hash(content) if rolls else "")
     )
     way = read_in_place(meta.annotations(after)) if rolls and not is_open else InPlace.OFF
     obstacle = _obstacle(old, after) if old is not None and way.is_wanted else ""
@@ -181,11 +183,13 @@ def _parse(obj: JSONObject) -> JSONObject:
 def _current_state(before: View | None, revision: str) -> RolloutState:
     """Return the current groups. `revision` is the revision key after the change, or empty if it is not changed."""
     if before is None:
-        return RolloutState(Current(0, 0, ""))
-    key = revision or (groupname.revision(before.leaders) if before.leaders else "")
+        return RolloutState(StatefulSetProgress(0, 0, ""))
+    key = revision or (groupname.revision_key(before.leaders) if before.leaders else "")
     existing = [group for group in before.groups if group.leader and group.leader.object is not None]
     desired = before.desired
-    current = Current(desired, 0, str(desired)) if before.leaders is None else rollout_position(before.leaders)
+    current = (
+        StatefulSetProgress(desired, 0, str(desired)) if before.leaders is None else rollout_position(before.leaders)
+    )
     return RolloutState(
         current._replace(revision="", is_behind=False),  # the steps of a forecast do not have them
         members=_bits(existing),

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.decisions.rolloutsteps import (
     Budget,
-    Current,
+    StatefulSetProgress,
     GroupIndex,
     RolloutLeaders,
     States,
@@ -72,7 +72,7 @@ class Forecast(Struct, frozen=True, kw_only=True):
 class RolloutState(Struct, frozen=True):
     """The leader StatefulSet and its existing, ready, updated, and exhausted groups."""
 
-    current: Current
+    current: StatefulSetProgress
     members: int = 0
     ready: int = 0
     updated: int = 0
@@ -142,7 +142,7 @@ def _apply_controller(world: RolloutState, limits: Budget, *, is_new_revision: b
     while True:
         states = States(world.ready, world.updated, exhausted=world.exhausted & ~world.updated)
         step = next_rollout_step(limits, world.current, states, is_new_revision=is_new_revision)
-        current = Current(step.replicas, step.partition, str(limits.replicas))
+        current = StatefulSetProgress(step.replicas, step.partition, str(limits.replicas))
         moved = replace(
             world,
             current=current,
@@ -169,7 +169,7 @@ def _rollout_leaders(world: RolloutState, limits: Budget, *, current: str) -> Ro
     return RolloutLeaders.of(_statefulset(world.current, current), folded, limits, size=1, key=NEW)
 
 
-def _statefulset(current: Current, revision: str) -> JSONObject:
+def _statefulset(current: StatefulSetProgress, revision: str) -> JSONObject:
     """Return a leader StatefulSet that its controller has observed and whose leaders the manager replaces."""
     return {
         "metadata": {"generation": 1},

@@ -85,7 +85,7 @@ def _lowest_partition(view: View, statefulset: JSONObject | None) -> int:
     """Return the lowest partition that updates no additional groups."""
     if statefulset is None or not view.is_updating:
         return view.desired
-    key = groupname.revision(statefulset)
+    key = groupname.revision_key(statefulset)
     current = {group.index for group in view.groups if group.revision == key}
     updated = view.desired
     while updated - 1 in current:

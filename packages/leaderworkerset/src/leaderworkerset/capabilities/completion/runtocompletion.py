@@ -106,8 +106,8 @@ def remaining_time(
 
     It counts from the time at which the template of the leader was first desired.
     """
-    key = groupname.revision(leader)
-    began = [meta.creation_timestamp(revision) for revision in revisions if groupname.revision(revision) == key]
+    key = groupname.revision_key(leader)
+    began = [meta.creation_timestamp(revision) for revision in revisions if groupname.revision_key(revision) == key]
     if settings.deadline is None or not any(began):
         return None
     return timestamps.parse(min(filter(None, began))) + settings.deadline - now
@@ -164,7 +164,7 @@ def mark_finished(leader: JSONObject, end: GroupEnd) -> Patch:
 
 
 def _terminate_group(group: LiveGroup, end: GroupEnd) -> Delete:
-    name, index = meta.name(group.leader), groupname.label(group.leader)
+    name, index = meta.name(group.leader), groupname.group_label(group.leader)
     match end:
         case GroupEnd.COMPLETE:
             kind: EventType = "Normal"

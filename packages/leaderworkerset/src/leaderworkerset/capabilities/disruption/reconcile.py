@@ -26,7 +26,7 @@ from leaderworkerset.capabilities.disruption import disruptionsettings, evictabl
 from leaderworkerset.capabilities.disruption.disruptionsettings import STARTING, DisruptionSettings
 from leaderworkerset.capabilities.disruption.groupbudget import ProtectedGroup
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.leaderworkerset.groupstate import own_size
+from leaderworkerset.core.leaderworkerset.groupstate import original_size
 from leaderworkerset.core.policies import condemned
 
 
@@ -74,7 +74,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
     if limit is None:
         unmarked, _ = eviction_mark_patches({}, observed.pods, (), observed.now)
         return Plan(concurrently([*(guarded_delete(POD_DISRUPTION_BUDGETS, owned) for owned in own), *unmarked]))
-    by_label = {groupname.label(owned): owned for owned in own}
+    by_label = {groupname.group_label(owned): owned for owned in own}
     edited = {label for label, owned in by_label.items() if not groupbudget.is_unmodified(obj, label, owned)}
     groups = _protected_groups(
         observed, lws, {label: owned for label, owned in by_label.items() if label not in edited}
@@ -116,7 +116,7 @@ def _describe(
     label: str, present: GroupPresence, lws: LeaderWorkerSet, observed: ObservedDisruption, budget: JSONObject | None
 ) -> ProtectedGroup:
     leader = present.leader
-    size = (0 if leader is None else own_size(leader)) or lws.size
+    size = (0 if leader is None else original_size(leader)) or lws.size
     return ProtectedGroup(
         label=label,
         size=size,
@@ -160,7 +160,9 @@ def _leaders(observed: ObservedDisruption) -> dict[str, GroupPresence]:
         GroupPresence(leader, is_present=not _is_unprotected(leader, observed.obj, records.get(meta.name(leader))))
         for leader in observed.leaders
     ]
-    return {groupname.label(each.leader or {}): each for each in sorted(described, key=lambda each: each.is_present)}
+    return {
+        groupname.group_label(each.leader or {}): each for each in sorted(described, key=lambda each: each.is_present)
+    }
 
 
 def _is_unprotected(leader: JSONObject, obj: JSONObject, record: JSONObject | None) -> bool:
@@ -184,7 +186,7 @@ def eviction_mark_patches(
     ends: list[float] = []
     for pod in pods:
         left = (_creation_time(pod, now) + LONGEST - now).total_seconds()
-        starts = is_wanted and groupname.label(pod) not in whole and left > 0 and not meta.is_deleting(pod)
+        starts = is_wanted and groupname.group_label(pod) not in whole and left > 0 and not meta.is_deleting(pod)
         annotations = meta.annotations(pod)
         if starts and not FOREIGN.keys() & annotations.keys():
             patches.append(_patch(pod, {**FOREIGN, labels.MARKED_STARTING: "true"}))

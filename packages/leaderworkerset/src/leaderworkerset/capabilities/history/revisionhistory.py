@@ -60,7 +60,7 @@ def selector(name: str) -> str:
     return f"{labels.HISTORY_OF}={name}"
 
 
-def retire(facts: SetFacts, outdated: Sequence[JSONObject]) -> list[Action]:
+def retire_revisions(facts: SetFacts, outdated: Sequence[JSONObject]) -> list[Action]:
     """Return the actions for revisions that no group uses."""
     return update_history(facts.obj, facts.revision.key, outdated, facts.observed.known.history or ())
 
@@ -92,9 +92,9 @@ def update_history(
 def latest_revisions(candidates: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
     """Return the latest `count` revisions with distinct content, except for `key`. Return fewer if they are large."""
     by_key: dict[str, JSONObject] = {}
-    for revision in sorted(candidates, key=revisions.number_of, reverse=True):
-        by_key.setdefault(revisions.key_of(revision), revision)
-    kept, size = [revision for revision in by_key.values() if revisions.key_of(revision) != key][:count], 0
+    for revision in sorted(candidates, key=revisions.revision_number, reverse=True):
+        by_key.setdefault(revisions.revision_key(revision), revision)
+    kept, size = [revision for revision in by_key.values() if revisions.revision_key(revision) != key][:count], 0
     for position, revision in enumerate(kept):
         size += len(msgspec.json.encode(revision.get("data")))
         if size > MOST_BYTES and position:
@@ -105,6 +105,6 @@ def latest_revisions(candidates: Iterable[JSONObject], key: str, count: int) -> 
 def _move_to_history(obj: JSONObject, revision: JSONObject) -> Patch:
     change = revisions.adoption_patch(revision, obj).get("metadata", {}) | {
         "labels": {labels.NAME: None, labels.TEMPLATE_REVISION_HASH: None, labels.HISTORY_OF: meta.name(obj)},
-        "annotations": {labels.TEMPLATE_REVISION_HASH: groupname.revision(revision)},
+        "annotations": {labels.TEMPLATE_REVISION_HASH: groupname.revision_key(revision)},
     }
     return guarded_patch(CONTROLLER_REVISIONS, revision, {"metadata": change}, if_present=True)

@@ -29,7 +29,7 @@ from leaderworkerset.capabilities.inplace import inplaceresources
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below, descending_indexes
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, indexes_below, descending_indexes
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
 
@@ -105,16 +105,16 @@ class Route(Struct, frozen=True, kw_only=True):
         recreated. These include leaders that the controller, whose caches may be stale, has not counted as updated yet.
         An update that has started is completed even if the setting changes.
         """
-        if not span or groupname.revision(statefulset) != self.key:
+        if not span or groupname.revision_key(statefulset) != self.key:
             return 0, span.start
         status, living = meta.status(statefulset), folded.members & ~folded.deleting
         current = living & folded.statefulset_revisions.get(str(status.get("updateRevision")), 0)
         is_counted = int(status.get("updatedReplicas") or 0) >= current.bit_count()
-        outdated = living & ~(current if is_counted else current & ~below(current, span.stop))
+        outdated = living & ~(current if is_counted else current & ~indexes_below(current, span.stop))
         ready = folded.available(size) & ~folded.leaders.get(self.key, 0)
         fresh = ready & self._possible(folded) if self.setting.is_wanted else 0
         unchanged = ready & ~self._possible(folded) if self.setting.forbids_recreation else 0
-        inside = below(outdated, span.stop) & ~below(outdated, span.start)
+        inside = indexes_below(outdated, span.stop) & ~indexes_below(outdated, span.start)
         indexes = inside & ~current & (folded.updating | fresh)
         return indexes, max(span.start, (indexes | inside & (unchanged | current)).bit_length())
 
@@ -142,7 +142,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(path, text, "in-place updates require groupIdentity Ordinal. Remove this annotation")
 
 
-def route_of(facts: SetFacts) -> tuple[Route | None, GroupIndex]:
+def find_current_route(facts: SetFacts) -> tuple[Route | None, GroupIndex]:
     """Return the in-place update to the current revision, or None if groups cannot be updated in place."""
     folded = facts.folded
     if labels.IN_PLACE not in facts.lws.annotations and not folded.updating:
@@ -165,7 +165,7 @@ def decide(facts: SetFacts, leaders: LeaderDecision) -> LeaderDecision:
 
 def _mark_all(facts: SetFacts, folded: GroupIndex, released: int) -> tuple[Action, ...]:
     living, current, key = facts.living, facts.current, facts.revision.key
-    if living is None or current is None or current.revision != key or not outdatedleaders.has_looked(living):
+    if living is None or current is None or current.revision != key or not outdatedleaders.is_observed(living):
         return ()
     groups = groups_to_mark(folded, facts.observed.groups, facts.lws.name, key, released)
     return concurrently(mark_leader(facts.obj, group, key, living) for group in groups)
@@ -174,13 +174,13 @@ def _mark_all(facts: SetFacts, folded: GroupIndex, released: int) -> tuple[Actio
 def _events(facts: SetFacts, leaders: LeaderDecision, folded: GroupIndex) -> Sequence[Event]:
     """Return the events of an update, except for groups that were already updated in place."""
     if facts.revision.is_new:
-        known, key = facts.observed.revisions, groupname.revision(facts.living or {})
-        new = facts.revision.created or revisions.find(known, facts.revision.key)
-        return announce(facts.obj, known, key, new, facts.gang)
+        known, key = facts.observed.revisions, groupname.revision_key(facts.living or {})
+        new = facts.revision.created or revisions.find_revision(known, facts.revision.key)
+        return obstacle_events(facts.obj, known, key, new, facts.gang)
     if facts.current is None:
         return leaders.updating
-    released = below(folded.members, facts.current.partition)
-    span = released & ~below(folded.members, leaders.source.partition)
+    released = indexes_below(folded.members, facts.current.partition)
+    span = released & ~indexes_below(folded.members, leaders.source.partition)
     is_done = span and not span & ~folded.leaders.get(facts.revision.key, 0)
     return () if is_done else leaders.updating
 
@@ -191,9 +191,11 @@ def find_route(
     """Return the in-place update to the revision `key`, and a summary of all groups."""
     setting = read(meta.annotations(obj))
     own_revisions = revisions.owned_revisions(all_revisions, obj)
-    new, bound = revisions.find(own_revisions, key), _binding_setting(obj, gang)
+    new, bound = revisions.find_revision(own_revisions, key), _binding_setting(obj, gang)
     obstacles = {
-        revision: "" if revision == key else bound or obstacle_between(revisions.find(own_revisions, revision), new)
+        revision: ""
+        if revision == key
+        else bound or obstacle_between(revisions.find_revision(own_revisions, revision), new)
         for revision in folded.leaders
     }
     route = Route(key=key, setting=setting, obstacles=obstacles)
@@ -245,7 +247,7 @@ def differences(old: Any, new: Any, path: str) -> Iterator[str]:
         yield path
 
 
-def announce(
+def obstacle_events(
     obj: JSONObject, all_revisions: Sequence[JSONObject], old: str, new: JSONObject | None, gang: Gang
 ) -> tuple[Event, ...]:
     """Return one event with the reason why groups of the revision `old` cannot be updated in place."""
@@ -253,7 +255,7 @@ def announce(
     if new is None or not setting.is_wanted:
         return ()
     why = _binding_setting(obj, gang) or obstacle_between(
-        revisions.find(revisions.owned_revisions(all_revisions, obj), old), new
+        revisions.find_revision(revisions.owned_revisions(all_revisions, obj), old), new
     )
     if not why:
         return ()

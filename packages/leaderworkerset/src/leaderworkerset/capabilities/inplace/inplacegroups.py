@@ -36,9 +36,9 @@ def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> st
     mark = meta.annotations(leader).get(labels.IN_PLACE_REVISION, "")
     if not mark:
         return ""
-    is_done = groupname.revision(leader) == mark and inplacepods.is_update_complete(leader)
+    is_done = groupname.revision_key(leader) == mark and inplacepods.is_update_complete(leader)
     if is_done and worker_statefulset is not None:
-        is_same = groupname.revision(worker_statefulset) == mark
+        is_same = groupname.revision_key(worker_statefulset) == mark
         is_done = is_same and not is_paused(worker_statefulset)
     return "" if is_done else mark
 

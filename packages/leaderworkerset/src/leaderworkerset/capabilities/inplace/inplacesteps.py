@@ -89,7 +89,7 @@ class MarkedGroup(Struct, frozen=True, dict=True):
     def at_revision(self, key: str) -> LeaderWorkerSet | None:
         """Return the LeaderWorkerSet at a revision, or None if the revision does not exist."""
         group = self.group
-        revision = revisions.find(revisions.owned_revisions(group.revisions, group.obj), key)
+        revision = revisions.find_revision(revisions.owned_revisions(group.revisions, group.obj), key)
         return None if revision is None else leaderworkerset.decode(revisions.restore(group.obj, revision))
 
     @cached_property
@@ -147,13 +147,13 @@ class MarkedGroup(Struct, frozen=True, dict=True):
     def is_of(self, pod: JSONObject, made_of: str) -> bool:
         """Return whether a pod has the target revision and the specified StatefulSet revision."""
         own = meta.labels(pod)
-        return (groupname.revision(pod), own.get(labels.STATEFULSET_REVISION)) == (self.key, made_of)
+        return (groupname.revision_key(pod), own.get(labels.STATEFULSET_REVISION)) == (self.key, made_of)
 
 
 def _pause_statefulset(now: MarkedGroup) -> tuple[Action, ...]:
     """Set the worker StatefulSet template to the target revision, and prevent pod replacement."""
     assert now.workers is not None and now.target is not None  # noqa: PT018, S101 - the rows before say so
-    before, after = now.at_revision(groupname.revision(now.workers)), _template(now.target, is_leader=False)
+    before, after = now.at_revision(groupname.revision_key(now.workers)), _template(now.target, is_leader=False)
     amounts = inplaceresources.changed_quantities(None if before is None else _template(before, is_leader=False), after)
     own = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: now.key}}}
     template = own | {"spec": _containers(_images(after), inplaceresources.container_resources(amounts))}
@@ -172,7 +172,7 @@ def _patch(now: MarkedGroup, pod: JSONObject, made_of: str) -> tuple[Action, ...
     """Update the images and labels of a pod, record its running containers, and resize the pod."""
     assert now.target is not None  # noqa: S101 - the rows before say so
     is_leader = groupname.is_leader(pod)
-    before, after = now.at_revision(groupname.revision(pod)), _template(now.target, is_leader=is_leader)
+    before, after = now.at_revision(groupname.revision_key(pod)), _template(now.target, is_leader=is_leader)
     old = None if before is None else _template(before, is_leader=is_leader)
     known = {} if old is None else _images(old)
     changed = {name: image for name, image in _images(after).items() if known.get(name) != image}
@@ -279,7 +279,7 @@ STEPS: Final = (
     StepRule(InPlaceStep.AWAIT_REVISION, lambda now: now.target is None),
     StepRule(
         InPlaceStep.HOLD,
-        lambda now: now.workers is not None and groupname.revision(now.workers) != now.key,
+        lambda now: now.workers is not None and groupname.revision_key(now.workers) != now.key,
         _pause_statefulset,
     ),
     StepRule(
@@ -332,7 +332,7 @@ def decide(group: LiveGroup) -> PolicyDecision:
     workers = group.workers
     if workers is not None and meta.is_of_predecessor(workers, group.leader):
         return NOTHING
-    if workers is None and groupstate.own_size(group.leader) != 1:
+    if workers is None and groupstate.original_size(group.leader) != 1:
         return NOTHING  # first created from the leader's revision
     marked = MarkedGroup(group)
     return PolicyDecision(actions=next_step(marked).actions(marked))

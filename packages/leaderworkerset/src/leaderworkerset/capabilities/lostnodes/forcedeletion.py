@@ -120,7 +120,7 @@ def _force_delete(stuck: StuckGroup, pod: JSONObject, node: JSONObject | None, *
         if is_first:
             yield Emit(events=(WAITING(stuck.lws, note, pod),))
         return
-    index = groupname.label(pod)
+    index = groupname.group_label(pod)
     note = f"{where}. Force-deleted it to unblock group {index}"
     yield Delete(
         resource=PODS,

@@ -20,7 +20,12 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import budget, deploymentleaders, outdatedleaders
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
 from leaderworkerset.core.leaderworkerset.deploymentleaders import Leaders
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below, descending_indexes, regular_indexes
+from leaderworkerset.core.leaderworkerset.groupindex import (
+    GroupIndex,
+    indexes_below,
+    descending_indexes,
+    regular_indexes,
+)
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.leaderworkerset.status import Assessment, with_condition
 
@@ -47,14 +52,16 @@ def choose_groups(waiting: Iterable[Group], available: Collection[Group], least:
     return [*broken, *whole[: max(len(available) - least, 0)]]
 
 
-def depart(facts: SetFacts, folded: GroupIndex) -> GroupIndex:
+def with_moving_groups(facts: SetFacts, folded: GroupIndex) -> GroupIndex:
     """Return the group summary with the desired groups on closed nodes that are neither terminating nor exhausted."""
     leaving = _find_leaving_groups(facts)
     if not leaving:
         return folded
     known, name = facts.observed.groups, facts.lws.name
     indexes = regular_indexes([known[leader] for leader in leaving if leader in known], name, folded)
-    return replace(folded, departing=below(indexes & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas))
+    return replace(
+        folded, departing=indexes_below(indexes & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas)
+    )
 
 
 def decide(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDecision:

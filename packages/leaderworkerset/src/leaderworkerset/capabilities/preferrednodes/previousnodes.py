@@ -88,7 +88,7 @@ def previous_nodes(obj: JSONObject, record: JSONObject | None) -> PreviousNodes:
     return PreviousNodes(places.nodes, places.nodes[rank] if rank is not None and rank < len(places.nodes) else "")
 
 
-def marks(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
+def gate_annotations(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[str, str]:
     """Return the annotation that adds a scheduling gate to leaders. Preferences are added when the gate is removed.
 
     It changes only together with the revision, because the change alone would replace all groups.
@@ -112,7 +112,7 @@ def record_nodes(group: LiveGroup) -> tuple[Apply, ...]:
     leader = group.leader
     if not prefers_previous_nodes(meta.annotations(group.obj)):
         return ()
-    size = groupstate.own_size(leader) or group.lws.size
+    size = groupstate.original_size(leader) or group.lws.size
     members = failures.current_pods(group)
     by_rank = {
         groupname.rank(pod): str(meta.spec(pod).get("nodeName") or "") for pod in members if not meta.is_deleting(pod)

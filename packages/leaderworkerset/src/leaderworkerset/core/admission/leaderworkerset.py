@@ -331,10 +331,10 @@ QUEUE_LABEL: Final = f"metadata.labels[{labels.QUEUE_NAME}]"
 
 def queue_warnings(lws: LeaderWorkerSet) -> list[str]:
     """Return warnings about valid fields that Kueue handles unexpectedly (R-KQ-4, R-KQ-62)."""
-    return [*_surge(lws), *_template_queue_warnings(lws)]
+    return [*_surge_warnings(lws), *_template_queue_warnings(lws)]
 
 
-def _surge(lws: LeaderWorkerSet) -> Iterator[str]:
+def _surge_warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     surge = lws.spec.rollout_strategy.rolling_update_configuration.max_surge
     if lws.labels.get(labels.QUEUE_NAME) and isinstance(surge, str) and intstr.is_percent(surge) and surge != "0%":
         yield (

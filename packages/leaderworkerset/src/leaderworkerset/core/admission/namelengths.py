@@ -23,7 +23,7 @@ MORE_GROUPS: Final = 10
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return an error if a desired group cannot have all its pods because the name is too long."""
-    most = _longest_name(lws, _digits(lws.spec.replicas), SHORTEST_HASH)
+    most = _longest_name(lws, _digit_count(lws.spec.replicas), SHORTEST_HASH)
     if not lws.spec.group_identity.is_hash and most < len(lws.name) <= LONGEST:
         text = (
             f"must be no more than {most} characters: the pods of each group have names and labels that begin with it"
@@ -37,14 +37,14 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
         return
     replicas, surge = lws.spec.replicas, lws.spec.rollout_strategy.rolling_update_configuration.max_surge
     groups = replicas + max(intstr.scale(surge, replicas, up=True), 0) if intstr.is_scalable(surge) else replicas
-    length, most = len(lws.name), _longest_name(lws, _digits(groups), LONGEST_HASH)
+    length, most = len(lws.name), _longest_name(lws, _digit_count(groups), LONGEST_HASH)
     if length > most:
         yield (
             f"metadata.name: pods of some revisions may be rejected, because their labels can exceed {LONGEST} "
             f"characters. Use at most {most} characters instead of {length}"
         )
         return
-    fitting = 10 ** (_digits(groups) + most - length)
+    fitting = 10 ** (_digit_count(groups) + most - length)
     if lws.size > 1 and fitting < min(groups * MORE_GROUPS, MAX_REPLICAS):
         yield (
             f"metadata.name: only {fitting} groups are supported with {length} characters. For more groups, use a "
@@ -52,7 +52,7 @@ def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
         )
 
 
-def _digits(groups: int) -> int:
+def _digit_count(groups: int) -> int:
     """Return the number of digits of the highest index for a number of groups."""
     return len(str(max(groups - 1, 0)))
 

@@ -211,7 +211,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
             for obj in observed
             for resource in shared
             if resource.has(obj) and not meta.is_deleting(obj)
-            if (revision := groupname.revision(obj)) and revision not in revisions
+            if (revision := groupname.revision_key(obj)) and revision not in revisions
         ]
 
     def _provider(self, choice: str, pod: JSONObject) -> Provider | None:

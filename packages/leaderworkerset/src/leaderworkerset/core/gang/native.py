@@ -100,7 +100,7 @@ def _build_alpha(group: GangGroup, name: str) -> JSONObject:
 def build_shared(group: GangGroup) -> Sequence[JSONObject]:
     """Build the Workload for the revision of the group."""
     obj, leader = group.live.obj, group.live.leader
-    revision = groupname.revision(leader)
+    revision = groupname.revision_key(leader)
     own = {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: revision}
     spec = workload_spec(obj, [{"name": TEMPLATE, **_scheduling_fields(group)}])
     return (WORKLOADS.controlled(obj, _workload_name(group), own, spec=spec),)
@@ -125,7 +125,7 @@ def _scheduling_fields(group: GangGroup) -> JSONObject:
 
 def _workload_name(group: GangGroup) -> str:
     """Return the Workload name. It includes the minimum, which can change without a new revision."""
-    revision = groupname.revision(group.live.leader)
+    revision = groupname.revision_key(group.live.leader)
     return f"{group.live.lws.name}-{revision}-{initial_pod_count(group.revised)}"
 
 

@@ -50,7 +50,7 @@ class LastApply(NamedTuple):
     statefulset: Identity
 
 
-def follow(
+def next_source(
     obj: JSONObject, key: str, replicas: int, partition: int, living: JSONObject | None, last: LastApply | None
 ) -> tuple[Source, bool]:
     """Return the source of the leader workload, and whether to apply it. An unchanged source is not applied again."""
@@ -58,7 +58,7 @@ def follow(
     return source, living is None or last != LastApply(source, Identity.of(living))
 
 
-def is_as_applied(desired: JSONObject, living: JSONObject, whole: JSONObject) -> bool:
+def matches_last_apply(desired: JSONObject, living: JSONObject, whole: JSONObject) -> bool:
     """Return whether the complete leader workload matches the desired state, and the cache is current."""
     return Identity.of(whole) == Identity.of(living) and appliedfields.is_applied(desired, whole, labels.FIELD_MANAGER)
 

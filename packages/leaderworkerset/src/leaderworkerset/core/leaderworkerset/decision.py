@@ -17,7 +17,7 @@ from leaderworkerset.core.leaderworkerset.cachedapply import LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import NO_REPLACEMENT, GatedLeaders, Replacement
 from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, RolloutRoute
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.outdatedleaders import StatefulSetProgress
 from leaderworkerset.core.leaderworkerset.revisions import Resolution, RevisionGeneration
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.leaderworkerset.status import Assessment
@@ -83,7 +83,7 @@ class SetFacts(Struct, frozen=True):
     gang: Gang
     living: JSONObject | None
     folded: GroupIndex
-    current: Current | None
+    current: StatefulSetProgress | None
     is_hash: bool
     has_signs: bool = False
     route: RolloutRoute | None = None

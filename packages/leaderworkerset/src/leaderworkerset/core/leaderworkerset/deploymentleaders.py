@@ -19,12 +19,12 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.policytypes import GroupIdentity
 from leaderworkerset.core.extensions import Extensions
 from leaderworkerset.core.leaderworkerset import gatedleaders, statefulsets, status
-from leaderworkerset.core.leaderworkerset.cachedapply import follow, is_as_applied
+from leaderworkerset.core.leaderworkerset.cachedapply import next_source, matches_last_apply
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.gatedleaders import FormerGroups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
-from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
+from leaderworkerset.core.leaderworkerset.outdatedleaders import StatefulSetProgress
+from leaderworkerset.core.leaderworkerset.status import Assessment, StatusCounts
 
 
 class Leaders(Struct, frozen=True):
@@ -40,12 +40,12 @@ class Leaders(Struct, frozen=True):
     unreachable: int = 0
 
 
-def position(deployment: JSONObject) -> Current:
+def position(deployment: JSONObject) -> StatefulSetProgress:
     """Return the revision key and the size of a leader Deployment, which has no partition."""
-    return Current(int(meta.spec(deployment).get("replicas", 1)), 0, "", groupname.revision(deployment))
+    return StatefulSetProgress(int(meta.spec(deployment).get("replicas", 1)), 0, "", groupname.revision_key(deployment))
 
 
-def replicas(
+def deployment_replicas(
     lws: LeaderWorkerSet,
     living: JSONObject | None,
     groups: Collection[GroupFacts],
@@ -66,7 +66,7 @@ def replicas(
         return desired
     progress = meta.find_condition(living, "Progressing") or {}  # missing before the Deployment is observed
     present_keys = {group.revision for group in groups if not group.is_deleting}
-    begins = bool(present_keys) and groupname.revision(living) not in present_keys
+    begins = bool(present_keys) and groupname.revision_key(living) not in present_keys
     may_begin = begins or (last_replicas in (None, present) and not meta.is_observed(living))
     failure = meta.find_condition(living, "ReplicaFailure") or {}
     fails = failure.get("status") == "True" and str(failure.get("lastTransitionTime")) >= created
@@ -111,7 +111,7 @@ def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
     """
     deployment_status = meta.status(leaders.deployment)
     of_revision = sum(group.revision == leaders.key and not group.is_deleting for group in leaders.groups)
-    sums = Sums(
+    sums = StatusCounts(
         replicas=deployment_status.get("replicas") or 0,
         ready=max((deployment_status.get("readyReplicas") or 0) - leaders.unreachable, 0),
         updated=min(deployment_status.get("updatedReplicas") or 0, of_revision),
@@ -140,7 +140,7 @@ def is_current(leaders: Leaders) -> bool:
     Leaders that are being deleted count, because they are replaced, but not rolled out.
     """
     deployment, groups, key = leaders.deployment, leaders.groups, leaders.key
-    if groupname.revision(deployment) != key or not meta.is_observed(deployment):
+    if groupname.revision_key(deployment) != key or not meta.is_observed(deployment):
         return False
     if any(group.revision != key for group in groups if not group.is_deleting):
         return False
@@ -151,15 +151,17 @@ def is_current(leaders: Leaders) -> bool:
 def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDecision:
     """Reconcile the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
-    revision = next((candidate for candidate in observed.revisions if groupname.revision(candidate) == key), {})
+    revision = next((candidate for candidate in observed.revisions if groupname.revision_key(candidate) == key), {})
     last_replicas = observed.known.applied.source.replicas if observed.known.applied else None
-    size = replicas(lws, facts.living, observed.groups.values(), last_replicas, meta.creation_timestamp(revision))
-    source, applies = follow(obj, key, size, 0, facts.living, observed.known.applied)
+    size = deployment_replicas(
+        lws, facts.living, observed.groups.values(), last_replicas, meta.creation_timestamp(revision)
+    )
+    source, applies = next_source(obj, key, size, 0, facts.living, observed.known.applied)
     workload = None
     if applies:
         workload = build(obj, lws, key=key, size=size)
         applies = not (
-            facts.living and observed.known.whole and is_as_applied(workload, facts.living, observed.known.whole)
+            facts.living and observed.known.whole and matches_last_apply(workload, facts.living, observed.known.whole)
         )
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:

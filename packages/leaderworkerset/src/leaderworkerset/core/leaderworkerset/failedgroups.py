@@ -42,11 +42,13 @@ def find_failed_groups(facts: SetFacts) -> FailedGroups:
     )
     recovered = {meta.name(pod) for pod in _resumed_leaders(facts.obj, exhausted, facts.observed.records)}
     others = [pod for pod in exhausted if meta.name(pod) not in recovered]
-    ended = {meta.name(pod) for pod in (_ended_keyed if facts.is_hash else _ended_ordinals)(facts, others)}
+    ended = {
+        meta.name(pod) for pod in (_removed_keyed_leaders if facts.is_hash else _removed_ordinal_leaders)(facts, others)
+    }
     staying = {meta.name(pod) for pod in others} - ended
     cleared = recovered | ended if facts.is_hash else recovered
     return FailedGroups(
-        retention.release([pod for pod in kept if groupname.leader_name(pod) not in staying]),
+        retention.remove_finalizer([pod for pod in kept if groupname.leader_name(pod) not in staying]),
         {Key.of(pod) for pod in exhausted if meta.name(pod) in cleared},
     )
 
@@ -64,26 +66,27 @@ def _resumed_leaders(
             yield leader
 
 
-def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
+def _removed_ordinal_leaders(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
     """Yield the leaders that their StatefulSet will delete because of the owner, the replicas or the template."""
     living, current = facts.living, facts.current
     if living is None or current is None:
         return
     for leader in exhausted:
-        index = decimals.natural(groupname.label(leader))
-        is_rolled = current.revision not in ("", groupname.revision(leader))
+        index = decimals.natural(groupname.group_label(leader))
+        is_rolled = current.revision not in ("", groupname.revision_key(leader))
         bound = min(current.replicas, current.partition) if is_rolled else current.replicas
         if meta.is_of_predecessor(leader, living) or (index is not None and index >= bound):
             yield leader
 
 
-def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
+def _removed_keyed_leaders(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
     """Yield the leaders of a previous LeaderWorkerSet or template, and the youngest surplus leaders."""
     key = "" if facts.current is None else facts.current.revision
     of_this = [
         pod
         for pod in exhausted
-        if meta.creation_timestamp(pod) >= meta.creation_timestamp(facts.obj) and key in ("", groupname.revision(pod))
+        if meta.creation_timestamp(pod) >= meta.creation_timestamp(facts.obj)
+        and key in ("", groupname.revision_key(pod))
     ]
     yield from (pod for pod in exhausted if pod not in of_this)
     live = [group for group in facts.observed.groups.values() if not group.is_deleting and not group.is_exhausted]
@@ -111,7 +114,7 @@ def retained_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObje
     claimed = _assign_counts(counts, admitted, owners)
     placed = [group for group in owners.values() if not group.has_replacement_gate]
     key = "" if facts.current is None else facts.current.revision
-    ahead = {groupname.label(leader) for leader in admitted}
+    ahead = {groupname.group_label(leader) for leader in admitted}
     free = replicas - sum(group.revision == key and group.group_index not in ahead for group in placed) - len(ahead)
     unclaimed = _keys_without_leader(claimed, key, owners)[max(free, 0) :]
     return {key: count for key, count in claimed.items() if key not in unclaimed}
@@ -150,7 +153,7 @@ def records_of_removed_groups(
         record
         for record in records
         if recreationrecord.leader_of(record) not in leaders
-        and (index := decimals.natural(groupname.label(record))) is not None
+        and (index := decimals.natural(groupname.group_label(record))) is not None
         and index >= replicas
     ]
 

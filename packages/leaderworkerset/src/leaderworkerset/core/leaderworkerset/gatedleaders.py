@@ -137,7 +137,7 @@ def _order_leaders(
     """Admit the oldest leaders up to the limit. The youngest leaders wait for the terminating groups."""
     live = [group for group in groups if not group.is_deleting or group.is_exhausted]
     placed = [group for group in live if not group.has_replacement_gate]
-    current = sorted((leader for leader in gated.leaders if groupname.revision(leader) == key), key=meta.by_age)
+    current = sorted((leader for leader in gated.leaders if groupname.revision_key(leader) == key), key=meta.by_age)
     free = lws.spec.replicas - sum(group.revision == key for group in placed)
     within = current[: max(free, 0)]
     most = lws.spec.replicas + _surge(lws)

@@ -203,10 +203,10 @@ def regular_indexes(groups: Iterable[GroupFacts], name: str, folded: GroupIndex)
     return sum(1 << index for index in set(indexes) if index is not None)
 
 
-def below(indexes: int, end: int) -> int:
+def indexes_below(indexes: int, end: int) -> int:
     """Return the indexes below `end`, which can be the API maximum.
 
-    >>> bin(below(0b10110, 3)), bin(below(0b10110, 2**31))
+    >>> bin(indexes_below(0b10110, 3)), bin(indexes_below(0b10110, 2**31))
     ('0b110', '0b10110')
     """
     return indexes if end >= indexes.bit_length() else indexes & ((1 << max(end, 0)) - 1)
@@ -215,14 +215,14 @@ def below(indexes: int, end: int) -> int:
 def lower_partition(ready_and_outdated: int, base: int, partition: int, total: int) -> int:
     """Lower the partition to `base`, or to the index after the highest group that is ready but outdated."""
     top = min(partition, total - 1)
-    highest = max(below(ready_and_outdated, top + 1).bit_length() - 1, base - 1)
+    highest = max(indexes_below(ready_and_outdated, top + 1).bit_length() - 1, base - 1)
     return highest + 1 if highest < top else partition
 
 
 def shortest_prefix(indexes: int, count: int) -> int:
     """Return the number of lowest bits of a set that contain `count` members."""
     lengths = range(indexes.bit_length() + 1)
-    return bisect_left(lengths, count, key=lambda end: below(indexes, end).bit_count())
+    return bisect_left(lengths, count, key=lambda end: indexes_below(indexes, end).bit_count())
 
 
 def descending_indexes(indexes: int) -> Iterator[int]:

@@ -36,7 +36,7 @@ class GroupFacts(Struct, frozen=True):
     - `group_index` is the leader's label, verbatim. `index` is the same as a number, None if it is not a number.
     - `statefulset_revision` is the revision of the leader StatefulSet from which the leader was created.
     - `is_gated`: the leader has scheduling gates. A queue has not admitted the group yet, or has evicted it.
-    - `own_size` is the size with which the leader was created, 0 if unknown. The spec may differ now.
+    - `original_size` is the size with which the leader was created, 0 if unknown. The spec may differ now.
     - `has_replacement_gate`: the leader has the gate of leaders that may replace another group.
     - `replaces` is the leader of the replaced group, if known (`gatedleaders.py`).
     - `is_exhausted`: the group exhausted its restarts, or ended by itself (`end`). It has no successor, and is not ready,
@@ -80,20 +80,20 @@ def describe(
     owner = None if worker_statefulset is None else meta.controller_of(worker_statefulset)
     if owner is not None and owner["uid"] != meta.uid(leader):
         worker_statefulset = None
-    group_index, is_exhausted = groupname.label(leader), groupname.is_finished(leader)
+    group_index, is_exhausted = groupname.group_label(leader), groupname.is_finished(leader)
     gates = [gate.get("name") for gate in meta.spec(leader).get("schedulingGates") or []]
     return GroupFacts(
         leader=meta.name(leader),
         group_index=group_index,
         index=decimals.natural(group_index),
         is_leader_ready=is_pod_ready(leader) and not is_exhausted and not is_condemned,
-        revision=groupname.revision(leader),
+        revision=groupname.revision_key(leader),
         workers=None if worker_statefulset is None else describe_workers(worker_statefulset),
         uid=meta.uid(leader),
         is_deleting=meta.is_deleting(leader),
         statefulset_revision=meta.labels(leader).get(labels.STATEFULSET_REVISION, ""),
         is_gated=bool(gates),
-        own_size=own_size(leader),
+        own_size=original_size(leader),
         has_replacement_gate=labels.REPLACEMENT_GATE in gates,
         replaces=meta.annotations(leader).get(labels.REPLACES, ""),
         is_exhausted=is_exhausted,
@@ -112,7 +112,7 @@ def is_paused(worker_statefulset: JSONObject) -> bool:
     return bool((meta.spec(worker_statefulset).get("updateStrategy") or {}).get("type") == HELD)
 
 
-def own_size(leader: JSONObject) -> int:
+def original_size(leader: JSONObject) -> int:
     """Return the original size of a leader's group, or 0 if the leader does not record it."""
     return decimals.natural(meta.annotations(leader).get(labels.SIZE, "")) or 0
 
@@ -135,7 +135,7 @@ def has_one_revision(statefulset: JSONObject) -> bool:
     return (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
 
 
-def creates_newest(statefulset: JSONObject) -> bool:
+def creates_latest_revision(statefulset: JSONObject) -> bool:
     """Return whether all pods are created from the latest revision, according to the StatefulSet status.
 
     When the manager sets the current revision, it writes a wrong count. A controller that has not observed this would
@@ -150,6 +150,6 @@ def describe_workers(statefulset: JSONObject) -> Workers:
     """Describe the worker StatefulSet of a group."""
     return Workers(
         is_ready=is_statefulset_ready(statefulset) and not is_paused(statefulset),
-        revision=groupname.revision(statefulset),
-        group_index=groupname.label(statefulset),
+        revision=groupname.revision_key(statefulset),
+        group_index=groupname.group_label(statefulset),
     )

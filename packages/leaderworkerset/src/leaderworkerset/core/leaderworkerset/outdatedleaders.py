@@ -22,11 +22,11 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import groupindex
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, below
-from leaderworkerset.core.leaderworkerset.groupstate import creates_newest, has_one_revision
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, indexes_below
+from leaderworkerset.core.leaderworkerset.groupstate import creates_latest_revision, has_one_revision
 
 
-class Current(NamedTuple):
+class StatefulSetProgress(NamedTuple):
     """The current leader StatefulSet. `annotated` is the original value of its `replicas` annotation.
 
     `is_behind` is true if its controller has reported a status, but has not observed the latest generation.
@@ -39,11 +39,11 @@ class Current(NamedTuple):
     is_behind: bool = False
 
 
-def position(statefulset: JSONObject) -> Current:
+def read_progress(statefulset: JSONObject) -> StatefulSetProgress:
     """Return the revision key and the rollout progress of a leader StatefulSet."""
     metadata, spec, status = meta.parts(statefulset)
     rolling, observed = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}, status.get("observedGeneration")
-    return Current(
+    return StatefulSetProgress(
         replicas=int(spec.get("replicas", 1)),
         partition=int(rolling.get("partition") or 0),
         annotated=(metadata.get("annotations") or {}).get(labels.REPLICAS, ""),
@@ -62,7 +62,7 @@ class RolloutLeaders(Struct, frozen=True):
     folded: GroupIndex
     limits: Budget
     key: str
-    now: Current
+    now: StatefulSetProgress
     available: int
     outdated: int
 
@@ -76,7 +76,7 @@ class RolloutLeaders(Struct, frozen=True):
             existing & ~folded.leaders.get(key, 0) & ~_groups_with_revision(statefulset, folded, "updateRevision")
         )
         available = existing & folded.available(size)
-        return cls(statefulset, folded, limits, key, position(statefulset), available, outdated)
+        return cls(statefulset, folded, limits, key, read_progress(statefulset), available, outdated)
 
 
 def decide(
@@ -93,13 +93,13 @@ def leaders_to_delete(leaders: RolloutLeaders) -> list[int]:
     An available group is only replaced while more than `replicas - unavailable` are available.
     """
     statefulset, folded, limits = leaders.statefulset, leaders.folded, leaders.limits
-    if not has_looked(statefulset):  # a controller that is not running does not recreate pods
+    if not is_observed(statefulset):  # a controller that is not running does not recreate pods
         return []
     left_behind = (_broken_groups_to_recreate(leaders) if leaders.outdated else 0) | _unresizable_groups(
         statefulset, folded, limits
     )
-    exhausted = below(folded.exhausted & ~folded.leaders.get(leaders.key, 0), leaders.now.replicas)
-    available, rolled = leaders.available, leaders.outdated & ~below(leaders.outdated, leaders.now.partition)
+    exhausted = indexes_below(folded.exhausted & ~folded.leaders.get(leaders.key, 0), leaders.now.replicas)
+    available, rolled = leaders.available, leaders.outdated & ~indexes_below(leaders.outdated, leaders.now.partition)
     if not ignores_max_unavailable(statefulset) and not exhausted:
         # A StatefulSet controller with maxUnavailable support counts broken leaders, and replaces none if the limit
         # is reached.
@@ -118,7 +118,7 @@ def recreate_revision(leaders: RolloutLeaders) -> str:
     revision must become the current one (docs/adr/0030). If the user set a partition, the older revision is retained.
     """
     statefulset = leaders.statefulset
-    if not leaders.outdated or leaders.limits.partition or not has_looked(statefulset):
+    if not leaders.outdated or leaders.limits.partition or not is_observed(statefulset):
         return ""
     is_due = not has_one_revision(statefulset) and _broken_groups(leaders) and _remaining_budget(leaders)
     return str(meta.status(statefulset)["updateRevision"]) if is_due else ""
@@ -134,7 +134,7 @@ def _broken_groups_to_recreate(leaders: RolloutLeaders) -> int:
     if not broken:
         return 0
     stranded = broken & leaders.folded.stranded
-    if creates_newest(leaders.statefulset):
+    if creates_latest_revision(leaders.statefulset):
         return stranded | sum(
             1 << index
             for index in islice(groupindex.descending_indexes(broken & ~stranded), _remaining_budget(leaders))
@@ -152,46 +152,48 @@ def _broken_groups(leaders: RolloutLeaders) -> int:
     Groups below the user's partition stay unchanged. The highest groups also stay unchanged, because the rollout
     reaches them first, unless all leaders are created from the latest revision.
     """
-    folded, candidates = leaders.folded, below(leaders.outdated, leaders.now.partition)
+    folded, candidates = leaders.folded, indexes_below(leaders.outdated, leaders.now.partition)
     if not has_one_revision(leaders.statefulset):
-        candidates = below(candidates, (leaders.outdated & leaders.available).bit_length())
+        candidates = indexes_below(candidates, (leaders.outdated & leaders.available).bit_length())
     lost = ~leaders.available & ~folded.gated & ~folded.updating & ~folded.exhausted
     broken = candidates & (lost | folded.stranded)
-    return broken & ~below(broken, leaders.limits.partition)
+    return broken & ~indexes_below(broken, leaders.limits.partition)
 
 
 def _remaining_budget(leaders: RolloutLeaders) -> int:
     """Return the number of additional groups, including surge groups, that can be updated while unready."""
     limits, now = leaders.limits, leaders.now
-    staying = ~leaders.folded.updating & (leaders.available | below(leaders.outdated, now.partition))
-    changing = now.replicas - below(staying, now.replicas).bit_count()
+    staying = ~leaders.folded.updating & (leaders.available | indexes_below(leaders.outdated, now.partition))
+    changing = now.replicas - indexes_below(staying, now.replicas).bit_count()
     return max(limits.unavailable + now.replicas - limits.replicas - changing, 0)
 
 
 def _unresizable_groups(statefulset: JSONObject, folded: GroupIndex, limits: Budget) -> int:
     """Return groups that cannot be resized above the StatefulSet's partition, or below the user's partition."""
     refused = retained_groups(statefulset, folded) & folded.refused
-    return refused & ~below(refused, position(statefulset).partition) | below(refused, limits.partition)
+    return refused & ~indexes_below(refused, read_progress(statefulset).partition) | indexes_below(
+        refused, limits.partition
+    )
 
 
 def ignores_max_unavailable(statefulset: JSONObject) -> bool:
     """Return whether the StatefulSet controller ignores `maxUnavailable`, as by default before 1.37."""
     strategy = meta.spec(statefulset).get("updateStrategy") or {}
-    return has_looked(statefulset) and "maxUnavailable" not in (strategy.get("rollingUpdate") or {})
+    return is_observed(statefulset) and "maxUnavailable" not in (strategy.get("rollingUpdate") or {})
 
 
 def is_rolling(statefulset: JSONObject, folded: GroupIndex) -> bool:
     """Return whether the StatefulSet controller can now delete leaders for an update."""
     outdated = retained_groups(statefulset, folded) & ~_groups_with_revision(statefulset, folded, "updateRevision")
-    return not has_looked(statefulset) or bool(outdated >> position(statefulset).partition)
+    return not is_observed(statefulset) or bool(outdated >> read_progress(statefulset).partition)
 
 
 def retained_groups(statefulset: JSONObject, folded: GroupIndex) -> int:
     """Return the groups whose leaders belong to the StatefulSet and will not be deleted by it."""
-    return below(folded.members & ~folded.deleting, position(statefulset).replicas)
+    return indexes_below(folded.members & ~folded.deleting, read_progress(statefulset).replicas)
 
 
-def has_looked(statefulset: JSONObject) -> bool:
+def is_observed(statefulset: JSONObject) -> bool:
     """Return whether the StatefulSet controller has observed the latest generation."""
     return meta.is_observed(statefulset) and bool(meta.status(statefulset).get("updateRevision"))
 

@@ -23,7 +23,7 @@ from leaderworkerset.core.extensions import Extensions, SetHook
 from leaderworkerset.core.leaderworkerset import deploymentleaders, outdatedleaders, revisions, status, statuswrites
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, PreviousResults, SetFacts
 from leaderworkerset.core.leaderworkerset.groupindex import index_groups
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.outdatedleaders import StatefulSetProgress
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import may_create_older
 from leaderworkerset.core.policies.gang import Gang
@@ -64,19 +64,21 @@ class Outline(NamedTuple):
         return replace(facts, observed=observed, revision=revision)
 
 
-def outline(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang, extensions: Extensions) -> Outline | Plan:
+def build_outline(
+    observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang, extensions: Extensions
+) -> Outline | Plan:
     """Prepare the actions for leaders, or return a plan that does not change leaders."""
     obj, living = observed.leaderworkerset, observed.leader_workload
     if obj is None or meta.is_deleting(obj):
-        return Plan(retention.release(observed.evidence) if observed.evidence else ())
+        return Plan(retention.remove_finalizer(observed.evidence) if observed.evidence else ())
     try:
         lws = leaderworkerset.decode(obj)
-        if living is not None and (instead := _set_aside(observed, obj, lws, living, now)) is not None:
+        if living is not None and (instead := _blocked_plan(observed, obj, lws, living, now)) is not None:
             return instead
         facts = _describe(observed, obj, lws, gang)
         if _has_signs(facts, extensions.sets):
             facts = extensions.sets.prepare(replace(facts, has_signs=True))
-        return Outline(facts, _reads(facts, now, extensions))
+        return Outline(facts, _required_reads(facts, now, extensions))
     except ValueError as error:
         return statuswrites.report_unreadable(obj, error, now)
 
@@ -91,7 +93,7 @@ def _describe(observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWor
     return SetFacts(observed, obj, lws, _resolve(obj, current, observed), gang, living, folded, current, is_hash)
 
 
-def _resolve(obj: JSONObject, current: Current | None, observed: ObservedLeaderWorkerSet) -> Resolution:
+def _resolve(obj: JSONObject, current: StatefulSetProgress | None, observed: ObservedLeaderWorkerSet) -> Resolution:
     key, known = "" if current is None else current.revision, observed.known
     return revisions.resolve(obj, key, observed.revisions, known.revision_generation, known.history)
 
@@ -106,7 +108,7 @@ def _has_signs(facts: SetFacts, hook: SetHook) -> bool:
     )
 
 
-def _reads(facts: SetFacts, now: datetime, extensions: Extensions) -> frozenset[Read]:
+def _required_reads(facts: SetFacts, now: datetime, extensions: Extensions) -> frozenset[Read]:
     known = facts.observed.known
     conditions = {
         Read.LEADERS: _may_start(facts) or (facts.has_signs and extensions.sets.deletes_leaders(facts)),
@@ -149,7 +151,7 @@ def _is_update_done(facts: SetFacts, living: JSONObject, now: datetime) -> bool:
         return False
 
 
-def _set_aside(
+def _blocked_plan(
     observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWorkerSet, living: JSONObject, now: datetime
 ) -> Plan | None:
     """Return a plan without changes if the leader workload is terminating or has a different owner.
@@ -161,7 +163,7 @@ def _set_aside(
     if not is_ending and meta.is_controlled(living, obj):
         return None
     if is_ending or meta.is_of_predecessor(living, obj):
-        return Plan(retention.release(observed.evidence), RECHECK_DELETION)
+        return Plan(retention.remove_finalizer(observed.evidence), RECHECK_DELETION)
     if not groupname.is_foreign_leader_workload(living, obj):
         return None
     why = f"{living['kind']} {lws.name} {meta.describe_controller(living)}. Delete one of them, or use a different name"

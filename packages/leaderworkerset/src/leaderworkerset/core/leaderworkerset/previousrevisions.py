@@ -43,15 +43,15 @@ def entries(
         for revision in objects
         if (meta.controller_of(revision) or {}).get("uid", meta.uid(lws)) == meta.uid(lws)
     ]
-    by_key = {key: revision for revision in sorted(own, key=_sort_key) if (key := revisions.key_of(revision))}
+    by_key = {key: revision for revision in sorted(own, key=_sort_key) if (key := revisions.revision_key(revision))}
     running: dict[str, list[GroupName]] = {}
     for key, name in groups:
         running.setdefault(key, []).append(name)
     living = [revision for revision in by_key.values() if not _is_history(revision)]
-    current = max(living, key=revisions.number_of, default=None)
+    current = max(living, key=revisions.revision_number, default=None)
     return [
         RevisionEntry(
-            number=revisions.number_of(revision),
+            number=revisions.revision_number(revision),
             key=key,
             created=meta.creation_timestamp(revision),
             cause=revisions.change_cause(revision),
@@ -59,7 +59,7 @@ def entries(
             is_current=revision is current,
             revision=revision,
         )
-        for key, revision in sorted(by_key.items(), key=lambda item: revisions.number_of(item[1]))
+        for key, revision in sorted(by_key.items(), key=lambda item: revisions.revision_number(item[1]))
     ]
 
 
@@ -93,7 +93,7 @@ def _sort_key(revision: JSONObject) -> tuple[bool, int]:
 
     Among entries with the same key, the revision in use is last, preceded by the latest revision.
     """
-    return not _is_history(revision), revisions.number_of(revision)
+    return not _is_history(revision), revisions.revision_number(revision)
 
 
 def _without_nulls(value: Any) -> Any:

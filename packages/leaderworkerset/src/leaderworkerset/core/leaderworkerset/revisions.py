@@ -78,7 +78,7 @@ class Resolution:
 
     `is_inherited` is true if its key was given.
 
-    `correction` is the merge patch that the revision `corrected` needs for its number or change cause. `revision_generation` is
+    `correction_patch` is the merge patch that the revision `corrected` needs for its number or change cause. `revision_generation` is
     known if the revision exists. `obsolete` are the other revisions, which are not needed after all groups have this
     revision (R-REV-14).
     """
@@ -96,11 +96,11 @@ class Resolution:
     @classmethod
     def reuse(cls, revision: JSONObject, obj: JSONObject, number: int, *, is_new: bool = False) -> "Resolution":
         """Return a `Resolution` that reuses `revision` and renumbers it."""
-        change = correction(revision, obj, number)
+        change = correction_patch(revision, obj, number)
         corrected = None if change is None else revision
         generation = RevisionGeneration.of(obj, revision)
         return cls(
-            key_of(revision),
+            revision_key(revision),
             is_new,
             corrected=corrected,
             correction=change,
@@ -110,7 +110,7 @@ class Resolution:
     @classmethod
     def restore(cls, retired: JSONObject, obj: JSONObject, number: int) -> "Resolution":
         """Return a `Resolution` that restores a revision from the history with this number."""
-        key = key_of(retired)
+        key = revision_key(retired)
         own = {labels.NAME: meta.name(obj), labels.TEMPLATE_REVISION_HASH: key, labels.HISTORY_OF: None}
         marks = {"labels": own, "annotations": {labels.TEMPLATE_REVISION_HASH: None}}
         change = {"metadata": meta.metadata(adoption_patch(retired, obj)) | marks, "revision": number}
@@ -120,7 +120,7 @@ class Resolution:
     def create(cls, obj: JSONObject, data: bytes, number: int, *, key: str = "", is_new: bool = False) -> "Resolution":
         """Return a `Resolution` that creates a revision. It is `is_inherited` if a key is specified."""
         created = build(obj, key=key, number=number, data=data)
-        return cls(key_of(created), is_new, created, is_inherited=bool(key), body=encode(created, data))
+        return cls(revision_key(created), is_new, created, is_inherited=bool(key), body=encode(created, data))
 
 
 def resolve(
@@ -138,7 +138,7 @@ def resolve(
     """
     known, retired = owned_revisions(stored, obj), owned_revisions(history or (), obj)
     resolution = _resolve(obj, key, known, retired, edition)
-    obsolete = [revision for revision in known if key_of(revision) != resolution.key]
+    obsolete = [revision for revision in known if revision_key(revision) != resolution.key]
     return replace(resolution, obsolete=obsolete) if obsolete else resolution
 
 
@@ -149,19 +149,19 @@ def _resolve(
     retired: Sequence[JSONObject],
     edition: RevisionGeneration | None,
 ) -> Resolution:
-    current = find(known, key)
+    current = find_revision(known, key)
     if current is not None and RevisionGeneration.of(obj, current) == edition:
         return Resolution.reuse(current, obj, _current_number(current, known, retired))
     data = build_data(obj)
     if current is None and key:
-        lost = find(retired, key)
+        lost = find_revision(retired, key)
         number = next_number([*known, *retired])
         return Resolution.create(obj, data, number, key=key) if lost is None else Resolution.restore(lost, obj, number)
     if current is not None and has_content(current, obj, data):
         return Resolution.reuse(current, obj, _current_number(current, known, retired))
     is_new = current is not None
     others = [revision for revision in known if revision is not current]
-    same = max((revision for revision in others if has_content(revision, obj, data)), key=number_of, default=None)
+    same = max((revision for revision in others if has_content(revision, obj, data)), key=revision_number, default=None)
     if same is None:
         return Resolution.create(obj, data, next_number([*known, *retired]), is_new=is_new)
     return Resolution.reuse(same, obj, _current_number(same, known, retired), is_new=is_new)
@@ -170,7 +170,7 @@ def _resolve(
 def _current_number(revision: JSONObject, known: Sequence[JSONObject], retired: Sequence[JSONObject]) -> int:
     """Return the number of the current revision, which is increased if a different revision has a higher number."""
     others = [other for other in (*known, *retired) if other is not revision]
-    number, above = number_of(revision), next_number(others)
+    number, above = revision_number(revision), next_number(others)
     return number if number >= above - 1 else above
 
 
@@ -217,14 +217,14 @@ def change_cause(obj: JSONObject) -> str:
     return meta.annotations(obj).get(labels.CHANGE_CAUSE, "")[:LONGEST_CAUSE]
 
 
-def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject | None:
+def correction_patch(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject | None:
     """Return a merge patch with the number, change cause, and controller of a revision.
 
     The revision retains a removed change cause. Return None if the revision is unchanged.
     """
     cause = change_cause(obj)
     changes = adoption_patch(revision, obj)
-    if number_of(revision) != number:
+    if revision_number(revision) != number:
         changes["revision"] = number
     if cause and cause != change_cause(revision):
         changes["metadata"] = meta.metadata(changes) | {"annotations": {labels.CHANGE_CAUSE: cause}}
@@ -248,17 +248,17 @@ def owned_revisions(stored: Iterable[JSONObject], obj: JSONObject) -> list[JSONO
     return [
         revision
         for revision in stored
-        if key_of(revision) and (meta.controller_of(revision) or {}).get("uid", meta.uid(obj)) == meta.uid(obj)
+        if revision_key(revision) and (meta.controller_of(revision) or {}).get("uid", meta.uid(obj)) == meta.uid(obj)
     ]
 
 
-def find(known: Sequence[JSONObject], key: str) -> JSONObject | None:
+def find_revision(known: Sequence[JSONObject], key: str) -> JSONObject | None:
     """Return the revision with the key and, if there are several, with the highest number."""
-    matching = [revision for revision in known if key and key_of(revision) == key]
-    return max(matching, key=number_of, default=None)
+    matching = [revision for revision in known if key and revision_key(revision) == key]
+    return max(matching, key=revision_number, default=None)
 
 
-def key_of(revision: JSONObject) -> str:
+def revision_key(revision: JSONObject) -> str:
     """Return the key of a revision, including revisions in the history."""
     own = meta.labels(revision)
     return (meta.annotations(revision) if labels.HISTORY_OF in own else own).get(labels.TEMPLATE_REVISION_HASH, "")
@@ -266,7 +266,7 @@ def key_of(revision: JSONObject) -> str:
 
 def next_number(known: Sequence[JSONObject]) -> int:
     """Return the number of the next revision (R-REV-3)."""
-    return 1 + max((number_of(revision) for revision in known), default=0)
+    return 1 + max((revision_number(revision) for revision in known), default=0)
 
 
 def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
@@ -300,7 +300,7 @@ def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
     return obj | {"spec": meta.spec(obj) | saved}
 
 
-def number_of(revision: JSONObject) -> int:
+def revision_number(revision: JSONObject) -> int:
     """Return the number of a revision."""
     return int(revision.get("revision") or 0)
 

@@ -40,9 +40,9 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import budget, groupindex, outdatedleaders
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, RolloutRoute, States, below
-from leaderworkerset.core.leaderworkerset.groupstate import creates_newest
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current, position
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, RolloutRoute, States, indexes_below
+from leaderworkerset.core.leaderworkerset.groupstate import creates_latest_revision
+from leaderworkerset.core.leaderworkerset.outdatedleaders import StatefulSetProgress, read_progress
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 
 
@@ -62,7 +62,7 @@ class RolloutInput(NamedTuple):
     """The input of a rollout step. `current` has no replicas if the StatefulSet does not exist."""
 
     limits: Budget
-    current: Current
+    current: StatefulSetProgress
     states: States
     exists: bool
     is_new_revision: bool
@@ -160,7 +160,7 @@ class Rollout(Struct, frozen=True):
     """
 
     limits: Budget
-    current: Current | None
+    current: StatefulSetProgress | None
     step: RolloutStep
     is_at_step: bool
     replaced: Sequence[int]
@@ -172,7 +172,7 @@ class Rollout(Struct, frozen=True):
 def advance(
     lws: LeaderWorkerSet,
     statefulset: JSONObject | None,
-    current: Current | None,
+    current: StatefulSetProgress | None,
     folded: GroupIndex,
     revision: Resolution,
     route: RolloutRoute | None = None,
@@ -186,7 +186,7 @@ def advance(
     if statefulset is None or current is None:
         return Rollout(limits, None, step, is_at_step=False, replaced=(), folded=folded)
     if current.is_behind:
-        step = wait(step, current)
+        step = hold_step(step, current)
     released = 0
     if route is not None:
         span = range(step.partition, min(current.partition, step.replicas))
@@ -205,24 +205,26 @@ def may_create_older(statefulset: JSONObject, key: str) -> bool:
     It does so below the partition, until all replicas are ready and have the latest revision, or 0 replicas are
     desired.
     """
-    current = position(statefulset)
-    return current.revision != key or current.is_behind or not creates_newest(statefulset)
+    current = read_progress(statefulset)
+    return current.revision != key or current.is_behind or not creates_latest_revision(statefulset)
 
 
-def next_step(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool = False) -> RolloutStep:
+def next_step(
+    limits: Budget, current: StatefulSetProgress | None, states: States, *, is_new_revision: bool = False
+) -> RolloutStep:
     """Compute the step of the first applicable row in `ROLLOUT`."""
-    now = RolloutInput(limits, current or Current(0, 0, ""), states, current is not None, is_new_revision)
+    now = RolloutInput(limits, current or StatefulSetProgress(0, 0, ""), states, current is not None, is_new_revision)
     row = next(row for row in ROLLOUT if row.holds(now))
     partition, replicas = row.partition(now), row.replicas(now)
     if row.releases_gated_groups:
-        partition -= _completed_tail(below(states.gated, partition), partition)
+        partition -= _completed_tail(indexes_below(states.gated, partition), partition)
     lowest = max(partition, limits.partition)
     if row.removes_surge_groups and replicas < now.current.replicas:
         replicas = _replicas_to_retain(now, RolloutStep(row.case, lowest, replicas))
     return RolloutStep(row.case, lowest, replicas)
 
 
-def wait(step: RolloutStep, current: Current) -> RolloutStep:
+def hold_step(step: RolloutStep, current: StatefulSetProgress) -> RolloutStep:
     """Return a step that does not release groups. The StatefulSet controller has not observed the previous step.
 
     Groups that it released may be deleted at any time. Values that the user edited are still applied.
@@ -238,8 +240,8 @@ def _replicas_to_retain(now: RolloutInput, step: RolloutStep) -> int:
     A ready group is available if it is updated, below the step's partition, or above the burst after an edit.
     """
     limits, states = now.limits, now.states
-    ready = below(states.ready, now.current.replicas)
-    staying = (ready & states.updated) | below(ready, step.partition)
+    ready = indexes_below(states.ready, now.current.replicas)
+    staying = (ready & states.updated) | indexes_below(ready, step.partition)
     spare = max(staying.bit_count() - max(limits.replicas - limits.unavailable, 0), 0)
     surplus = staying >> min(step.replicas, staying.bit_length())
     kept = surplus.bit_count() - spare
@@ -248,19 +250,19 @@ def _replicas_to_retain(now: RolloutInput, step: RolloutStep) -> int:
 
 def count_unready(states: States, desired: int) -> int:
     """Count the desired groups that are unready or outdated, including missing groups (R-ROLL-5)."""
-    return desired - below(states.ready & states.updated, desired).bit_count()
+    return desired - indexes_below(states.ready & states.updated, desired).bit_count()
 
 
-def rolling_partition(limits: Budget, current: Current, states: States) -> int:
+def rolling_partition(limits: Budget, current: StatefulSetProgress, states: States) -> int:
     """Compute the next partition. It never increases during a rollout (R-ROLL-6, R-ROLL-7).
 
     Exhausted groups of an older revision are skipped (N-RB-8, N-AT-21).
     """
     total = current.replicas
-    ready = below(states.ready, total)
+    ready = indexes_below(states.ready, total)
     step = limits.unavailable + limits.surge - (limits.burst - total)
     base = max(total - _completed_tail(ready & states.updated, total) - step, 0)
-    partition = 2 * base - below(ready | states.exhausted, base).bit_count()
+    partition = 2 * base - indexes_below(ready | states.exhausted, base).bit_count()
     return min(groupindex.lower_partition(ready & ~states.updated, base, partition, total), current.partition)
 
 
@@ -271,11 +273,14 @@ def _limit_partition(now: RolloutInput, partition: int) -> int:
     above the burst are deleted soon and do not count.
     """
     limits, current, states = now.limits, now.current, now.states
-    ready = below(states.ready, min(current.replicas, limits.burst))
-    staying = below(ready, current.partition).bit_count() + ((ready & states.updated) >> current.partition).bit_count()
-    exhausted = below(states.exhausted, current.replicas).bit_count()
+    ready = indexes_below(states.ready, min(current.replicas, limits.burst))
+    staying = (
+        indexes_below(ready, current.partition).bit_count()
+        + ((ready & states.updated) >> current.partition).bit_count()
+    )
+    exhausted = indexes_below(states.exhausted, current.replicas).bit_count()
     spare = max(staying - (limits.replicas - limits.unavailable - exhausted), 0)
-    going = below(ready & ~states.updated, current.partition) >> partition
+    going = indexes_below(ready & ~states.updated, current.partition) >> partition
     kept = going.bit_count() - spare
     return partition if kept <= 0 else partition + groupindex.shortest_prefix(going, kept)
 

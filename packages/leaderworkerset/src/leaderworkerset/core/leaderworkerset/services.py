@@ -45,7 +45,7 @@ def build_shared(obj: JSONObject) -> JSONObject:
 
 def build_for_group(leader: JSONObject, name: str) -> JSONObject:
     """Build the Service of one group, which is owned by the leader pod (R-SVC-2, N-HASH-23)."""
-    return _build(leader, name, groupname.hostname(leader), {labels.GROUP_INDEX: groupname.label(leader)})
+    return _build(leader, name, groupname.hostname(leader), {labels.GROUP_INDEX: groupname.group_label(leader)})
 
 
 def observe(service: JSONObject | None, owner: JSONObject) -> HeadlessService:

@@ -16,7 +16,7 @@ from leaderworkerset.api import groupname
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import Extensions
 from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate, statefulsets, status
-from leaderworkerset.core.leaderworkerset.cachedapply import follow, is_as_applied
+from leaderworkerset.core.leaderworkerset.cachedapply import next_source, matches_last_apply
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 
@@ -30,12 +30,12 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDeci
     observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
     rollout = rollingupdate.advance(lws, living, facts.current, facts.folded, facts.revision, facts.route)
     step = rollout.step
-    source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.known.applied)
+    source, applies = next_source(facts.obj, key, step.replicas, step.partition, living, observed.known.applied)
     workload = None
     if applies:
         marks = extensions.sets.leader_annotations(lws, _template_of(living, key))
         workload = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, marks=marks)
-        applies = not (living and observed.known.whole and is_as_applied(workload, living, observed.known.whole))
+        applies = not (living and observed.known.whole and matches_last_apply(workload, living, observed.known.whole))
     assessment, error = None, None
     if living is not None:
         try:
@@ -60,7 +60,7 @@ def _template_of(living: JSONObject | None, key: str) -> JSONObject | None:
 
     This avoids template changes that would replace all groups.
     """
-    return None if living is None or groupname.revision(living) != key else meta.spec(living).get("template") or {}
+    return None if living is None or groupname.revision_key(living) != key else meta.spec(living).get("template") or {}
 
 
 def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:

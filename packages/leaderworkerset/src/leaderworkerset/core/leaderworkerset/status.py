@@ -28,7 +28,7 @@ from leaderworkerset.api.conditions import (
 )
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.core import reconcilefailure
-from leaderworkerset.core.leaderworkerset.groupindex import ALL, GroupIndex, below
+from leaderworkerset.core.leaderworkerset.groupindex import ALL, GroupIndex, indexes_below
 
 ROWS: Final = {row.type: row for row in CONDITIONS}
 
@@ -59,8 +59,8 @@ def count(lws: LeaderWorkerSet, folded: GroupIndex, revision: str) -> Counts:
     """Count the complete groups. Raise `UnknownIndexError` if an index is not a number."""
     replicas, size = lws.spec.replicas, lws.spec.leader_worker_template.size
     partition = lws.spec.rollout_strategy.rolling_update_configuration.partition
-    desired = below(folded.members, replicas)
-    parts = [_count(folded, size, revision, desired=desired, kept=below(desired, partition))]
+    desired = indexes_below(folded.members, replicas)
+    parts = [_count(folded, size, revision, desired=desired, kept=indexes_below(desired, partition))]
     for group in folded.irregular.values():
         if group.index is None:
             raise UnknownIndexError(
@@ -119,11 +119,11 @@ def assess(
     """Count the groups and build the status. Raise `UnknownIndexError` if an index is not a number."""
     counts = count(lws, folded, revision)
     new = build(lws, statefulset, counts, now)
-    outcome = DEGRADED if counts.degraded else choose(lws, counts)[0]
+    outcome = DEGRADED if counts.degraded else current_conditions(lws, counts)[0]
     return Assessment(new, outcome, event_note(lws, new, outcome), is_update_done(lws, counts))
 
 
-def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
+def current_conditions(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
     """Return the current conditions (R-STAT-8), or none if only exhausted groups are unready (N-ST-12).
 
     A set is complete when all its groups are complete, and has failed when no group continues and a deadline has
@@ -150,11 +150,11 @@ def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
 def build(lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: datetime) -> LeaderWorkerSetStatus:
     """Build the status from the counts (R-STAT-1, R-STAT-4)."""
     _, _, reported = meta.parts(statefulset)
-    sums = Sums(int(reported.get("replicas") or 0), counts.ready, counts.updated)
-    return compose(lws, sums, choose(lws, counts), now, is_degraded=counts.degraded > 0)
+    sums = StatusCounts(int(reported.get("replicas") or 0), counts.ready, counts.updated)
+    return compose(lws, sums, current_conditions(lws, counts), now, is_degraded=counts.degraded > 0)
 
 
-class Sums(NamedTuple):
+class StatusCounts(NamedTuple):
     """The numbers of all, ready, and updated groups in the status."""
 
     replicas: int
@@ -163,7 +163,12 @@ class Sums(NamedTuple):
 
 
 def compose(
-    lws: LeaderWorkerSet, sums: Sums, outcomes: Sequence[ConditionOutcome], now: datetime, *, is_degraded: bool = False
+    lws: LeaderWorkerSet,
+    sums: StatusCounts,
+    outcomes: Sequence[ConditionOutcome],
+    now: datetime,
+    *,
+    is_degraded: bool = False,
 ) -> LeaderWorkerSetStatus:
     """Return the status with these counts and conditions. `DEGRADED` is last (R-STAT-12, N-ST-11, N-ST-12).
 
@@ -200,7 +205,7 @@ def _without_failure_marker(condition: Condition) -> Condition:
     return structs.replace(condition, reason=row.reason, message=row.message)
 
 
-def _summarize(lws: LeaderWorkerSet, sums: Sums, conditions: Sequence[Condition]) -> LeaderWorkerSetStatus:
+def _summarize(lws: LeaderWorkerSet, sums: StatusCounts, conditions: Sequence[Condition]) -> LeaderWorkerSetStatus:
     return LeaderWorkerSetStatus(
         conditions=tuple(structs.replace(condition, observed_generation=lws.generation) for condition in conditions),
         ready_replicas=sums.ready,
@@ -262,7 +267,7 @@ def with_condition(conditions: Sequence[Condition], new: Condition, now: datetim
 def assess_rejected(lws: LeaderWorkerSet, assessment: Assessment | None, now: datetime) -> Assessment:
     """Return the assessment for a rejected object, with the latest generation and without Available."""
     if assessment is None:
-        new = compose(lws, Sums(0, 0, 0), (PROGRESSING,), now)
+        new = compose(lws, StatusCounts(0, 0, 0), (PROGRESSING,), now)
     elif is_available(assessment.status):
         conditions = set_true(assessment.status.conditions, PROGRESSING, lws.generation, now)
         new = structs.replace(assessment.status, conditions=conditions)

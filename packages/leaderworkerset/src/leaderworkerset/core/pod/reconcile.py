@@ -128,7 +128,9 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
         meta.spec(group.leader).get("hostname") and groupname.subdomain(group.leader)
     ):
         raise ValueError("does not have a hostname or subdomain, because admission did not add it to a group")
-    revision = revisions.find(revisions.owned_revisions(group.revisions, group.obj), groupname.revision(group.leader))
+    revision = revisions.find_revision(
+        revisions.owned_revisions(group.revisions, group.obj), groupname.revision_key(group.leader)
+    )
     scheduled = _decide_gang(group, revision, gang)
     opened = () if scheduled.holds else gate_patches(group, extensions.groups.prefer)
     actions = (
@@ -140,7 +142,7 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
     )
     is_unreachable = bool(group.service.conflict) and not _shares_service(group)
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader) or is_unreachable
-    size = groupstate.own_size(group.leader) or group.lws.size
+    size = groupstate.original_size(group.leader) or group.lws.size
     if size == 1 or group.workers or is_held or _has_earlier_workers(group):
         return Plan(actions, scheduled.requeue_after)
     if revision is None:

@@ -26,7 +26,7 @@ def is_delegated(lws: JSONObject) -> bool:
     return labels.GROUP_TEMPLATE_NAME in meta.annotations(lws) and meta.spec(lws).get("scheduling") is not None
 
 
-def is_needed(lws: JSONObject, shared: Sequence[JSONObject]) -> bool:
+def is_parent_required(lws: JSONObject, shared: Sequence[JSONObject]) -> bool:
     """Return whether the owner's Workload is required to reconcile the LeaderWorkerSet.
 
     It is not needed if the objects of the whole set, `shared`, already exist.

@@ -131,7 +131,7 @@ def _is_member(pod: JSONObject, leader: JSONObject, statefulsets: Mapping[str, J
     """
     if meta.uid(pod) == meta.uid(leader):
         return True
-    is_same = groupname.revision(pod) == groupname.revision(leader)
+    is_same = groupname.revision_key(pod) == groupname.revision_key(leader)
     if not is_same and labels.IN_PLACE_REVISION not in meta.annotations(leader):
         return False
     owner = meta.controller_of(pod)

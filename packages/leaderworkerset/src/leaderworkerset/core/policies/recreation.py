@@ -131,7 +131,7 @@ def next_recreation(
     since = now if repeated is None or failure.origin is Origin.PROGRAM else min(repeated.due, now)
     new = Recreation(
         leader=meta.uid(leader),
-        revision=groupname.revision(leader),
+        revision=groupname.revision_key(leader),
         count=count,
         due=due if waits else since,
         failure=failure,
@@ -172,7 +172,7 @@ def _next_allowed_deletion(deletions: Sequence[datetime], now: datetime) -> date
 
 def _is_repeated(previous: Recreation, leader: JSONObject, settings: RestartSettings, now: datetime) -> bool:
     """Return whether the failure recurs soon with the same revision, and was not reset by the user."""
-    is_same = previous.revision == groupname.revision(leader) and previous.resumed == settings.resumed
+    is_same = previous.revision == groupname.revision_key(leader) and previous.resumed == settings.resumed
     return is_same and now - previous.due < settings.reset_after
 
 
@@ -183,6 +183,6 @@ def build(obj: JSONObject, leader: JSONObject, recreation: Recreation) -> JSONOb
 
 def build_record(obj: JSONObject, leader: JSONObject, annotations: Mapping[str, str]) -> JSONObject:
     """Build a group record. Its owner is the LeaderWorkerSet, so that it is not deleted with the leader."""
-    own = {labels.NAME: meta.name(obj), labels.GROUP_INDEX: groupname.label(leader)}
+    own = {labels.NAME: meta.name(obj), labels.GROUP_INDEX: groupname.group_label(leader)}
     name = recreationrecord.record_name(leader)
     return CONTROLLER_REVISIONS.controlled(obj, name, own, annotations=annotations, data={}, revision=0)

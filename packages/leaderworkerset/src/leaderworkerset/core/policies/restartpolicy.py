@@ -251,4 +251,4 @@ def _delay_event(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
 
 
 def _index(group: LiveGroup) -> str:
-    return groupname.label(group.leader)
+    return groupname.group_label(group.leader)

@@ -67,14 +67,14 @@ def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str
     """
     if level is SchedulingLevel.WHOLE:
         return _truncate(workload.rpartition(".")[0] if is_incarnated(workload) else workload, "-lws")
-    revision = groupname.revision(pod)
+    revision = groupname.revision_key(pod)
     between = f"{role}-" if level is SchedulingLevel.ROLE else ""
-    return _truncate(workload, f"-{groupname.label(pod)}-{between}{revision}")
+    return _truncate(workload, f"-{groupname.group_label(pod)}-{between}{revision}")
 
 
 def dependent_pod_groups(pod_group: JSONObject) -> tuple[str, ...]:
     """Return the names of PodGroups whose pods require this PodGroup."""
-    name, revision = meta.name(pod_group), groupname.revision(pod_group)
+    name, revision = meta.name(pod_group), groupname.revision_key(pod_group)
     if meta.labels(pod_group).get(labels.ROLE) != labels.WORKER:
         return (name,)
     return (name, f"{name.removesuffix(f'{labels.WORKER}-{revision}')}{labels.LEADER}-{revision}")

@@ -29,7 +29,7 @@ class Key(NamedTuple):
     @classmethod
     def of(cls, leader: JSONObject) -> "Key":
         """Return the key for the restart count of a leader's group."""
-        return cls(groupname.revision(leader), groupname.label(leader))
+        return cls(groupname.revision_key(leader), groupname.group_label(leader))
 
     def __str__(self) -> str:
         return f"{self.revision}/{self.group}"

@@ -182,7 +182,7 @@ def may_be_new(lws: JSONObject, leader: JSONObject) -> bool:
     Such a surge group is created while the set is available, and may not have been complete. The status may not count
     its leader yet.
     """
-    index = None if groupname.has_random_key(leader) else decimals.natural(groupname.label(leader))
+    index = None if groupname.has_random_key(leader) else decimals.natural(groupname.group_label(leader))
     return index is not None and index >= int(meta.spec(lws).get("replicas", 1))
 
 
@@ -206,7 +206,7 @@ def _concerns(moment: CompletionTime, statefulset: JSONObject) -> bool:
 
 def _last_state(name: str, statefulset: JSONObject, whole: str) -> JSONObject:
     """Return the last state of a running worker that was deleted after the group was complete."""
-    revision = groupname.revision(statefulset)
+    revision = groupname.revision_key(statefulset)
     return {
         "metadata": {
             "name": name,

@@ -43,7 +43,7 @@ def add_finalizer(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     return concurrently(metadata_patch(pod, {"finalizers": [FINALIZER]}) for pod in added)
 
 
-def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
+def remove_finalizer(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     """Remove the finalizer from the pods of groups.
 
     Start with workers, and then remove it with the marks from leaders.

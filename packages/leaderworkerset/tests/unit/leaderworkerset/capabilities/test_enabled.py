@@ -17,7 +17,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.capabilities.enabled import ENABLED, EXTENSIONS, GROUPS, SETS, WAKING_GROUPS, Capability
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
-from leaderworkerset.core.extensions import UPSTREAM, together
+from leaderworkerset.core.extensions import UPSTREAM, combine
 from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies.policy import LiveGroup
 
@@ -113,7 +113,7 @@ def test_example_capability_is_added_and_removed() -> None:
     obj = builders.leaderworkerset_object(metadata={"annotations": {GREETING: "hi"}})
     leader = builders.leader_pod(obj)
     group = builders.live_group(leader=leader, obj=obj, pods=(leader,), revisions=(builders.revision(obj),))
-    extended = together((*ENABLED, EXAMPLE), SETS, replace(GROUPS, last=greet))
+    extended = combine((*ENABLED, EXAMPLE), SETS, replace(GROUPS, last=greet))
 
     with_it, without = (reconcile(group, extensions=one) for one in (extended, EXTENSIONS))
 

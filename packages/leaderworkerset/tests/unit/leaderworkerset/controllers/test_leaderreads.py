@@ -57,7 +57,7 @@ class LateWatch(CountingTransport):
 
 
 async def partition(cluster: NodelessCluster) -> int:
-    return outdatedleaders.position(await cluster.get(STATEFULSETS, "web")).partition
+    return outdatedleaders.read_progress(await cluster.get(STATEFULSETS, "web")).partition
 
 
 async def image(cluster: NodelessCluster) -> str:
@@ -108,12 +108,14 @@ async def keys(cluster: NodelessCluster) -> set[str]:
     """Return the revision keys of the LeaderWorkerSet."""
     found = await cluster.client.list(CONTROLLER_REVISIONS, namespace=NAMESPACE, label_selector=f"{labels.NAME}=web")
     return {
-        groupname.revision(one) for one in found.items if (meta.controller_of(one) or {})["kind"] == "LeaderWorkerSet"
+        groupname.revision_key(one)
+        for one in found.items
+        if (meta.controller_of(one) or {})["kind"] == "LeaderWorkerSet"
     }
 
 
 async def key_of_leaders(cluster: NodelessCluster) -> str:
-    return groupname.revision(await cluster.get(STATEFULSETS, "web"))
+    return groupname.revision_key(await cluster.get(STATEFULSETS, "web"))
 
 
 def group(uid: str, *, is_deleting: bool = False) -> GroupFacts:
@@ -126,9 +128,9 @@ async def test_leaders_are_compared_by_uid_unless_terminating(cluster: NodelessC
         client, key = Client(cluster.transport), ObjectKey(NAMESPACE, "web")
         uids = [meta.uid(pod) for pod in await cluster.objects(PODS) if meta.name(pod) in {"web-0", "web-1"}]
         known = {str(number): group(uid) for number, uid in enumerate(uids)}
-        assert await leaderreads.are_as_known(client, key, known)
-        assert await leaderreads.are_as_known(client, key, known | {"2": group("gone", is_deleting=True)})
-        assert not await leaderreads.are_as_known(client, key, known | {"2": group("gone")})
+        assert await leaderreads.do_leaders_exist(client, key, known)
+        assert await leaderreads.do_leaders_exist(client, key, known | {"2": group("gone", is_deleting=True)})
+        assert not await leaderreads.do_leaders_exist(client, key, known | {"2": group("gone")})
 
 
 async def test_deleted_leader_gets_no_workers_again_and_again(cluster: NodelessCluster) -> None:

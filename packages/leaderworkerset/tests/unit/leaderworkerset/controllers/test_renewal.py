@@ -46,7 +46,7 @@ async def test_rollout_waits_for_the_permission_without_failing(cluster: Nodeles
         await cluster.settle(300)
 
         assert set((await images(cluster)).values()) == {"app:1"}
-        assert outdatedleaders.position(await cluster.get(STATEFULSETS, "web")).partition == 3
+        assert outdatedleaders.read_progress(await cluster.get(STATEFULSETS, "web")).partition == 3
         assert meta.status(await cluster.get(LEADERWORKERSETS, "web"))["readyReplicas"] == 2
         warnings = [event for event in await cluster.objects(EVENTS) if event["type"] == "Warning"]
         assert ["patch on statefulsets/status" in one["note"] and REFUSAL in one["note"] for one in warnings] == [True]

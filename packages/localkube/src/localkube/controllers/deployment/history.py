@@ -73,13 +73,13 @@ def new_annotations(deployment: JSONObject, new: JSONObject, old: Iterable[JSONO
     """Return the annotations of the new ReplicaSet: the Deployment's annotations, and the highest revision number."""
     copied = {name: value for name, value in meta.annotations(deployment).items() if name not in NOT_COPIED}
     annotations = meta.annotations(new) | copied
-    number = max((number_of(replicaset) for replicaset in old), default=0) + 1
-    if number_of(new) >= number or decimals.integer(annotations.get(REVISION, "0")) is None:
+    number = max((revision_number(replicaset) for replicaset in old), default=0) + 1
+    if revision_number(new) >= number or decimals.integer(annotations.get(REVISION, "0")) is None:
         return annotations
     return annotations | _previous_revisions(annotations) | {REVISION: str(number)}
 
 
-def number_of(replicaset: JSONObject) -> int:
+def revision_number(replicaset: JSONObject) -> int:
     """Return the revision number of a ReplicaSet, or 0 if it is absent."""
     return decimals.integer(meta.annotations(replicaset).get(REVISION, "")) or 0
 
@@ -87,7 +87,9 @@ def number_of(replicaset: JSONObject) -> int:
 def obsolete(deployment: JSONObject, old: Iterable[JSONObject]) -> Sequence[JSONObject]:
     """Return the oldest ReplicaSets above the history limit that have no pods."""
     limit = int(meta.spec(deployment)["revisionHistoryLimit"])
-    alive = sorted(sizes.by_age(replicaset for replicaset in old if not meta.is_deleting(replicaset)), key=number_of)
+    alive = sorted(
+        sizes.by_age(replicaset for replicaset in old if not meta.is_deleting(replicaset)), key=revision_number
+    )
     surplus = alive[: max(0, len(alive) - limit)] if limit < UNLIMITED else []
     return [replicaset for replicaset in surplus if _is_empty(replicaset)]
 

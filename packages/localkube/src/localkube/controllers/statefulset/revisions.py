@@ -40,7 +40,8 @@ class NewRevision(Struct, frozen=True):
 def sort_revisions(revisions: Iterable[JSONObject]) -> list[JSONObject]:
     """Sort from oldest to newest."""
     return sorted(
-        revisions, key=lambda revision: (number_of(revision), meta.creation_timestamp(revision), meta.name(revision))
+        revisions,
+        key=lambda revision: (revision_number(revision), meta.creation_timestamp(revision), meta.name(revision)),
     )
 
 
@@ -50,7 +51,7 @@ def choose_update(
     """Determine the update revision. `history` is sorted."""
     data = revision_data(statefulset)
     equal = [revision for revision in history if revision.get("data") == data]
-    number = number_of(history[-1]) + 1 if history else 1
+    number = revision_number(history[-1]) + 1 if history else 1
     if not equal:
         return NewRevision(number)
     return CurrentRevision(history[-1]) if equal[-1] is history[-1] else RenumberedRevision(equal[-1], number)
@@ -99,6 +100,6 @@ def read_template(revision: JSONObject) -> JSONObject:
     return {field: value for field, value in template.items() if field != "$patch"}
 
 
-def number_of(revision: JSONObject) -> int:
+def revision_number(revision: JSONObject) -> int:
     """Return the number of the revision in the history."""
     return int(revision.get("revision") or 0)

@@ -163,7 +163,7 @@ def _describe_rank(view: View, rank: Rank, now: datetime) -> list[str]:
             ("Created", format_time(rank.created, now)),
             ("Node", rank.node),
             ("Address", rank.address),
-            ("Revision", groupname.revision(pod)),
+            ("Revision", groupname.revision_key(pod)),
             ("Scheduler", str(meta.spec(pod).get("schedulerName") or "") if pod else ""),
         ]
     )

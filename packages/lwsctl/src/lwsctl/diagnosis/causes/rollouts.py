@@ -75,7 +75,7 @@ def find_blocking_group(observed: Observed) -> Finding | None:
 
     Broken groups with an older revision are replaced first, unless the user set a partition (docs/adr/0030).
     """
-    view, key = observed.view, groupname.revision(observed.leader_statefulset or {})
+    view, key = observed.view, groupname.revision_key(observed.leader_statefulset or {})
     unready = [group for group in view.groups if not group.is_ready and group.index < view.desired]
     is_held = bool(configuration(view).get("partition"))
     waiting = [group for group in unready if is_held or not key or group.revision in {"", key}]
@@ -130,7 +130,7 @@ def find_stuck_surge(observed: Observed) -> Finding | None:
     if deployment is None or not meta.is_observed(deployment) or not view.groups:
         return None
     counts = meta.status(deployment)
-    is_rolled = bool(counts.get("updatedReplicas")) or groupname.revision(deployment) in {
+    is_rolled = bool(counts.get("updatedReplicas")) or groupname.revision_key(deployment) in {
         group.revision for group in view.groups
     }
     is_whole = counts.get("replicas") == counts.get("readyReplicas") == meta.spec(deployment).get("replicas", 1)
@@ -207,7 +207,7 @@ def find_blocked_in_place_update(observed: Observed) -> Finding | None:
         return None
     revisions, key = (
         owned_revisions(observed.get(CONTROLLER_REVISIONS), view.object),
-        groupname.revision(observed.leader_statefulset or {}),
+        groupname.revision_key(observed.leader_statefulset or {}),
     )
     older = [group for group in view.groups if group.is_ready and group.revision != key and group.index < view.desired]
     scheduling_field = "spec.scheduling" if meta.spec(view.object).get("scheduling") is not None else ""

@@ -170,7 +170,7 @@ def find_missing_revision(observed: Observed) -> Finding | None:
     if not observed.knows(resources.CONTROLLER_REVISIONS):
         return None
     keys = {
-        groupname.revision(revision)
+        groupname.revision_key(revision)
         for revision in owned_revisions(observed.get(resources.CONTROLLER_REVISIONS), observed.view.object)
     }
     for group in observed.view.groups:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.outdatedleaders import StatefulSetProgress
 from lwsctl.rollout import forecast
 from lwsctl.rollout.forecast import Forecast, RolloutState
 
@@ -23,7 +23,10 @@ def foreseen(
     there = replicas if before is None else before
     everything = (1 << there) - 1
     world = RolloutState(
-        Current(there, 0, str(there)), members=everything, ready=everything, updated=0 if rolls else everything
+        StatefulSetProgress(there, 0, str(there)),
+        members=everything,
+        ready=everything,
+        updated=0 if rolls else everything,
     )
     limits = Budget(replicas=replicas, partition=partition, unavailable=unavailable, surge=surge)
     return forecast.forecast(limits, world, is_new_revision=rolls)
@@ -70,7 +73,7 @@ def test_new_set_creates_all_its_groups() -> None:
 
 
 def test_current_rollout_continues_from_its_position() -> None:
-    world = RolloutState(Current(4, 2, "4"), members=0b1111, ready=0b0111, updated=0b1100)
+    world = RolloutState(StatefulSetProgress(4, 2, "4"), members=0b1111, ready=0b0111, updated=0b1100)
     limits = Budget(replicas=4, partition=0, unavailable=1, surge=0)
     found = forecast.forecast(limits, world, is_new_revision=False)
     assert groups(found)[-2:] == [(1,), (0,)]
@@ -78,7 +81,7 @@ def test_current_rollout_continues_from_its_position() -> None:
 
 
 def test_reverted_update_rolls_only_the_updated_groups() -> None:
-    world = RolloutState(Current(4, 3, "4"), members=0b1111, ready=0b0111, updated=0b0111)
+    world = RolloutState(StatefulSetProgress(4, 3, "4"), members=0b1111, ready=0b0111, updated=0b0111)
     limits = Budget(replicas=4, partition=0, unavailable=1, surge=0)
     found = forecast.forecast(limits, world, is_new_revision=True)
     assert (groups(found), found.available, found.is_stuck) == ([(3,)], 3, False)
@@ -93,7 +96,7 @@ def test_reverted_update_creates_no_group_twice(replicas: int, reached: int, bro
     kept = (1 << (replicas - reached)) - 1
     ready = everything & ~(((1 << min(broken, reached)) - 1) << (replicas - reached))
     world = RolloutState(
-        Current(replicas, replicas - reached, str(replicas)), members=everything, ready=ready, updated=kept
+        StatefulSetProgress(replicas, replicas - reached, str(replicas)), members=everything, ready=ready, updated=kept
     )
     limits = Budget(replicas=replicas, partition=0, unavailable=unavailable, surge=0)
     found = forecast.forecast(limits, world, is_new_revision=True)
@@ -103,7 +106,7 @@ def test_reverted_update_creates_no_group_twice(replicas: int, reached: int, bro
 
 
 def test_unready_groups_are_updated_first_at_no_cost() -> None:
-    world = RolloutState(Current(3, 0, "3"), members=0b111, ready=0b011)
+    world = RolloutState(StatefulSetProgress(3, 0, "3"), members=0b111, ready=0b011)
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=0)
     assert groups(forecast.forecast(limits, world, is_new_revision=True))[0] == (2,)
 

@@ -23,7 +23,7 @@ OLD = builders.leaderworkerset_object(image="app:1", size=1)
 
 
 def retired(revision: dict[str, Any]) -> dict[str, Any]:
-    key = groupname.revision(revision)
+    key = groupname.revision_key(revision)
     moved = {"labels": {labels.HISTORY_OF: "web"}, "annotations": {labels.TEMPLATE_REVISION_HASH: key}}
     return revision | {"metadata": meta.metadata(revision) | moved}
 

@@ -269,5 +269,5 @@ def test_gang_objects_of_the_revision_are_an_obstacle() -> None:
 
 def test_invalid_in_place_value_means_off() -> None:
     assert inplace.read({WAY: "Always"}) is InPlace.OFF
-    assert groupname.revision(rolling("O").leader_workload or {}) == KEY
+    assert groupname.revision_key(rolling("O").leader_workload or {}) == KEY
     assert meta.name(NEW) == "web"

@@ -185,8 +185,10 @@ def test_leaders_are_marked_with_a_new_revision_only() -> None:
     def marked(obj: JSONObject, living: JSONObject | None, key: str = "new") -> bool:
         lws = leaderworkerset.decode(obj)
         step = RolloutStep(RolloutCase.ROLLING, 0, 2)
-        template = None if living is None or groupname.revision(living) != key else living["spec"].get("template", {})
-        marks = previousnodes.marks(lws, template)
+        template = (
+            None if living is None or groupname.revision_key(living) != key else living["spec"].get("template", {})
+        )
+        marks = previousnodes.gate_annotations(lws, template)
         made = statefulsets.build(obj, lws, key=key, limits=budget.read(lws.spec), step=step, marks=marks)
         return labels.STAY_ON_NODES in meta.annotations(meta.spec(made)["template"])
 

@@ -123,11 +123,11 @@ def test_owners_workload_is_not_read_when_pod_groups_exist() -> None:
     (write,) = (one for one in plan.actions if isinstance(one, PutStatus))
     done = obj | {"status": write.object["status"]}
 
-    assert delegation.is_needed(obj, [])
-    assert delegation.is_needed(done, [])
-    assert not delegation.is_needed(done, [made])
-    assert not delegation.is_needed(done | {"spec": done["spec"] | {"scheduling": REPLICA}}, [])
-    assert not delegation.is_needed(scheduled.lws(WHOLE), [])
+    assert delegation.is_parent_required(obj, [])
+    assert delegation.is_parent_required(done, [])
+    assert not delegation.is_parent_required(done, [made])
+    assert not delegation.is_parent_required(done | {"spec": done["spec"] | {"scheduling": REPLICA}}, [])
+    assert not delegation.is_parent_required(scheduled.lws(WHOLE), [])
     assert created(plan_for(done, None, scheduled.stored(made))) == []
 
 

@@ -37,7 +37,7 @@ def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -
 
 def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fields: Any) -> ObservedLeaderWorkerSet:
     """Return an observation. The leaders in `letters` have the revision of the Deployment."""
-    key = "" if live is None else groupname.revision(live)
+    key = "" if live is None else groupname.revision_key(live)
     pods = [builders.hash_leader(lws, letter, key=key) for letter in leaders]
     known: dict[str, Any] = {"revisions": [builders.revision(lws)], "service": builders.SETTLED} | fields
     if live is not None and "known" not in known:
@@ -273,8 +273,8 @@ def test_rollout_surges_before_it_scales_down(
     groups = [groupstate.describe(leader, None) for leader in leaders]
     lws = leaderworkerset.decode(builders.hash_object(replicas=wanted))
 
-    assert deploymentleaders.replicas(lws, live, groups, 3, CREATED) == expected
-    assert deploymentleaders.replicas(lws, live, groups, None, CREATED) == expected
+    assert deploymentleaders.deployment_replicas(lws, live, groups, 3, CREATED) == expected
+    assert deploymentleaders.deployment_replicas(lws, live, groups, None, CREATED) == expected
 
 
 def test_deployment_is_applied_with_its_temporary_size() -> None:

@@ -29,7 +29,7 @@ from leaderworkerset.core.leaderworkerset.cachedapply import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.decision import NO_RESULTS, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupindex import index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
-from leaderworkerset.core.leaderworkerset.outline import Read, outline
+from leaderworkerset.core.leaderworkerset.outline import Read, build_outline
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, RolloutStep
 from leaderworkerset.core.policies.gang import NO_GANG
 from leaderworkerset.core.policies.policy import NO_SERVICE, HeadlessService
@@ -101,7 +101,7 @@ def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderW
 
 def reads(observed: ObservedLeaderWorkerSet) -> frozenset[Read]:
     """Return the objects that are read from the API server before the decision."""
-    outlined = outline(observed, builders.NOW, NO_GANG, EXTENSIONS)
+    outlined = build_outline(observed, builders.NOW, NO_GANG, EXTENSIONS)
     return frozenset() if isinstance(outlined, Plan) else outlined.reads
 
 

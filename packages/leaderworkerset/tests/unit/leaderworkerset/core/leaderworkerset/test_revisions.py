@@ -104,9 +104,9 @@ def test_highest_revision_of_equal_keys_is_used() -> None:
     """If keys are equal, the highest revision is used (R-REV-10, Q-5)."""
     first, second = builders.revision(EDITED, key=KEY, number=1), builders.revision(LWS, number=2)
 
-    assert revisions.find([second, first], KEY) == second
-    assert revisions.find([first], "other") is None
-    assert revisions.find([first], "") is None
+    assert revisions.find_revision([second, first], KEY) == second
+    assert revisions.find_revision([first], "other") is None
+    assert revisions.find_revision([first], "") is None
 
 
 def test_key_of_an_older_controller_is_kept() -> None:
@@ -247,7 +247,7 @@ def test_change_cause_is_recorded_when_given(recorded: str, told: str, change: o
     def with_cause(cause: str) -> dict[str, Any]:
         return builders.leaderworkerset_object(metadata={"annotations": {labels.CHANGE_CAUSE: cause}} if cause else {})
 
-    assert revisions.correction(builders.revision(with_cause(recorded)), with_cause(told), 1) == change
+    assert revisions.correction_patch(builders.revision(with_cause(recorded)), with_cause(told), 1) == change
 
 
 def test_differs_from_upstream_failed_pass_keeps_its_revision() -> None:

@@ -11,7 +11,7 @@ from leaderworkerset.core.leaderworkerset import budget, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.groupindex import GroupState, States, index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.outdatedleaders import StatefulSetProgress
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, RolloutStep
 
 TRACES = json.loads(Path("packages/leaderworkerset/tests/vectors/lws-rollout-traces.json").read_text())
@@ -46,7 +46,7 @@ def seen(states: str) -> States:
 def recorded_step(row: dict[str, Any]) -> RolloutStep:
     limits = budget.read(spec(row["R"], row["maxUnavailable"], row["maxSurge"], row["userPartition"]))
     before = row["sts"]
-    current = before and Current(before["replicas"], before["partition"], str(before["annotation"]))
+    current = before and StatefulSetProgress(before["replicas"], before["partition"], str(before["annotation"]))
     return rollingupdate.next_step(limits, current, seen(row["states"]), is_new_revision=row["newRevision"])
 
 
@@ -69,9 +69,9 @@ def test_differs_from_upstream_new_update_keeps_surge_groups(states: str, partit
     """If all groups are needed, the surge group remains until the replacement group exists (R-ROLL-10)."""
     limits = Budget(replicas=2, partition=0, unavailable=0, surge=1)
 
-    held = rollingupdate.next_step(limits, Current(3, 1, "2"), seen(states), is_new_revision=True)
+    held = rollingupdate.next_step(limits, StatefulSetProgress(3, 1, "2"), seen(states), is_new_revision=True)
     assert held == RolloutStep(RolloutCase.NEW_REVISION, 3, 3)
-    assert rollingupdate.next_step(limits, Current(3, 3, "2"), seen(states)) == RolloutStep(
+    assert rollingupdate.next_step(limits, StatefulSetProgress(3, 3, "2"), seen(states)) == RolloutStep(
         RolloutCase.ROLLING, partition, 3
     )
 
@@ -80,9 +80,9 @@ def test_surge_groups_beyond_the_burst_are_removed() -> None:
     """The number of replicas and the template change together (W-11)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=2)
 
-    assert rollingupdate.next_step(limits, Current(6, 0, "6"), seen("OOOOOO"), is_new_revision=True) == RolloutStep(
-        RolloutCase.NEW_REVISION, 5, 5
-    )
+    assert rollingupdate.next_step(
+        limits, StatefulSetProgress(6, 0, "6"), seen("OOOOOO"), is_new_revision=True
+    ) == RolloutStep(RolloutCase.NEW_REVISION, 5, 5)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_differs_from_upstream_needed_surge_groups_are_kept(states: str, partiti
     """3 of 5 groups must be available. The Go controller counts all surge groups (R-ROLL-3)."""
     limits = Budget(replicas=5, partition=0, unavailable=2, surge=4)
 
-    assert rollingupdate.next_step(limits, Current(9, partition, "5"), seen(states)) == expected
+    assert rollingupdate.next_step(limits, StatefulSetProgress(9, partition, "5"), seen(states)) == expected
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_removed_surge_keeps_groups_that_are_needed(states: str, partition: int,
     """In a simulation, maxSurge was set to 0, and all three were deleted with the replacement of one group."""
     limits = Budget(replicas=3, partition=0, unavailable=2, surge=0)
 
-    assert rollingupdate.next_step(limits, Current(4, partition, "3"), seen(states)) == expected
+    assert rollingupdate.next_step(limits, StatefulSetProgress(4, partition, "3"), seen(states)) == expected
 
 
 def test_differs_from_upstream_zero_percentages_roll_one_group() -> None:
@@ -129,8 +129,12 @@ def test_differs_from_upstream_zero_percentages_roll_one_group() -> None:
     limits = budget.read(spec(2, "25%"))
 
     assert limits == Budget(replicas=2, partition=0, unavailable=1, surge=0)
-    assert rollingupdate.next_step(limits, Current(2, 2, "2"), seen("OO")) == RolloutStep(RolloutCase.ROLLING, 1, 2)
-    assert rollingupdate.next_step(limits, Current(2, 1, "2"), seen("ON")) == RolloutStep(RolloutCase.ROLLING, 0, 2)
+    assert rollingupdate.next_step(limits, StatefulSetProgress(2, 2, "2"), seen("OO")) == RolloutStep(
+        RolloutCase.ROLLING, 1, 2
+    )
+    assert rollingupdate.next_step(limits, StatefulSetProgress(2, 1, "2"), seen("ON")) == RolloutStep(
+        RolloutCase.ROLLING, 0, 2
+    )
 
 
 def test_zero_unavailable_is_kept_with_a_surge() -> None:
@@ -189,7 +193,9 @@ def test_steps_equal_the_parameter_vectors(
     config: tuple[int, int, int], *, is_new: bool, expected: tuple[int, int]
 ) -> None:
     """The steps equal the test vectors of section 5.3."""
-    step = rollingupdate.next_step(budget.read(spec(*config)), Current(2, 0, "2"), seen("OO"), is_new_revision=is_new)
+    step = rollingupdate.next_step(
+        budget.read(spec(*config)), StatefulSetProgress(2, 0, "2"), seen("OO"), is_new_revision=is_new
+    )
 
     assert (step.partition, step.replicas) == expected
 
@@ -199,7 +205,7 @@ def test_missing_replicas_annotation_counts_as_edited() -> None:
 
     This controller corrects it on the next write (R-ROLL-4).
     """
-    step = rollingupdate.next_step(budget.read(spec(4)), Current(4, 2, ""), seen("OONN"))
+    step = rollingupdate.next_step(budget.read(spec(4)), StatefulSetProgress(4, 2, ""), seen("OONN"))
 
     assert step == RolloutStep(RolloutCase.REPLICAS_EDITED, 2, 4)
 
@@ -209,7 +215,7 @@ def test_partition_beyond_the_replicas_keeps_the_surge(states: str, replicas: in
     """With a partition above the replicas, the surge remains (Q-35, R-ROLL-2, W-21)."""
     limits = budget.Budget(replicas=3, partition=5, unavailable=0, surge=1)
 
-    step = rollingupdate.next_step(limits, Current(4, 5, "3"), seen(states))
+    step = rollingupdate.next_step(limits, StatefulSetProgress(4, 5, "3"), seen(states))
 
     assert (step.partition, step.replicas) == (5, replicas)
 
@@ -252,7 +258,7 @@ def test_differs_from_upstream_pending_groups_always_count(states: str, partitio
     """Missing groups are counted at each index (R-ROLL-7)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=1)
 
-    step = rollingupdate.next_step(limits, Current(4, 4, "3"), seen(states))
+    step = rollingupdate.next_step(limits, StatefulSetProgress(4, 4, "3"), seen(states))
 
     assert step.partition == partition
 
@@ -301,8 +307,8 @@ def test_partition_keeps_ready_groups_when_others_are_broken(
 ) -> None:
     """Broken groups are replaced regardless of the partition (R-ROLL-7, docs/adr/0030)."""
     limits = budget.read(wanted)
-    current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
+    current = StatefulSetProgress(wanted.replicas, limits.partition, str(wanted.replicas))
     for letters, is_new, expected in steps:
         step = rollingupdate.next_step(limits, current, seen(letters), is_new_revision=is_new)
         assert (step.partition, step.replicas) == expected, letters
-        current = Current(step.replicas, step.partition, str(wanted.replicas))
+        current = StatefulSetProgress(step.replicas, step.partition, str(wanted.replicas))

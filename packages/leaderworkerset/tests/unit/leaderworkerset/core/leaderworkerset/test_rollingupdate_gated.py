@@ -8,7 +8,7 @@ from leaderworkerset.core.leaderworkerset import budget, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.groupindex import GroupState, States, index_groups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts, Workers
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.outdatedleaders import StatefulSetProgress
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, RolloutStep
 
 
@@ -35,7 +35,7 @@ def test_queued_groups_are_released_first(waiting: tuple[int, ...], is_new: bool
     """The new template releases queued groups, before old pods exist without quota (R-KQ-61)."""
     limits = budget.read(spec(4))
 
-    step = rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, *waiting), is_new_revision=is_new)
+    step = rollingupdate.next_step(limits, StatefulSetProgress(4, 4, "4"), gated(4, *waiting), is_new_revision=is_new)
 
     assert step.partition == expected
 
@@ -45,14 +45,22 @@ def test_running_groups_wait_for_released_groups_in_the_queue() -> None:
     limits = budget.read(spec(4))
     waiting = gated(4, 2, 3, updated=frozenset({2, 3}))
 
-    assert rollingupdate.next_step(limits, Current(4, 2, "4"), waiting).partition == 2
-    assert rollingupdate.next_step(limits, Current(4, 2, "4"), gated(4, updated=frozenset({2, 3}))).partition == 1
+    assert rollingupdate.next_step(limits, StatefulSetProgress(4, 2, "4"), waiting).partition == 2
+    assert (
+        rollingupdate.next_step(limits, StatefulSetProgress(4, 2, "4"), gated(4, updated=frozenset({2, 3}))).partition
+        == 1
+    )
 
 
 def test_partition_of_the_user_holds_queued_groups() -> None:
     limits = budget.read(spec(4, partition=3))
 
-    assert rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, 1, 2, 3), is_new_revision=True).partition == 3
+    assert (
+        rollingupdate.next_step(
+            limits, StatefulSetProgress(4, 4, "4"), gated(4, 1, 2, 3), is_new_revision=True
+        ).partition
+        == 3
+    )
 
 
 def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
@@ -75,7 +83,7 @@ def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
 )
 def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expected: int) -> None:
     """After a revert, two groups are terminating, and the last ready group remains (docs/adr/0010-bounds.md)."""
-    step = rollingupdate.next_step(budget.read(spec(3, 1, 1)), Current(4, 4, "3"), seen(letters))
+    step = rollingupdate.next_step(budget.read(spec(3, 1, 1)), StatefulSetProgress(4, 4, "3"), seen(letters))
 
     assert step.partition == expected
 
@@ -91,7 +99,7 @@ def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expec
 )
 def test_differs_from_upstream_step_waits_for_the_previous_one(step: RolloutStep, expected: RolloutStep) -> None:
     """No other group is replaced, and no surge group is deleted. Changes take effect (docs/adr/0010-bounds.md)."""
-    assert rollingupdate.wait(step, Current(4, 2, "4")) == expected
+    assert rollingupdate.hold_step(step, StatefulSetProgress(4, 2, "4")) == expected
 
 
 @pytest.mark.parametrize(
@@ -103,4 +111,4 @@ def test_exhausted_groups_are_skipped(exhausted: int, states: str, partition: in
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=0)
     now = seen(states)._replace(exhausted=exhausted)
 
-    assert rollingupdate.next_step(limits, Current(3, partition, "3"), now).partition == expected
+    assert rollingupdate.next_step(limits, StatefulSetProgress(3, partition, "3"), now).partition == expected

@@ -8,7 +8,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import budget, outdatedleaders, rollingupdate, statefulsets
-from leaderworkerset.core.leaderworkerset.outdatedleaders import Current
+from leaderworkerset.core.leaderworkerset.outdatedleaders import StatefulSetProgress
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, RolloutStep
 
 
@@ -102,8 +102,8 @@ def test_subdomain_policy_reaches_the_pods_only() -> None:
 def test_rollout_position_is_read_from_the_statefulset() -> None:
     built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
 
-    assert outdatedleaders.position(built) == Current(5, 3, "4", "k")
-    assert outdatedleaders.position({"spec": {}}) == Current(1, 0, "")
+    assert outdatedleaders.read_progress(built) == StatefulSetProgress(5, 3, "4", "k")
+    assert outdatedleaders.read_progress({"spec": {}}) == StatefulSetProgress(1, 0, "")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_statefulset_controller_is_behind_until_it_observes(status: dict[str, An
     built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
 
-    assert outdatedleaders.position(living).is_behind is is_behind
+    assert outdatedleaders.read_progress(living).is_behind is is_behind
 
 
 @pytest.mark.parametrize(

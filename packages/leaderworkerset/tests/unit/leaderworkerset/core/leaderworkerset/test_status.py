@@ -124,7 +124,9 @@ def test_conditions_follow_from_the_counts(
     """Conditions are derived from the counts (R-STAT-8, R-STAT-16, R-STAT-17, N-ST-13)."""
     found = lws(**fields)
 
-    assert status.choose(found, status.count(found, index_groups(groups(letters), "web"), "new")) == expected
+    assert (
+        status.current_conditions(found, status.count(found, index_groups(groups(letters), "web"), "new")) == expected
+    )
 
 
 @pytest.mark.parametrize(

@@ -171,4 +171,4 @@ def test_revisions_are_selected_by_the_label_of_the_leader() -> None:
 
     assert isinstance(create, Create)
     assert create.object["spec"]["template"]["spec"]["containers"][0]["image"] == "app:0"
-    assert groupname.revision(create.object) == builders.key_of(older)
+    assert groupname.revision_key(create.object) == builders.key_of(older)

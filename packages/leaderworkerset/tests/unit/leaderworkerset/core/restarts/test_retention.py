@@ -64,10 +64,10 @@ def test_workers_are_released_before_their_leader() -> None:
     without = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
 
-    released = retention.release([EXHAUSTED, kept(WORKER)])
+    released = retention.remove_finalizer([EXHAUSTED, kept(WORKER)])
 
     assert patches(released) == [[("web-0-1", without)], [("web-0", without | {"annotations": marks})]]
-    assert retention.release([]) == ()
+    assert retention.remove_finalizer([]) == ()
 
 
 def test_marks_are_read_from_pods() -> None:
