@@ -161,7 +161,7 @@ async def client_side(server: str) -> None:
         FencedTransport(ObservedTransport(transport, server, metrics), Open()),
         TokenBucket(1e6, 10**6),
         clock,
-        metrics.throttled,
+        metrics.record_throttling,
     )
     client = Client(limited)
     sys.setprofile(calls)
@@ -222,6 +222,6 @@ async def server_side(calls: Calls, chain: bytes) -> None:
 @asynccontextmanager
 async def webhooks(chain: bytes) -> AsyncIterator[str]:
     """Serve the webhooks, and yield their address."""
-    options = WebhookOptions(observe=Metrics().webhook_answered)
+    options = WebhookOptions(observe=Metrics().count_webhook_request)
     async with WebhookServer(Address("127.0.0.1", 0), chain, MANAGED.decisions, options) as server:
         yield server.url

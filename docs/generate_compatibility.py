@@ -268,12 +268,12 @@ def differing() -> Iterator[str]:
     versions = [version for text in build.VERSIONS.values() if (version := kubernetesfeatures.parse(text))]
     for feature in kubernetesfeatures.FEATURES:
         since = f"1.{feature.since.minor}"
-        if feature.apart_from is not None:
+        if feature.exceptions is not None:
             since += (
-                f", but not {' until '.join(f'1.{release.minor}.{release.patch}' for release in feature.apart_from)}"
+                f", but not {' until '.join(f'1.{release.minor}.{release.patch}' for release in feature.exceptions)}"
             )
-        cells = (feature.name, since, *("yes" if feature.is_in(version) else "no" for version in versions))
-        yield f"| {' | '.join(cells)} | {feature.without} |"
+        cells = (feature.name, since, *("yes" if feature.is_enabled_in(version) else "no" for version in versions))
+        yield f"| {' | '.join(cells)} | {feature.missing_effect} |"
 
 
 def of_fields() -> Iterator[str]:

@@ -25,7 +25,7 @@ def test_copied_commands_address_the_shown_cluster(visiting: Visiting) -> None:
     async def scenario() -> None:
         async with visiting(permissions=["clipboard-read", "clipboard-write"]) as visit:
             visit.house.model.commands = Commands(lws="lws --local=dev", kubectl="")
-            visit.house.model.paint()
+            visit.house.model.refresh_snapshot()
             for path, command in (
                 ("", "lws --local=dev apply -f FILE.yaml"),
                 ("sets/default/none", "lws --local=dev -n default get"),

@@ -95,7 +95,7 @@ def test_chosen_ranks_stay_after_a_complete_update(visiting: Visiting) -> None:
             chips = visit.page.locator("#chips button[data-drop]")
             assert await chips.all_inner_texts() == ["2/1 ×", "0/* ×"]  # noqa: RUF001
             port = visit.house.dashboard.port
-            await visit.house.dashboard.leave()
+            await visit.house.dashboard.close()
             await visit.page.locator("#connection").wait_for()
             visit.house.dashboard.subscriptions._opened.clear()
             await visit.house.put_pod("web", 3, 0)
@@ -121,7 +121,7 @@ def test_page_resumes_after_an_outage_without_losing_a_change(visiting: Visiting
             await visit.go("sets/default/web")
             await visit.page.locator("[title='2/1 ready']").wait_for()
             port = visit.house.dashboard.port
-            await visit.house.dashboard.leave()
+            await visit.house.dashboard.close()
             await visit.page.locator("#connection").wait_for()
             await visit.house.crash("web-2-1")
             await visit.house.crash("web-0-1")

@@ -38,9 +38,9 @@ def test_page_continues_after_an_expired_login(scheme: str) -> None:
             await page.wait_for_url(house.base)
             await page.goto(house.base + "sets/default/web")
             await page.locator("#pulse.live").wait_for()
-            assert house.dashboard.door is not None
-            house.dashboard.door.visitors._sessions.clear()
-            house.dashboard.streams.leave()
+            assert house.dashboard.login_page is not None
+            house.dashboard.login_page.sessions._sessions.clear()
+            house.dashboard.streams.close()
             async with context.expect_page() as opening:
                 await page.click("#connection a")
             other = await opening.value

@@ -242,8 +242,8 @@ def as_applied(desired: JSONObject, **changes: Any) -> JSONObject:
 def applied(lws: JSONObject, statefulset: JSONObject) -> LastApply:
     """Return the remembered apply whose result is the current leader StatefulSet."""
     current = outdatedleaders.read_progress(statefulset)
-    source = Source(Identity.of(lws), groupname.revision_key(statefulset), current.replicas, current.partition)
-    return LastApply(source, Identity.of(statefulset))
+    source = Source(Identity.from_object(lws), groupname.revision_key(statefulset), current.replicas, current.partition)
+    return LastApply(source, Identity.from_object(statefulset))
 
 
 def hash_object(name: str = "web", *, policy: str = "PostTermination", **fields: Any) -> JSONObject:

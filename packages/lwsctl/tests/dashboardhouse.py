@@ -77,7 +77,7 @@ class ServedDashboard:
     @property
     def base(self) -> str:
         """Return the address of the first page."""
-        return f"http://127.0.0.1:{self.dashboard.port}{self.dashboard.gate.base}"
+        return f"http://127.0.0.1:{self.dashboard.port}{self.dashboard.request_checks.base}"
 
     @property
     def states(self) -> dict[str, str]:

@@ -41,7 +41,7 @@ def minimum_of(obj: JSONObject) -> int:
 
 async def served(space: LiveScenario, provider: str) -> Provider | None:
     """Return the scheduler with the API version that the cluster serves, or None if it serves none."""
-    for one in PROVIDERS[provider].editions:
+    for one in PROVIDERS[provider].versions:
         with suppress(NotFoundError):
             await space.client.list(kind_of(one), namespace=space.namespace)
             return one

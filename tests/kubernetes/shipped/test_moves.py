@@ -110,7 +110,7 @@ async def one_is_never_moved(space: LiveScenario, code: str) -> None:
     node = next(place for name, place in (await nodes_of(space)).items() if name.startswith("keys-"))
     try:
         with pytest.raises(CommandError, match="maxUnavailable is 0"):
-            await (await Drain.of(session_of(space), [node])).run(LIMIT)
+            await (await Drain.read(session_of(space), [node])).run(LIMIT)
         told = await named(space, code, "keys")
         assert f"on closed node {node} is never moved" in told.sentence
         await follow(space, told, "or restart the group now")
@@ -240,22 +240,22 @@ async def drain(cluster: ClusterBackend, directory: Path) -> None:
         )
         closed, affected = POOL[:3], groups_on(pods, *POOL[:3])
         assert sum(len(groups_on(pods, node)) for node in closed) > len(affected), "no group is on two of them"
-        preview = await (await Drain.of(session, closed)).preview()
+        preview = await (await Drain.read(session, closed)).preview()
         assert "would remain: unless the manager moves groups by default" in preview
         space.always(few_are_away)
         try:
             for node in closed:  # otherwise a group that moves to one of these nodes would have to move a second time
                 await space.cordon(node)
             await space.patch({"metadata": {"annotations": {labels.MOVE_OFF_CLOSED_NODES: "on"}}})
-            assert "all groups were moved from" in await (await Drain.of(session, closed)).run(LIMIT * 2)
+            assert "all groups were moved from" in await (await Drain.read(session, closed)).run(LIMIT * 2)
             state = await space.settled()
             assert leaders_seen(space) == {label: 1 + (label in affected) for label in before}
             assert not state.notes("RecreateGroup")
             assert not groups_on(state.pods.values(), *closed)
-            assert await (await Drain.of(session, closed)).cancel()
+            assert await (await Drain.read(session, closed)).cancel()
             assert await is_open(space, *closed)
 
-            chosen = await GroupMove.of(session, Selection("web", 5), "")
+            chosen = await GroupMove.find(session, Selection("web", 5), "")
             assert await chosen.run(LIMIT) == f"web/5 moved from {', '.join(sorted(chosen.nodes))}"
             moved = (await space.settled()).pods.values()
             assert not groups_on(moved, *chosen.nodes) & {"5"}
@@ -263,11 +263,11 @@ async def drain(cluster: ClusterBackend, directory: Path) -> None:
 
             before, last = await leader_uids(space), POOL[7]
             there = groups_on(moved, last)
-            running = asyncio.create_task((await Drain.of(session, [last])).run(LIMIT))
+            running = asyncio.create_task((await Drain.read(session, [last])).run(LIMIT))
             await space.until(lambda state: begun(state, before))
             running.cancel()
             await asyncio.wait([running])
-            await (await Drain.of(session, [last])).cancel()
+            await (await Drain.read(session, [last])).cancel()
             state = await space.settled()
             changed = {label for label, uid in (await leader_uids(space)).items() if uid != before[label]}
             assert changed < there

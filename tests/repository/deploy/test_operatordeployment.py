@@ -126,7 +126,7 @@ def test_openshift_objects_are_readable_by_name_only() -> None:
         ("infrastructures", "get"),
     }
     for cache in (operatorcontroller.API_SERVER, operatorcontroller.INFRASTRUCTURE):
-        assert cache.what.field_selector == "metadata.name=cluster"
+        assert cache.selection.field_selector == "metadata.name=cluster"
 
 
 def test_lease_permission_is_limited_to_the_own_lease() -> None:

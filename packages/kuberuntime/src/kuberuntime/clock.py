@@ -37,7 +37,7 @@ class ClockJumps:
         self._clock = clock
         self._began = self._read()
 
-    def take(self) -> timedelta:
+    def measure(self) -> timedelta:
         """Return the size of the clock jump since the last call. It is negative if the clock was set back."""
         jump = self._read() - self._began
         if abs(jump) < SMALLEST_JUMP:

@@ -19,7 +19,7 @@ class FairQueue(Generic[T]):
     >>> turns = FairQueue[str]()
     >>> for item in ("a1", "a2", "a3", "b1"):
     ...     turns.put(item[0], item)
-    >>> [turns.take() for _ in range(5)]
+    >>> [turns.pop() for _ in range(5)]
     ['a1', 'b1', 'a2', 'a3', None]
     """
 
@@ -33,7 +33,7 @@ class FairQueue(Generic[T]):
         """Add an item."""
         self._waiting.setdefault(tenant, deque()).append(item)
 
-    def take(self, passed_over: Callable[[Hashable], bool] = lambda _: False) -> T | None:
+    def pop(self, passed_over: Callable[[Hashable], bool] = lambda _: False) -> T | None:
         """Return the next item of the next tenant that is not skipped, or None if there is none."""
         tenant = next((candidate for candidate in self._waiting if not passed_over(candidate)), None)
         if tenant is None:
@@ -45,7 +45,7 @@ class FairQueue(Generic[T]):
             del self._waiting[tenant]
         return item
 
-    def drop(self) -> T:
+    def drop_last(self) -> T:
         """Remove and return the last item of the tenant with the most items. The queue must not be empty."""
         tenant, items = max(self._waiting.items(), key=lambda entry: len(entry[1]))
         item = items.pop()
@@ -63,7 +63,7 @@ class FairLock:
         self._is_held = False
 
     @asynccontextmanager
-    async def turn(self, tenant: Hashable) -> AsyncIterator[None]:
+    async def acquire(self, tenant: Hashable) -> AsyncIterator[None]:
         """Acquire the lock, and hold it during the context."""
         if self._is_held:
             granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -82,7 +82,7 @@ class FairLock:
 
     def _release(self) -> None:
         """Pass the lock to the next tenant. The last tenant is selected only if no other tenant is waiting."""
-        while granted := self._waiting.take(lambda tenant: tenant == self._holder) or self._waiting.take():
+        while granted := self._waiting.pop(lambda tenant: tenant == self._holder) or self._waiting.pop():
             if not granted.done():  # a cancelled task no longer waits
                 granted.set_result(None)
                 return

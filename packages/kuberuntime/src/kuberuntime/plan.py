@@ -89,7 +89,7 @@ class AcceptedField(Struct, frozen=True):
         return bool(actual) and all(key in self.value and self.value[key] in (None, own) for key, own in actual.items())
 
     @property
-    def lack(self) -> str:
+    def rejection_reason(self) -> str:
         """Return the reason why an object without the field is not adopted."""
         return f"its {self.path} {'does not match' if isinstance(self.value, dict) else f'is not {self.value}'}"
 
@@ -196,7 +196,7 @@ class Concurrently(Struct, frozen=True, kw_only=True):
 class Finally(Struct, frozen=True, kw_only=True):
     """Perform `actions`, and then `after`, even after a failure in `actions`. The first failure is reported.
 
-    If an action fails, `on_failure` is performed before `after`. `on_refusal` is performed only if the API server
+    If an action fails, `on_failure` is performed before `after`. `on_rejection` is performed only if the API server
     responded that the action is forbidden or invalid. `{error}` is replaced in their patches. If `otherwise` is set
     and an action failed for a reason other than a conflict with a later version, it is performed instead of `after`.
     """
@@ -205,7 +205,7 @@ class Finally(Struct, frozen=True, kw_only=True):
     after: "Actions" = ()
     otherwise: "Actions | None" = None
     on_failure: "tuple[Patch, ...]" = ()
-    on_refusal: "tuple[Patch, ...]" = ()
+    on_rejection: "tuple[Patch, ...]" = ()
 
 
 WriteAction: TypeAlias = Apply | Create | Patch | Put | PutStatus | Delete | DeleteCollection
@@ -232,7 +232,7 @@ class Plan(Struct, frozen=True):
     def __bool__(self) -> bool:
         return bool(self.actions) or self.requeue_after is not None or self.error is not None
 
-    def within(self, seconds: float) -> "Plan":
+    def with_requeue_limit(self, seconds: float) -> "Plan":
         """Return the plan with a maximum time in seconds until the key is requeued."""
         soon = seconds if self.requeue_after is None else min(seconds, self.requeue_after)
         return replace(self, requeue_after=soon)

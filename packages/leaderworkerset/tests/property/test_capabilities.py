@@ -151,7 +151,8 @@ def sets(draw: st.DrawFn, capabilities: Sequence[Capability]) -> ObservedLeaderW
     status = meta.status(changed) | {"conditions": draw(st.sampled_from([[], conditions]))}
     updating = draw(st.sets(st.sampled_from(sorted(found.groups)), max_size=2))
     by_leader = {
-        name: replace(group, updating="another") if name in updating else group for name, group in found.groups.items()
+        name: replace(group, target_revision="another") if name in updating else group
+        for name, group in found.groups.items()
     }
     return cases.replace(
         found,

@@ -113,7 +113,7 @@ def test_rollout_matches_groups_by_their_index(changes: list[tuple[bool, GroupFa
     expected = {index: GroupState(stays_ready(one, size), is_updated(one, size)) for index, one in named.items()}
     regular = {one.index: one for one in living.values() if fold_index(one) is not None}
     gated = sum(1 << index for index, one in regular.items() if index is not None and one.is_gated)
-    counted = States.of(expected)._replace(gated=gated)
+    counted = States.from_states(expected)._replace(gated=gated)
     assert folded.states(size, "new") == counted
 
 

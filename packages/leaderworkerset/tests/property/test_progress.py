@@ -68,7 +68,7 @@ def records(draw: st.DrawFn, group: LiveGroup) -> JSONObject | None:
         leader=draw(st.sampled_from([meta.uid(group.leader), meta.UID("before")])),
         revision=draw(st.sampled_from([groupname.revision_key(group.leader), "older"])),
         count=draw(st.integers(1, 3)),
-        due=builders.NOW + timedelta(seconds=draw(st.sampled_from([-5, 5]))),
+        due_at=builders.NOW + timedelta(seconds=draw(st.sampled_from([-5, 5]))),
         failure=failure.describe(worker),
         state=draw(st.sampled_from(RecreationState)),
     )

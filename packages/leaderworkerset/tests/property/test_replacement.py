@@ -68,7 +68,9 @@ def test_replacement_keeps_the_bound_in_any_state(
     """If leaders are deleted, at least `replicas - maxUnavailable` groups remain available (R-ROLL-1)."""
     folded = index_groups(groups, "web")
     indexes = outdatedleaders.leaders_to_delete(
-        outdatedleaders.RolloutLeaders.of(statefulset(replicas, partition), folded, limits, size=size, key="new")
+        outdatedleaders.RolloutLeaders.from_statefulset(
+            statefulset(replicas, partition), folded, limits, size=size, key="new"
+        )
     )
     chosen = [next(one for one in groups if one.index == index) for index in indexes]
 
@@ -97,7 +99,7 @@ def test_rollout_takes_the_fewest_possible_waves(is_new: list[bool], unavailable
     waves = 0
     live = statefulset(len(fleet), 0)
     while chosen := outdatedleaders.leaders_to_delete(
-        outdatedleaders.RolloutLeaders.of(live, index_groups(fleet, "web"), limits, size=2, key="new")
+        outdatedleaders.RolloutLeaders.from_statefulset(live, index_groups(fleet, "web"), limits, size=2, key="new")
     ):
         fleet = [ready(index, "new") if index in chosen else one for index, one in enumerate(fleet)]
         waves += 1

@@ -111,7 +111,7 @@ class ModeledRollout:
     @property
     def states(self) -> States:
         """Return the state of each group."""
-        return States.of(dict(enumerate(self.groups)))
+        return States.from_states(dict(enumerate(self.groups)))
 
     @property
     def available(self) -> int:
@@ -160,7 +160,7 @@ def test_rollout_keeps_its_bounds_and_ends(limits: Budget, honors: bool, random:
             case _:
                 cluster.make_ready(random.randrange(20))
         assert cluster.available >= limits.replicas - limits.unavailable
-        assert len(cluster.groups) <= limits.burst
+        assert len(cluster.groups) <= limits.max_groups
     for _ in range(15 * limits.replicas):
         cluster.reconcile()
         cluster.roll()
@@ -184,7 +184,7 @@ def test_changing_limits_keep_the_weakest_bound(data: st.DataObject, honors: boo
     replicas = limits.replicas
     other = data.draw(budgets().filter(lambda one: one.replicas <= replicas))
     both = (limits, replace(other, replicas=replicas))
-    least, most = replicas - max(one.unavailable for one in both), max(one.burst for one in both)
+    least, most = replicas - max(one.unavailable for one in both), max(one.max_groups for one in both)
     cluster = started(limits, honors_max_unavailable=honors)
     is_observed = False
     for _ in range(20 * replicas):
@@ -220,7 +220,7 @@ def test_ready_surge_groups_stay_while_the_partition_moves() -> None:
 def test_rollout_stops_at_the_partition(limits: Budget, honors: bool) -> None:
     """A rollout stops at the partition (R-ROLL-2, R-STAT-17)."""
     cluster = started(limits, honors_max_unavailable=honors)
-    for _ in range(6 * (limits.burst + 2)):
+    for _ in range(6 * (limits.max_groups + 2)):
         cluster.reconcile()
         cluster.roll()
         for index in range(len(cluster.groups)):
@@ -236,7 +236,7 @@ def test_broken_old_groups_are_replaced_first(limits: Budget, ready: list[bool],
     """With any budget, additional old groups fail during the rollout (W-14, W-15, W-24, docs/adr/0030)."""
     cluster = started(limits, honors_max_unavailable=random.random() < 0.5)
     cluster.groups = [group._replace(is_ready=is_ready) for group, is_ready in zip(cluster.groups, ready, strict=False)]
-    for _ in range(20 * (limits.burst + 2)):
+    for _ in range(20 * (limits.max_groups + 2)):
         match random.randrange(4):
             case 0:
                 before, groups = cluster.current, list(cluster.groups)
@@ -246,10 +246,10 @@ def test_broken_old_groups_are_replaced_first(limits: Budget, ready: list[bool],
                 cluster.roll()
             case 2:
                 updated = [index for index, group in enumerate(cluster.groups) if group.is_updated]
-                cluster.make_ready(random.choice(updated) if updated else limits.burst)
+                cluster.make_ready(random.choice(updated) if updated else limits.max_groups)
             case _ if random.random() < 0.1:
                 cluster.break_old(random.randrange(limits.replicas))
-    for _ in range(8 * (limits.burst + 2)):
+    for _ in range(8 * (limits.max_groups + 2)):
         if cluster.reconcile():
             cluster.replace_outdated()
         cluster.roll()
@@ -284,11 +284,11 @@ def test_rollout_step_is_bounded_and_idempotent(
 ) -> None:
     """The limits apply from any state, and a written step is not proposed twice (R-ROLL-2, R-ROLL-3)."""
     table = {"N": (True, NEW), "O": (True, OLD), "n": (False, NEW), "o": (False, OLD), ".": (False, OLD)}
-    groups = States.of({index: GroupState(*table[letter]) for index, letter in enumerate(letters)})
+    groups = States.from_states({index: GroupState(*table[letter]) for index, letter in enumerate(letters)})
     current: StatefulSetProgress | None = StatefulSetProgress(replicas, partition, str(limits.replicas))
     for attempt in range(20):
         step = rollingupdate.next_step(limits, current, groups, is_new_revision=is_new and attempt == 0)
-        assert limits.replicas <= step.replicas <= max(limits.burst, replicas)
+        assert limits.replicas <= step.replicas <= max(limits.max_groups, replicas)
         assert step.partition >= limits.partition
         written = StatefulSetProgress(step.replicas, step.partition, str(limits.replicas))
         if attempt and written == current:

@@ -84,7 +84,7 @@ def found(
 def last_write(starting: list[Start], ready: int, behind: float) -> missingworkers.LastStatus:
     """Return the status that was written when the last group became ready."""
     at = max(start.last_worker + start.ready for start in starting)
-    return missingworkers.LastStatus(groups=ready, ready=ready, whole_since="", written=stamp(at - behind))
+    return missingworkers.LastStatus(groups=ready, ready=ready, complete_since="", written_at=stamp(at - behind))
 
 
 @given(st.lists(starts, min_size=1, max_size=4), st.floats(-3600, 3600))

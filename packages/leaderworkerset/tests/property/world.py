@@ -96,7 +96,7 @@ class ModeledCluster:
         assert live is not None
         after = self._merged(STATEFULSETS, builders.as_applied(_without_max_unavailable(applied[0].object)))
         assert after | {"metadata": live["metadata"]} == live, "an apply that is left out would change the StatefulSet"
-        assert Identity.of(after) == Identity.of(live)
+        assert Identity.from_object(after) == Identity.from_object(live)
 
     def plan_group(self, leader: JSONObject, gone: tuple[JSONObject, ...] = ()) -> Plan:
         name, index = meta.labels(leader)[labels.NAME], meta.labels(leader)[labels.GROUP_INDEX]
@@ -126,7 +126,7 @@ class ModeledCluster:
                     self.put(resource, self._merged(resource, builders.as_applied(_without_max_unavailable(obj))))
                     if resource == STATEFULSETS and self.remembered.source is not None:
                         self.applied = LastApply(
-                            self.remembered.source, Identity.of(self.objects[resource, meta.key(obj)])
+                            self.remembered.source, Identity.from_object(self.objects[resource, meta.key(obj)])
                         )
                 case Create(resource=resource, object=obj):
                     assert self.get(resource, meta.name(obj)) is None, f"{meta.name(obj)} exists"

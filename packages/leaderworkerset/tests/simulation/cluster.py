@@ -179,12 +179,12 @@ class SimulatedCluster(Scenario):
         """Make the process of a running pod exit with an error. The kubelet restarts the container."""
         uid = meta.uid(await self.get(PODS, pod))
         (container,) = [key for key, process in self.runner.processes.items() if process.spec.sandbox_id == uid]
-        self.runner.end(container, Exit(1))
+        self.runner.stop_process(container, Exit(1))
 
     async def fail_any(self, random: Random) -> None:
         """Make the process of a random pod exit with an error."""
         if processes := sorted(self.runner.processes):
-            self.runner.end(random.choice(processes), Exit(1))
+            self.runner.stop_process(random.choice(processes), Exit(1))
 
     async def until_objects(self, resource: Resource, holds: Callable[[list[JSONObject]], bool]) -> list[JSONObject]:
         """Wait until the objects of a kind satisfy the condition, and return them."""

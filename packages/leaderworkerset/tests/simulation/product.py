@@ -62,7 +62,7 @@ async def restore(server: ApiServer, kinds: Registry) -> None:
     for change in _installed(kinds):
         own = change.object["metadata"] | {"uid": server.backend.identities.uid()}
         server.backend.store.create(change.key, change.object | {"metadata": own})
-        await server.backend.store.settle()
+        await server.backend.store.wait_committed()
 
 
 def _installed(kinds: Registry) -> Sequence[Change]:

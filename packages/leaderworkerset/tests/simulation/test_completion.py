@@ -52,7 +52,7 @@ async def end_leaders(world: SimulatedCluster) -> None:
         for status in meta.status(pod).get("containerStatuses") or []:
             process = str(status.get("containerID")).removeprefix("process://")
             if process in world.runner.processes:
-                world.runner.end(process, Exit(0))
+                world.runner.stop_process(process, Exit(0))
 
 
 async def schedule(world: SimulatedCluster, random: Random) -> None:
@@ -88,7 +88,7 @@ async def schedule(world: SimulatedCluster, random: Random) -> None:
 def end(world: SimulatedCluster, random: Random, code: int) -> None:
     """Make a random pod exit."""
     if processes := sorted(world.runner.processes):
-        world.runner.end(random.choice(processes), Exit(code))
+        world.runner.stop_process(random.choice(processes), Exit(code))
 
 
 async def is_complete(world: SimulatedCluster) -> bool:

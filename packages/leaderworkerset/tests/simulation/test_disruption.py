@@ -55,7 +55,7 @@ async def disturb(world: SimulatedCluster, random: Random) -> int:
         await asyncio.sleep(random.choice((0.0, 0.3, 5.0)))
         match random.choice(("fail", "roll", "scale", "kill", "kill", "cut")):
             case "fail" if processes := sorted(world.runner.processes):
-                world.runner.end(random.choice(processes), Exit(1))
+                world.runner.stop_process(random.choice(processes), Exit(1))
             case "roll":
                 await world.edit(leaderWorkerTemplate={"workerTemplate": template(f"app:{step + 2}")})
             case "scale":

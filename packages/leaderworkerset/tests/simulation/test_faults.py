@@ -117,7 +117,7 @@ async def forget(world: SimulatedCluster) -> None:
     while store.compacted <= compacted:
         for _ in range(100):
             obj = store.update(key, obj, obj)
-        await store.settle()
+        await store.wait_committed()
 
 
 @simulated(with_managers(Schedule()))

@@ -80,7 +80,7 @@ class RunningCluster:
                     return ends
         return []
 
-    def waits(self, uid: str) -> tuple[str, str]:
+    def wait_reason(self, uid: str) -> tuple[str, str]:
         """Return what the processes in a running pod wait for, and the address of the peer.
 
         Both are empty if unknown.
@@ -91,7 +91,7 @@ class RunningCluster:
         from localkube.kubelet.processes import waitreasons
 
         wait = waitreasons.wait_reason([pid for kubelet in self._cluster.kubelets for pid in kubelet.pids(UID(uid))])
-        return ("", "") if wait is None else (wait.what, wait.peer)
+        return ("", "") if wait is None else (wait.description, wait.peer)
 
     @asynccontextmanager
     async def work(self, *, kubelet: bool = True, processes: "ProcessRunner | None" = None) -> AsyncIterator[None]:
@@ -102,7 +102,7 @@ class RunningCluster:
         from localkube import workloads
 
         async with workloads.working(self._cluster, processes, kubelet=kubelet) as granted:
-            self.notes = granted.lost
+            self.notes = granted.missing
             yield
 
     @asynccontextmanager

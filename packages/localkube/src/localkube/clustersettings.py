@@ -47,7 +47,7 @@ class Nodes:
         from localkube.controllers.nodes.nodes import NodeSettings
         from localkube.wellknown import GPU
 
-        nodes = NodeSettings(count=self.count, also=tuple(group.parse() for group in self.also))
+        nodes = NodeSettings(count=self.count, other_nodes=tuple(group.parse() for group in self.also))
         with _name_setting_in_errors("labels"):
             nodes = replace(nodes, labels=tuple(map(parse_label, self.labels)))
             nodes.check()
@@ -63,7 +63,7 @@ class Nodes:
         if self.gpus:
             return nodes.with_gpus(self.gpus)
         first, *others = (replace(nodes, count=1).with_gpus(len(own)) for own in self.devices.by_node)
-        return replace(first, also=(*others, *nodes.also))
+        return replace(first, other_nodes=(*others, *nodes.other_nodes))
 
 
 @contextmanager

@@ -150,7 +150,7 @@ def _kubelet_settings(cluster: Cluster, capabilities: Capabilities) -> "KubeletS
         node_names=frozenset(names),
         devices=dict(zip(names, settings.nodes.devices.by_node, strict=False)),
         devices_exposed=settings.nodes.devices.are_exposed,
-        allocatable={name: capacity_of(cluster.nodes.sort(index)) for index, name in enumerate(names)},
+        allocatable={name: capacity_of(cluster.nodes.settings_of_node(index)) for index, name in enumerate(names)},
         capabilities=capabilities,
         state_directory=settings.directory,
         images=settings.images,

@@ -143,7 +143,7 @@ def observed(
     found = dict(objects or {})
     evidence = Evidence(events=found.get(CORE_EVENTS, ()), records=found.get(CONTROLLER_REVISIONS, ()))
     (shown,) = explain_views([view(lws() if of is None else of, pods)], evidence, NOW)
-    return Observed(view=shown, now=NOW, objects=found, running=running, leader_deployment=leader_deployment)
+    return Observed(view=shown, now=NOW, objects=found, running_pods=running, leader_deployment=leader_deployment)
 
 
 def keyed(number: int = 0, **fields: Any) -> JSONObject:
@@ -233,7 +233,7 @@ def of_set(
         "status": told | dict(status or {}),
     }
     whole = set_view(obj, [view(one, ()) for one in parts])
-    return Observed(view=bare(whole), now=NOW, objects=objects or {}, of_set=whole)
+    return Observed(view=bare(whole), now=NOW, objects=objects or {}, set_view=whole)
 
 
 def part(role: str, revision: str = KEY, replicas: int = 2, ready: int = 2) -> JSONObject:

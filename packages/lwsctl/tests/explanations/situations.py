@@ -213,7 +213,7 @@ def without_api() -> JSONObject:
 def without_events() -> Observed:
     """Return a rank that is not ready for an unknown reason. The user may not read its events."""
     late = placed(0, 1, made=900, status={"containerStatuses": [container(running={"startedAt": ago(890)})]})
-    return replace(observed([ready(), late]), unread=frozenset({CORE_EVENTS}))
+    return replace(observed([ready(), late]), unread_kinds=frozenset({CORE_EVENTS}))
 
 
 def queued() -> Observed:

@@ -59,17 +59,26 @@ def strange(random: Random, house: ServedDashboard) -> tuple[str, str, CIMultiDi
         return (random.choice(wrong) if is_wrong else right).format(port=port)
 
     headers = CIMultiDict({"Host": chosen("host", "127.0.0.1:{port}", HOSTS)})
-    cookies = ("", "x", secrets.session[:-1], secrets.session + "x", secrets.link, secrets.action)
-    headers["Cookie"] = f"{COOKIE}={chosen('cookie', secrets.session, cookies)}"
+    cookies = (
+        "",
+        "x",
+        secrets.session_token[:-1],
+        secrets.session_token + "x",
+        secrets.link_token,
+        secrets.action_token,
+    )
+    headers["Cookie"] = f"{COOKIE}={chosen('cookie', secrets.session_token, cookies)}"
     if fault == "origin" or random.random() < 0.5:
         headers["Origin"] = chosen("origin", "http://127.0.0.1:{port}", ORIGINS)
     headers["Sec-Fetch-Site"] = chosen("site", "same-origin", SITES)
     if random.random() < 0.5:
-        headers[ACTION_HEADER] = random.choice([secrets.action, "", "x"])
-    place = random.choice([house.dashboard.gate.base, "/", f"/{secrets.place}", "//", f"/{secrets.place[:-1]}/"])
+        headers[ACTION_HEADER] = random.choice([secrets.action_token, "", "x"])
+    place = random.choice(
+        [house.dashboard.request_checks.base, "/", f"/{secrets.path_prefix}", "//", f"/{secrets.path_prefix[:-1]}/"]
+    )
     path = place + random.choice(PATHS)
     if path.endswith("/open"):
-        path += f"?token={random.choice(['', 'x', secrets.link[:-1], secrets.session])}"
+        path += f"?token={random.choice(['', 'x', secrets.link_token[:-1], secrets.session_token])}"
     return random.choice(METHODS), path, headers
 
 
@@ -115,11 +124,11 @@ def test_well_formed_requests_get_an_answer() -> None:
             secrets = house.dashboard.secrets
             right = {
                 "Host": f"127.0.0.1:{house.dashboard.port}",
-                "Cookie": f"{COOKIE}={secrets.session}",
+                "Cookie": f"{COOKIE}={secrets.session_token}",
                 "Sec-Fetch-Site": "same-origin",
             }
             for path in (f"sets/default/{MARK}", f"sets/default/{MARK}?as=text", f"pane/default/{MARK}/0/0"):
-                status, text = await ask(application, "GET", house.dashboard.gate.base + path, right)
+                status, text = await ask(application, "GET", house.dashboard.request_checks.base + path, right)
                 assert status == 200, path
                 assert MARK in text
 

@@ -336,13 +336,13 @@ def test_every_page_shows_hostile_texts(tmp_path: Path) -> None:
             application.freeze()
             own = {
                 "Host": f"127.0.0.1:{house.dashboard.port}",
-                "Cookie": f"{COOKIE}={house.dashboard.secrets.session}",
+                "Cookie": f"{COOKIE}={house.dashboard.secrets.session_token}",
                 "Sec-Fetch-Site": "same-origin",
             }
             for page in PAGES:
                 began = time.process_time()
                 status, text = await asyncio.wait_for(
-                    ask(application, "GET", house.dashboard.gate.base + page, own), FROZEN
+                    ask(application, "GET", house.dashboard.request_checks.base + page, own), FROZEN
                 )
                 assert time.process_time() - began < LONGEST, page
                 assert status == 200, (page, status)
@@ -352,7 +352,7 @@ def test_every_page_shows_hostile_texts(tmp_path: Path) -> None:
                     "\t",
                 }
                 assert not harmful, (page, harmful)
-            assert house.model.snapshot.trouble == ""
+            assert house.model.snapshot.connection_error == ""
 
     seeded(scenario, 2, tmp_path)
 

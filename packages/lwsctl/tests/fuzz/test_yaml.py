@@ -137,7 +137,7 @@ def read(text: str) -> None:
         assert len(sent) < 6 * (len(text) + yamltext.MAX_ALIASED)
         assert nesting.decode(sent) == document.object
         assert document.title
-        assert document.place
+        assert document.location
         defines_kind(documents, document)
         creates_namespace(documents, "default")
 

@@ -51,17 +51,17 @@ def snapshot(found: View) -> Snapshot:
 def changed(groups: int) -> tuple[Snapshot, Rendering]:
     """Return the snapshot after a change, and the page before the change."""
     large, ranks = LargeSet(groups), KnownRanks()
-    before = setpage.render(snapshot(large.view(ranks.next())), ADDRESS, PageFacts())
+    before = setpage.render(snapshot(large.view(ranks.build_reader())), ADDRESS, PageFacts())
     large.change()
-    return snapshot(large.view(ranks.next())), before
+    return snapshot(large.view(ranks.build_reader())), before
 
 
 def test_a_view_reads_only_the_pods_that_changed() -> None:
     def cost(groups: int) -> tuple[int, int]:
         large, ranks = LargeSet(groups), KnownRanks()
-        first = work.lines(lambda: large.view(ranks.next()))
+        first = work.lines(lambda: large.view(ranks.build_reader()))
         large.change()
-        return first, work.lines(lambda: large.view(ranks.next()))
+        return first, work.lines(lambda: large.view(ranks.build_reader()))
 
     (first, again), (more, much_later) = cost(20), cost(40)
     assert 4 * (much_later - again) < more - first, "most of the work for the other groups is saved"
@@ -100,9 +100,9 @@ def test_the_bytes_of_a_change_do_not_grow_with_the_set() -> None:
     def size(groups: int, address: Address) -> int:
         large, ranks = LargeSet(groups), KnownRanks()
         render = (setpage if address.kind is PageKind.SET else nowpage).render
-        before = render(snapshot(large.view(ranks.next())), address, PageFacts())
+        before = render(snapshot(large.view(ranks.build_reader())), address, PageFacts())
         large.change()
-        after = render(snapshot(large.view(ranks.next())), address, PageFacts(before=before))
+        after = render(snapshot(large.view(ranks.build_reader())), address, PageFacts(before=before))
         return len(msgspec.json.encode(difference(before, after)))
 
     for address in (ADDRESS, Address(kind=PageKind.NOW)):

@@ -91,7 +91,7 @@ class Writer(Store):
         super().__init__(indexers)
         self._listing: dict[ObjectKey, JSONObject] | None = None
 
-    def take(self, output: watch.Output) -> list[Change]:
+    def apply(self, output: watch.Output) -> list[Change]:
         """Apply one watch output and return the changes."""
         match output:
             case watch.ListStarted():

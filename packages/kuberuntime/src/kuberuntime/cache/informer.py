@@ -63,7 +63,7 @@ class Informer:
         self._writer = Writer(indexes)
         decode = projection.decode if keep is None else projection.build_decoder(keep)
         decoder = Decoder(self.resource, decode, self._reduce, self._ignore)
-        self._watcher = Reflector(client, selection, self._take, decoder, optional=optional, served=served)
+        self._watcher = Reflector(client, selection, self._apply_outputs, decoder, optional=optional, served=served)
         self._synced = asyncio.Event()
         self._subscribers: list[Subscriber] = []
         self._observers: list[Callable[[], None]] = []
@@ -136,11 +136,11 @@ class Informer:
             tuple(indexer(obj))
         return obj
 
-    def _take(self, outputs: Sequence[watch.Output]) -> None:
+    def _apply_outputs(self, outputs: Sequence[watch.Output]) -> None:
         for output in outputs:
-            for change in self._writer.take(output):
+            for change in self._writer.apply(output):
                 self._publish(change, self._subscribers)
-            self._note(output)
+            self._handle_output(output)
         for observer in self._observers:
             observer()
 
@@ -155,7 +155,7 @@ class Informer:
         if failure is not None:
             self._ignore(change.object, failure)
             if change.new is not None:
-                for gone in self._writer.take(watch.ObjectHidden(change.new)):
+                for gone in self._writer.apply(watch.ObjectHidden(change.new)):
                     self._publish(gone, self._subscribers)
 
     def _ignore(self, obj: JSONObject, error: Exception) -> None:
@@ -171,7 +171,7 @@ class Informer:
         for callback in self._on_ignored:
             callback(obj)
 
-    def _note(self, output: watch.Output) -> None:
+    def _handle_output(self, output: watch.Output) -> None:
         match output:
             case watch.ObjectApplied(obj) | watch.ObjectDeleted(obj) | watch.ObjectHidden(obj):
                 self.version = meta.resource_version(obj)

@@ -105,16 +105,16 @@ class Values:
         if not isinstance(value, _NESTING):
             return value
         if levels not in PARTS:
-            return self._rebuilt(value, last, levels) if levels else value
+            return self._deduplicate_parts(value, last, levels) if levels else value
         text = _encode(value)
         if len(text) > LONGEST_PART:
-            return self._rebuilt(value, last, levels) if len(text) < LARGE else value
+            return self._deduplicate_parts(value, last, levels) if len(text) < LARGE else value
         part = self._parts.young.get(text)
         if part is None and (part := self._parts.get(text)) is None:
-            part = self._parts.put(text, self._rebuilt(value, last, levels))
+            part = self._parts.put(text, self._deduplicate_parts(value, last, levels))
         return part
 
-    def _rebuilt(self, value: JSON, last: JSON, levels: int) -> JSON:
+    def _deduplicate_parts(self, value: JSON, last: JSON, levels: int) -> JSON:
         if isinstance(value, list):
             return [self.deduplicate(item, None, levels - 1) for item in value]
         if not isinstance(last, dict):

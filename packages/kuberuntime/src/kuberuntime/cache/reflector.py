@@ -102,14 +102,14 @@ class Reflector:
             try:
                 async with timeouts.within(TIMEOUT + GRACE) as self._scope:
                     self._end = _now() + TIMEOUT + GRACE
-                    await self._round()
+                    await self._perform_phase()
             except TimeoutError:
                 self._timed_out()
             except KubeError as error:
                 if gives_up and not self._was_open and isinstance(error, ForbiddenError | UnauthorizedError):
                     raise
-                self._warn(error)
-                self._feed(watch.RequestFailed(error))
+                self._log_warning(error)
+                self._advance(watch.RequestFailed(error))
             self._scope = None
             self._interrupted = False
 
@@ -117,11 +117,11 @@ class Reflector:
         """Request a new list of all objects, and discard responses to earlier requests."""
         if self._scope is None or self._interrupted:
             return
-        self._feed(watch.Relist())
+        self._advance(watch.Relist())
         self._interrupted = True
         self._end_at(_now())
 
-    async def _round(self) -> None:
+    async def _perform_phase(self) -> None:
         """Perform the request of the phase, which reads one page, or reads one stream until it is closed."""
         state = self._state
         await asyncio.sleep(state.wait(randomness.jitter()))
@@ -131,7 +131,7 @@ class Reflector:
             await self._stream(state)
         else:
             request = requests.list_page(self._selection, limit=state.limit, token=state.token)
-            self._feed(self._decoder.page(await self._client.send(request)))
+            self._advance(self._decoder.page(await self._client.send(request)))
             self.last_received = _now()
 
     async def _stream(self, state: watch.State) -> None:
@@ -140,21 +140,21 @@ class Reflector:
         async with self._client.open(request) as response:
             opened = self._record_data()
             self._was_open = True
-            self._feed(watch.StreamOpened())
+            self._advance(watch.StreamOpened())
             async with aclosing(lines.split(response.chunks)) as batches:
                 async for batch in batches:
                     self._record_data()
-                    self._feed(*map(self._decoder.event, batch))
+                    self._advance(*map(self._decoder.event, batch))
                     if self._state.phase not in STREAMING:
                         return
         lasted = self._record_data() - opened
-        self._feed(watch.StreamEnded(lasted))
-        if self._state.phase is Phase.EMPTY and self._state.empty:
-            report = log.warning if self._state.empty == watch.EMPTY_STREAMS else log.debug
+        self._advance(watch.StreamEnded(lasted))
+        if self._state.phase is Phase.EMPTY and self._state.empty_streams:
+            report = log.warning if self._state.empty_streams == watch.EMPTY_STREAMS else log.debug
             report(
                 "watch closed repeatedly without events, listing the objects",
                 resource=self._name,
-                times=self._state.empty,
+                times=self._state.empty_streams,
             )
 
     def _record_data(self) -> float:
@@ -175,13 +175,13 @@ class Reflector:
         before = self._state
         is_silent = before.phase in STREAMING and _now() < self._end
         if not is_silent or self._selection.resource in WITHOUT_BOOKMARKS:
-            self._feed(watch.StreamEnded(TIMEOUT))
+            self._advance(watch.StreamEnded(TIMEOUT))
             return
-        self._feed(watch.StreamSilent())
+        self._advance(watch.StreamSilent())
         report = log.warning if self._state.is_stalled and not before.is_stalled else log.debug
         report("watch did not send events in time, reconnecting", resource=self._name, seconds=SILENCE)
 
-    def _feed(self, *inputs: watch.Input) -> None:
+    def _advance(self, *inputs: watch.Input) -> None:
         if self._interrupted:
             return
         outputs: list[watch.Output] = []
@@ -191,7 +191,7 @@ class Reflector:
         if outputs:
             self._sink(outputs)
 
-    def _warn(self, error: KubeError) -> None:
+    def _log_warning(self, error: KubeError) -> None:
         fallback = (
             self._state.phase is Phase.EMPTY
             and self._state.is_streaming

@@ -75,7 +75,7 @@ class State(Struct, frozen=True):
 
     `failures` counts consecutive failures, which determine the delay before the next request. `is_streaming` is False
     after the server rejected a streaming list. `limit` is the page size, or 0 (no pages) after a page token expired.
-    If an `is_optional` kind is not served, it is `is_absent` and has no objects. `empty` counts consecutive streams that
+    If an `is_optional` kind is not served, it is `is_absent` and has no objects. `empty_streams` counts consecutive streams that
     closed immediately without an event. `has_received_event` is set when the open stream has sent a change or a bookmark, and
     `sends_events` when any stream has. A watch is `is_stalled` if a stream closed without an expected event, until the server
     responds again.
@@ -89,14 +89,14 @@ class State(Struct, frozen=True):
     failures: int = 0
     is_optional: bool = False
     is_absent: bool = False
-    empty: int = 0
+    empty_streams: int = 0
     has_received_event: bool = False
     sends_events: bool = False
     is_stalled: bool = False
 
     def wait(self, jitter: float) -> float:
         """Return the seconds to wait before the request of this phase. `jitter` is between 0 and 1."""
-        return BACKOFF.delay(max(self.failures, self.empty), jitter)
+        return BACKOFF.delay(max(self.failures, self.empty_streams), jitter)
 
 
 class RequestFailed(Struct, frozen=True):
@@ -280,7 +280,9 @@ def _handle_initial_event(state: State, event: StreamEvent) -> Transition:
 
 def _handle_change(state: State, event: StreamEvent) -> Transition:
     version = meta.resource_version(event.object)
-    next_state = replace(state, version=version, failures=0, empty=0, has_received_event=True, sends_events=True)
+    next_state = replace(
+        state, version=version, failures=0, empty_streams=0, has_received_event=True, sends_events=True
+    )
     match event.type:
         case "ADDED" | "MODIFIED":
             return next_state, (ObjectApplied(event.object),)
@@ -299,8 +301,8 @@ def _handle_closed_stream(state: State, end: StreamEnded) -> State:
     if state.phase is not Phase.WATCHING:
         return _restart(state, failures=failures)
     # A proxy may close every watch. The count is retained after a list, so that the next lists are delayed.
-    empty = 0 if end.lasted >= LASTED else state.empty + 1
-    after = replace(state, empty=empty)
+    empty = 0 if end.lasted >= LASTED else state.empty_streams + 1
+    after = replace(state, empty_streams=empty)
     if empty and empty % EMPTY_STREAMS == 0:
         return _restart(after, failures=failures)
     return replace(after, phase=Phase.LISTED, failures=failures)

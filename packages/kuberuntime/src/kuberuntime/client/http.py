@@ -111,14 +111,17 @@ class HTTPTransport:
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its complete response."""
-        async with self._answer(self._request_session(request), request) as answer:
+        async with self._open_response(self._request_session(request), request) as answer:
             with self._named_errors():
                 return Response(answer.status, _lowercase_headers(answer), await answer.read())
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         """Send one request and yield its response as a stream. The connection is closed when the context exits."""
-        async with self._answer(self._stream_session(), request) as answer, aclosing(self._chunks(answer)) as chunks:
+        async with (
+            self._open_response(self._stream_session(), request) as answer,
+            aclosing(self._chunks(answer)) as chunks,
+        ):
             try:
                 yield StreamResponse(answer.status, _lowercase_headers(answer), chunks)
             finally:
@@ -135,7 +138,7 @@ class HTTPTransport:
                 socket = await self._stream_session().ws_connect(url, protocols=(protocol,), **options)
         except ConnectionFailedError as failure:
             if isinstance(failure.__cause__, aiohttp.WSServerHandshakeError):
-                await self._explain_refusal(path, query, protocol)
+                await self._raise_server_error(path, query, protocol)
             raise
         async with socket:
             yield Channels(socket)
@@ -159,7 +162,9 @@ class HTTPTransport:
             await asyncio.sleep(0)
 
     @asynccontextmanager
-    async def _answer(self, session: aiohttp.ClientSession, request: Request) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _open_response(
+        self, session: aiohttp.ClientSession, request: Request
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Yield the response after its headers are read. If the credentials are rejected, renew them and retry."""
         credentials = await self._access.credentials.get()
         answer = await self._send(session, request, credentials)
@@ -181,7 +186,7 @@ class HTTPTransport:
                 try:
                     return await self._send_once(session, request, credentials)
                 except aiohttp.ClientConnectorCertificateError:  # nothing has been sent yet
-                    if not self._trusts_anew():
+                    if not self._reload_ca():
                         raise
                     return await self._send_once(session, request, credentials)
 
@@ -196,7 +201,7 @@ class HTTPTransport:
             **self._options(credentials, request.headers),
         )
 
-    def _trusts_anew(self) -> bool:
+    def _reload_ca(self) -> bool:
         """Reread the CA file, because the CA of a cluster can be replaced. Return whether the file changed."""
         trust = self._trust.reread()
         if trust is self._trust:
@@ -218,7 +223,7 @@ class HTTPTransport:
             "proxy": self._proxy,
         }
 
-    async def _explain_refusal(self, path: str, query: Query, protocol: str) -> None:
+    async def _raise_server_error(self, path: str, query: Query, protocol: str) -> None:
         """Raise the server's error for a failed upgrade, because the WebSocket handshake discards it."""
         headers = {**UPGRADE, "sec-websocket-protocol": protocol}
         async with self.stream(Request("GET", path, query, headers)) as answer:

@@ -23,22 +23,22 @@ class TokenBucket:
         self._tokens = float(self._burst)
         self._at: float | None = None
 
-    def take(self, now: float) -> float:
+    def reserve(self, now: float) -> float:
         """Reserve a token. Return the seconds until the token is available.
 
         >>> bucket = TokenBucket(rate=10, burst=2)
-        >>> [round(bucket.take(0.0), 3) for _ in range(4)]
+        >>> [round(bucket.reserve(0.0), 3) for _ in range(4)]
         [0.0, 0.0, 0.1, 0.2]
         """
         self._fill(now)
         self._tokens -= 1
         return max(0.0, -self._tokens / self._rate)
 
-    def take_now(self, now: float) -> bool:
+    def try_take(self, now: float) -> bool:
         """Use a token if one is available. Return whether a token was used.
 
         >>> bucket = TokenBucket(rate=10, burst=1)
-        >>> bucket.take_now(0.0), bucket.take_now(0.0), bucket.take_now(0.1)
+        >>> bucket.try_take(0.0), bucket.try_take(0.0), bucket.try_take(0.1)
         (True, False, True)
         """
         self._fill(now)
@@ -83,18 +83,18 @@ class LimitedTransport:
 
     async def _wait(self, request: Request) -> None:
         arrived = self._clock.monotonic()
-        delay = self._bucket.take(arrived)
+        delay = self._bucket.reserve(arrived)
         if delay > 0:
             loop = asyncio.get_running_loop()
             turn = loop.create_future()
             self._turns.put(requests.namespace_of(request), turn)
-            loop.call_later(delay, self._grant)
+            loop.call_later(delay, self._release_waiting)
             await turn
             delay = self._clock.monotonic() - arrived
         self._observe(delay)
 
-    def _grant(self) -> None:
+    def _release_waiting(self) -> None:
         """Release the next waiting request. Each waiting request has one reserved token."""
-        turn = self._turns.take()
+        turn = self._turns.pop()
         if turn is not None and not turn.done():  # finished because its caller was cancelled
             turn.set_result(None)

@@ -67,7 +67,7 @@ class Contention:
     def __len__(self) -> int:
         return len(self._writes)
 
-    def wait(self, target: Target, content: int, now: float) -> float:
+    def delay(self, target: Target, content: int, now: float) -> float:
         """Return the delay in seconds until this content can be rewritten to the fields."""
         self._forget(now)
         writes = self._writes.get(target)
@@ -77,13 +77,13 @@ class Contention:
             writes.is_slow = True
         return max(writes.times[-1] + DELAY - now, 0.0) if writes.is_slow else 0.0
 
-    def reports(self, target: Target) -> bool:
+    def must_report(self, target: Target) -> bool:
         """Return whether the delay of the next write must be reported. Each delay is reported once."""
         writes = self._writes[target]
         is_due, writes.is_reported = not writes.is_reported, True
         return is_due
 
-    def wrote(self, target: Target, content: int, now: float) -> None:
+    def record_write(self, target: Target, content: int, now: float) -> None:
         """Record a successful write."""
         writes = self._writes.get(target)
         if writes is None or writes.content != content:
@@ -94,7 +94,7 @@ class Contention:
         if len(self._writes) > MOST:
             self._writes.popitem(last=False)
 
-    def settle(self, target: Target) -> None:
+    def remove(self, target: Target) -> None:
         """Remove the records of fields that contain the written values."""
         self._writes.pop(target, None)
 

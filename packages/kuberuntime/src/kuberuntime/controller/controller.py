@@ -53,18 +53,18 @@ class ControllerOptions(Struct, frozen=True, kw_only=True):
     """The number of workers, the back-off for failures, and the callbacks.
 
     One namespace uses at most all workers except one, so that other namespaces do not wait. If `is_quiet` is set, an
-    executed plan is logged at level debug instead of info. `written` is called with the writes of each plan, even if
-    the plan fails later. If an error prevents a plan, the actions that `failed` returns are performed. After a plan
-    without actions, changes within `rest` seconds cause only one reconciliation of the key.
+    executed plan is logged at level debug instead of info. `on_written` is called with the writes of each plan, even if
+    the plan fails later. If an error prevents a plan, the actions that `on_failed` returns are performed. After a plan
+    without actions, changes within `min_interval` seconds cause only one reconciliation of the key.
     """
 
     workers: int = 5
     backoff: Backoff = BACKOFF
     observer: Observer = SILENCE
     is_quiet: bool = False
-    written: Callable[[ObjectKey, Sequence[Write]], None] = ignore_writes
-    failed: Callable[[ObjectKey], Actions] = ignore_failure
-    rest: float = 0.0
+    on_written: Callable[[ObjectKey, Sequence[Write]], None] = ignore_writes
+    on_failed: Callable[[ObjectKey], Actions] = ignore_failure
+    min_interval: float = 0.0
 
 
 DEFAULTS: Final = ControllerOptions()
@@ -130,7 +130,7 @@ class Controller:
 
     def _is_held(self, key: ObjectKey) -> bool:
         """Return whether the last writes of the key are missing in the caches. If so, enqueue the key later."""
-        if not self._expectations.holds(key):
+        if not self._expectations.is_waiting(key):
             return False
         self._waiting.add(key)
         return True
@@ -145,15 +145,15 @@ class Controller:
         except PostponedError as postponed:
             writes = postponed.writes
             # the plan may request an immediate requeue because of the delayed write
-            plan = replace(plan, requeue_after=plan.requeue_after or None).within(postponed.seconds)
+            plan = replace(plan, requeue_after=plan.requeue_after or None).with_requeue_limit(postponed.seconds)
         except ExecutionError as failure:
             writes = failure.writes
             raise
         finally:
             self._expectations.expect(key, writes)
-            self._options.written(key, writes)
-        if self._options.rest and not plan.actions:
-            self._queue.rest(key, self._options.rest)
+            self._options.on_written(key, writes)
+        if self._options.min_interval and not plan.actions:
+            self._queue.delay_additions(key, self._options.min_interval)
         report = self._log.info if plan.actions and not self._options.is_quiet else self._log.debug
         report(
             "reconciled",
@@ -172,5 +172,5 @@ class Controller:
             raise
         except Exception:
             with suppress(ExecutionError):
-                self._expectations.expect(key, await self._executor.execute(Plan(self._options.failed(key))))
+                self._expectations.expect(key, await self._executor.execute(Plan(self._options.on_failed(key))))
             raise

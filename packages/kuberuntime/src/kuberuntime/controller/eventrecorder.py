@@ -76,7 +76,7 @@ class SeriesMemory:
     def __len__(self) -> int:
         return len(self._series)
 
-    def take(self, key: SeriesKey, at: float) -> Series | None:
+    def pop(self, key: SeriesKey, at: float) -> Series | None:
         """Remove and return the series that continues at this time. Remove expired series."""
         while self._series and at - next(iter(self._series.values())).observed_at > self._seconds:
             del self._series[next(iter(self._series))]
@@ -137,7 +137,7 @@ class EventBatch(msgspec.Struct):
     since: datetime = EPOCH
     numbers: set[int] = msgspec.field(default_factory=set)
 
-    def together(self) -> Event:
+    def combine(self) -> Event:
         """Return one event for the whole batch, or the original event if the batch contains only one event."""
         event, of_many = self.event, self.event.of_many
         if of_many is None or len(self.numbers) == 1:
@@ -195,12 +195,12 @@ class EventRecorder:
         """
         gathered = self._gathering.pop(key, None)
         if gathered is not None and gathered.numbers:
-            self._record(gathered.together(), gathered.since)
+            self._record(gathered.combine(), gathered.since)
             self._gather(key, gathered.event)
 
     def _record(self, event: Event, moment: datetime) -> None:
         key, at = series_key(event), self._clock.monotonic()
-        series = self._series.take(key, at)
+        series = self._series.pop(key, at)
         if series is None:
             series = Series(key, event, self._unique_stamp(moment), first=moment, last=moment)
             self._enqueue(series, event)
@@ -211,7 +211,7 @@ class EventRecorder:
             if not series.is_queued:
                 series.is_queued = True
                 self._folding[series.stamp] = (series, event)
-                asyncio.get_running_loop().call_later(FOLD, self._unfold, series.stamp)
+                asyncio.get_running_loop().call_later(FOLD, self._queue_repetitions, series.stamp)
         series.observed_at = at
         self._series.put(series)
 
@@ -219,7 +219,7 @@ class EventRecorder:
         """Write events until cancelled."""
         while True:
             await self._queue.get()
-            series = self._waiting.take()
+            series = self._waiting.pop()
             try:
                 if series is not None and (event := self._unqueue(series)) is not None:
                     await self._write_or_drop(series, event)
@@ -231,10 +231,10 @@ class EventRecorder:
         for key in list(self._gathering):
             self._record_batch(key)
         for stamp in list(self._folding):
-            self._unfold(stamp)
+            self._queue_repetitions(stamp)
         await self._queue.join()
 
-    def _unfold(self, stamp: int) -> None:
+    def _queue_repetitions(self, stamp: int) -> None:
         """Queue the repetitions of a series, unless `flush` has already queued them."""
         if (folded := self._folding.pop(stamp, None)) is not None:
             self._enqueue(*folded)
@@ -245,7 +245,7 @@ class EventRecorder:
         try:
             self._queue.put_nowait(None)
         except asyncio.QueueFull:
-            self._unqueue(self._waiting.drop())
+            self._unqueue(self._waiting.drop_last())
             self._dropped += 1
             if self._dropped.bit_count() == 1:  # 1, 2, 4, 8, …: thousands of occurrences cause only a few log lines
                 log.warning("events dropped because the queue is full", dropped=self._dropped, limit=QUEUE)
@@ -258,11 +258,11 @@ class EventRecorder:
 
     async def _write_or_drop(self, series: Series, event: Event) -> None:
         try:
-            await self._write_patiently(series, event)
+            await self._write_with_retries(series, event)
         except KubeError as error:
             log.warning("failed to write an event", name=_name(event, series), reason=event.reason, error=str(error))
 
-    async def _write_patiently(self, series: Series, event: Event) -> None:
+    async def _write_with_retries(self, series: Series, event: Event) -> None:
         """Write one event. Retry while the API server restarts or is overloaded."""
         for failures in range(1, ATTEMPTS):
             try:

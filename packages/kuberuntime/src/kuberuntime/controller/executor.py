@@ -83,10 +83,10 @@ class _Outcome(Struct, frozen=True):
     """The result of an action, which contains the writes to wait for, and whether to record the events."""
 
     write: Write | None
-    did_something: bool
+    has_effect: bool
 
 
-_NOTHING: Final = _Outcome(None, did_something=False)
+_NOTHING: Final = _Outcome(None, has_effect=False)
 
 
 class Recorder(Protocol):
@@ -142,13 +142,13 @@ class Executor:
             case Emit(events=events):
                 self._record(events)
             case Concurrently():
-                await self._perform_together(action, writes)
+                await self._perform_concurrently(action, writes)
             case Finally():
                 await self._perform_finally(action, writes)
             case _:
                 await self._write(action, writes)
 
-    async def _perform_together(self, action: Concurrently, writes: list[Write]) -> None:
+    async def _perform_concurrently(self, action: Concurrently, writes: list[Write]) -> None:
         batches = slow_start(action.sequences) if action.slow_start else [action.sequences]
         places = asyncio.Semaphore(AT_ONCE)
 
@@ -169,7 +169,7 @@ class Executor:
         await self._attempt(action.actions, writes, failures)
         if failures and _is_failure(failures[0]):
             is_rejected = isinstance(failures[0].__cause__, ForbiddenError | InvalidError)
-            due = action.on_failure + (action.on_refusal if is_rejected else ())
+            due = action.on_failure + (action.on_rejection if is_rejected else ())
             report = tuple(replace(patch, patch=insert_error(patch.patch, str(failures[0]))) for patch in due)
             await self._attempt(report, writes, failures)
             after = action.after if action.otherwise is None else action.otherwise
@@ -202,7 +202,7 @@ class Executor:
         self._log.debug("wrote", action=type(action).__name__, write=outcome, seconds=self._clock.monotonic() - started)
         if outcome.write is not None:
             writes.append(outcome.write)
-        if outcome.did_something:
+        if outcome.has_effect:
             self._record(action.on_success)
 
     async def _send(self, action: WriteAction) -> _Outcome:
@@ -219,7 +219,7 @@ class Executor:
                 return await self._delete(action)
             case DeleteCollection(resource=resource, namespace=namespace):
                 await self._client.delete_collection(resource, namespace)
-                return _Outcome(None, did_something=True)
+                return _Outcome(None, has_effect=True)
 
     async def _apply(self, action: Apply) -> _Outcome:
         resource, obj = action.resource, action.object
@@ -229,7 +229,7 @@ class Executor:
                 answer = await self._client.apply(resource, corrected, manager=action.manager)
             return _write_outcome(resource, answer, is_kept=True)
         except InvalidError as error:
-            for existing in await self._same_name(resource, meta.key(obj)):
+            for existing in await self._find_existing(resource, meta.key(obj)):
                 if _is_of_other(existing, obj):
                     name = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
                     message = f'{name} "{meta.name(obj)}" already exists: it {meta.describe_controller(existing)}'
@@ -239,16 +239,16 @@ class Executor:
     async def _perform_unless_contested(self, action: Contestable) -> _Outcome:
         """Perform a write, or delay it if a different writer repeatedly reverts it."""
         target, content = write_target(action), content_hash(action)
-        wait = self._contention.wait(target, content, self._clock.monotonic())
-        if wait and (not self._contention.reports(target) or await self._is_contested(action, target)):
+        wait = self._contention.delay(target, content, self._clock.monotonic())
+        if wait and (not self._contention.must_report(target) or await self._is_contested(action, target)):
             raise PostponedError(f"{action.resource.kind} {target.key}: a different writer reverts the write", wait)
         outcome = await self._send(action)
-        self._contention.wrote(target, content, self._clock.monotonic())
+        self._contention.record_write(target, content, self._clock.monotonic())
         return outcome
 
     async def _is_contested(self, action: Contestable, target: Target) -> bool:
         """Return whether the stored object has different field values. If so, report the fields and their writers."""
-        stored = next(iter(await self._same_name(action.resource, target.key)), None)
+        stored = next(iter(await self._find_existing(action.resource, target.key)), None)
         fields = describe_conflicts(action, stored) if stored else ""
         if fields:
             log.warning(
@@ -256,10 +256,10 @@ class Executor:
             )
             self._record(events_with_error(action.on_contention, fields))
         else:
-            self._contention.settle(target)
+            self._contention.remove(target)
         return bool(fields)
 
-    async def _same_name(self, resource: Resource, key: ObjectKey) -> Sequence[JSONObject]:
+    async def _find_existing(self, resource: Resource, key: ObjectKey) -> Sequence[JSONObject]:
         """Return the existing object with this name. It is read by a list request, as for a cache."""
         name = f"metadata.name={key.name}"
         return (await self._client.list(resource, namespace=key.namespace, field_selector=name)).items
@@ -276,13 +276,13 @@ class Executor:
                 raise
             return _NOTHING
         if action.subresource:  # the response is a Status, which does not contain the new version of the parent
-            return _Outcome(None, did_something=True)
+            return _Outcome(None, has_effect=True)
         return _write_outcome(action.resource, answer)
 
     async def _check_owner(self, action: Create, error: AlreadyExistsError) -> None:
         """Raise an error with the owner of the existing object, unless this controller owns the object."""
         expected = meta.controller_of(action.object) or {}
-        for existing in await self._same_name(action.resource, meta.key(action.object)):
+        for existing in await self._find_existing(action.resource, meta.key(action.object)):
             owner = meta.controller_of(existing) or {}
             if owner and owner.get("uid") == expected.get("uid"):
                 _check_fields(action, existing, error)
@@ -295,7 +295,7 @@ class Executor:
                 return
             whose = meta.describe_controller(existing)
             if not owner and action.accepted:
-                whose += f", {', and '.join(dict.fromkeys(accepted.lack for accepted in action.accepted))}"
+                whose += f", {', and '.join(dict.fromkeys(accepted.rejection_reason for accepted in action.accepted))}"
             raise AlreadyExistsError(error.status | {"message": f"{error.message}: it {whose}"})
         raise RequeueError(str(error))
 
@@ -330,9 +330,9 @@ class Executor:
             is_gone = isinstance(error, NotFoundError) or (isinstance(error, ConflictError) and action.uid is not None)
             if not is_gone:
                 raise
-            return _Outcome(ObjectRemoval(action.resource, action.key, action.uid), did_something=False)
+            return _Outcome(ObjectRemoval(action.resource, action.key, action.uid), has_effect=False)
         removed = ObjectRemoval(action.resource, action.key, action.uid or _uid_of(answer))
-        return _Outcome(removed, did_something=True)
+        return _Outcome(removed, has_effect=True)
 
     def _record(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -387,7 +387,7 @@ def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 def _write_outcome(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -> _Outcome:
     obj = answer if is_kept else {}
-    return _Outcome(ObjectWrite(resource, meta.key(answer), meta.resource_version(answer), obj), did_something=True)
+    return _Outcome(ObjectWrite(resource, meta.key(answer), meta.resource_version(answer), obj), has_effect=True)
 
 
 def _uid_of(answer: JSONObject) -> UID | None:

@@ -68,7 +68,7 @@ class Expectations:
         for informer, gate in self._gates.items():
             informer.on_progress(partial(self._check, informer, gate))
 
-    def holds(self, key: ObjectKey) -> bool:
+    def is_waiting(self, key: ObjectKey) -> bool:
         """Return whether the key is waiting for a cache."""
         return key in self._holds
 
@@ -81,7 +81,7 @@ class Expectations:
                     self._await(hold, informer, gate, write)
         if hold.open:
             self._holds[key] = hold
-            self._arm(hold)
+            self._start_timer(hold)
 
     def close(self) -> None:
         """Cancel the timers."""
@@ -114,9 +114,9 @@ class Expectations:
         if informer in hold.open:  # otherwise a new list has already released it
             hold.open[informer] -= 1
             if not hold.open[informer]:
-                self._settle(hold, informer)
+                self._handle_observed(hold, informer)
 
-    def _settle(self, hold: _Hold, informer: Informer) -> None:
+    def _handle_observed(self, hold: _Hold, informer: Informer) -> None:
         """Record that an informer has observed the writes of a key. Release the key after its last informer."""
         hold.open.pop(informer, None)
         if not hold.open and self._holds.get(hold.key) is hold:
@@ -125,12 +125,12 @@ class Expectations:
                 hold.timer.cancel()
             self._release(hold.key)
 
-    def _arm(self, hold: _Hold) -> None:
+    def _start_timer(self, hold: _Hold) -> None:
         if hold.timer is not None:
             hold.timer.cancel()
-        hold.timer = asyncio.get_running_loop().call_later(self._patience, self._overdue, hold)
+        hold.timer = asyncio.get_running_loop().call_later(self._patience, self._relist_late_informers, hold)
 
-    def _overdue(self, hold: _Hold) -> None:
+    def _relist_late_informers(self, hold: _Hold) -> None:
         """Request a new list from informers that are late. Informers with a list in progress have more time."""
         behind = [informer for informer in hold.open if not informer.is_relisting]
         log.warning(
@@ -138,9 +138,9 @@ class Expectations:
             key=str(hold.key),
             kinds=[informer.resource.kind for informer in hold.open],
         )
-        self._arm(hold)
+        self._start_timer(hold)
         for informer in behind:
-            informer.relist(partial(self._settle, hold, informer))
+            informer.relist(partial(self._handle_observed, hold, informer))
 
 
 def is_observed(informer: Informer, write: Write) -> bool:

@@ -121,13 +121,13 @@ class WorkQueue(Generic[K]):
         else:
             self._add(key)
 
-    def rest(self, key: K, seconds: float) -> None:
+    def delay_additions(self, key: K, seconds: float) -> None:
         """Delay additions of `key` for some seconds, so that several changes cause one reconciliation."""
         if key not in self._resting and not self._closed:
             self._resting[key] = False
-            asyncio.get_running_loop().call_later(seconds, self._awake, key)
+            asyncio.get_running_loop().call_later(seconds, self._end_delay, key)
 
-    def _awake(self, key: K) -> None:
+    def _end_delay(self, key: K) -> None:
         if self._resting.pop(key):
             self._add(key)
 
@@ -150,7 +150,7 @@ class WorkQueue(Generic[K]):
             return
         if timer is not None:
             timer.cancel()
-        self._timers[key] = loop.call_later(delay, self._due, key)
+        self._timers[key] = loop.call_later(delay, self._enqueue_due, key)
 
     def add_rate_limited(self, key: K) -> float:
         """Enqueue `key` after its back-off, which doubles each time until `forget` is called. Return the delay."""
@@ -166,7 +166,7 @@ class WorkQueue(Generic[K]):
 
     async def get(self) -> K | None:
         """Return the next key, or None if the queue is shut down and empty. The caller must call `done`."""
-        while (key := self._ready.take(self._has_its_share)) is None:
+        while (key := self._ready.pop(self._exceeds_share)) is None:
             if self._closed and not self._ready:
                 return None
             await self._wait()
@@ -236,10 +236,10 @@ class WorkQueue(Generic[K]):
                 waiter.set_result(None)
                 count -= 1
 
-    def _has_its_share(self, tenant: Hashable) -> bool:
+    def _exceeds_share(self, tenant: Hashable) -> bool:
         return self._shares[tenant] >= self._share
 
-    def _due(self, key: K) -> None:
+    def _enqueue_due(self, key: K) -> None:
         del self._timers[key]
         self._add(key)
 

@@ -23,7 +23,7 @@ class _Open(Struct):
     path: Path
     next: str | int | None
 
-    def take(self) -> Path:
+    def next_path(self) -> Path:
         """Return the path of the next value, and advance."""
         path = (*self.path, "" if self.next is None else self.next)
         self.next = self.next + 1 if isinstance(self.next, int) else None
@@ -66,7 +66,7 @@ def _process_event(event: yaml.NodeEvent, stack: list[_Open], lines: dict[Path, 
             parent.next = key_text(event, line) if isinstance(event, yaml.ScalarEvent) else ""
             path = (*parent.path, parent.next)
         else:
-            path = parent.take()
+            path = parent.next_path()
         lines.setdefault(path, line)
     if isinstance(event, yaml.CollectionStartEvent):
         stack.append(_Open(path, 0 if isinstance(event, yaml.SequenceStartEvent) else None))

@@ -98,7 +98,7 @@ def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Docum
     builder = _Builder(unique_keys)
     try:
         for event in yaml.parse(characters, Loader=SafeLoader):
-            if builder.take(event):
+            if builder.process(event):
                 yield Document(builder.value, builder.line)
                 builder = _Builder(unique_keys)
     except yaml.MarkedYAMLError as error:
@@ -193,7 +193,7 @@ class _Builder:
         self._aliased = 0
         self._is_started = False
 
-    def take(self, event: yaml.Event) -> bool:
+    def process(self, event: yaml.Event) -> bool:
         """Process the next event. Return whether the document is complete."""
         line = event.start_mark.line + 1 if event.start_mark else 1
         match event:
@@ -204,7 +204,7 @@ class _Builder:
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 self._end(line)
             case yaml.AliasEvent():
-                self._repeat(event.anchor or "", line)
+                self._insert_alias(event.anchor or "", line)
             case _:
                 return isinstance(event, yaml.DocumentEndEvent)
         return False
@@ -214,7 +214,7 @@ class _Builder:
             event.value.encode()  # PyYAML's Python scanner accepts halves of surrogate pairs, which are errors
         value, size = _parse_scalar(event, line), 1 + len(event.value)
         self._size += size
-        self._put(value, line, is_merge=event.value == MERGE and _is_plain(event))
+        self._add_value(value, line, is_merge=event.value == MERGE and _is_plain(event))
         if event.anchor:
             self._anchors[event.anchor] = _Anchored(value, size)
 
@@ -230,7 +230,7 @@ class _Builder:
             )
         if event.anchor:
             self._anchors.pop(event.anchor, None)
-        self._note_start(line)
+        self._record_line(line)
         self._open.append(_Open({} if kind == "map" else [], event.anchor, self._size))
         self._size += 1
 
@@ -239,9 +239,9 @@ class _Builder:
         value = _apply_merge_keys(node) if node.merges else node.value
         if node.anchor:
             self._anchors[node.anchor] = _Anchored(value, self._size - node.size_before)
-        self._put(value, line)
+        self._add_value(value, line)
 
-    def _repeat(self, name: str, line: int) -> None:
+    def _insert_alias(self, name: str, line: int) -> None:
         anchored = self._anchors.get(name)
         if anchored is None:
             is_open = any(node.anchor == name for node in self._open)
@@ -253,11 +253,11 @@ class _Builder:
             raise YamlError(
                 line, f"alias *{name}: aliases must not repeat more than {MAX_ALIASED} characters and nodes"
             )
-        self._put(anchored.value, line)
+        self._add_value(anchored.value, line)
 
-    def _put(self, value: JSON, line: int, *, is_merge: bool = False) -> None:
+    def _add_value(self, value: JSON, line: int, *, is_merge: bool = False) -> None:
         """Add a complete value to the innermost open list or mapping, or use it as the value of the document."""
-        self._note_start(line)
+        self._record_line(line)
         if not self._open:
             self.value = value
             return
@@ -281,7 +281,7 @@ class _Builder:
             raise YamlError(line, f"key {parent.key!r} is already defined in line {parent.lines[parent.key]}")
         parent.lines[parent.key] = line
 
-    def _note_start(self, line: int) -> None:
+    def _record_line(self, line: int) -> None:
         if not self._is_started:
             self.line, self._is_started = line, True
 

@@ -66,7 +66,7 @@ class Range(Struct, frozen=True):
     def __str__(self) -> str:
         return f"a duration from 1s to {self.hours}h"
 
-    def holds(self, seconds: float) -> bool:
+    def contains(self, seconds: float) -> bool:
         """Return whether the range contains a duration in seconds."""
         return 1 <= seconds <= self.hours * 3600
 
@@ -76,7 +76,7 @@ class Range(Struct, frozen=True):
             seconds = parse(text)
         except ValueError:
             return None
-        return timedelta(seconds=seconds) if self.holds(seconds) else None
+        return timedelta(seconds=seconds) if self.contains(seconds) else None
 
 
 _SIZES: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "y": 365 * 86400}

@@ -62,20 +62,20 @@ class UnknownTokenLimiter:
     """
 
     def __init__(self) -> None:
-        self._of_suspects = TokenBucket(UNKNOWN_RATE, UNKNOWN_BURST)
-        self._of_others = TokenBucket(UNKNOWN_RATE, UNKNOWN_BURST)
+        self._suspect_limit = TokenBucket(UNKNOWN_RATE, UNKNOWN_BURST)
+        self._other_limit = TokenBucket(UNKNOWN_RATE, UNKNOWN_BURST)
         self._suspects: dict[str, float] = {}  # expiration times, with the longest inactive address first
 
-    def take(self, address: str, now: float) -> bool:
+    def try_take(self, address: str, now: float) -> bool:
         """Return whether an unknown token from this address may be reviewed now."""
         is_suspect = now < self._suspects.get(address, now)
-        if not is_suspect and not self._of_others.take_now(now):
+        if not is_suspect and not self._other_limit.try_take(now):
             return False
         self._suspects.pop(address, None)
         if len(self._suspects) >= LIMIT:
             del self._suspects[next(iter(self._suspects))]
         self._suspects[address] = now + SUSPECT_SECONDS
-        return not is_suspect or self._of_suspects.take_now(now)
+        return not is_suspect or self._suspect_limit.try_take(now)
 
     def clear(self, address: str) -> None:
         """Stop treating the address as suspicious."""
@@ -107,15 +107,15 @@ class Authorizer:
             if verdict is not None and now < verdict.until:
                 return verdict.status
         is_known = allowed is not None and now < allowed.until + KNOWN_SECONDS
-        if not is_known and not self._unknown.take(address, now):
+        if not is_known and not self._unknown.try_take(address, now):
             return 429
-        status = await self._ask(token.strip(), path)
+        status = await self._review(token.strip(), path)
         if status != 401:
             self._unknown.clear(address)
-        self._remember(key, status)
+        self._cache(key, status)
         return status
 
-    async def _ask(self, token: str, path: str) -> int:
+    async def _review(self, token: str, path: str) -> int:
         review = await self._create(TOKEN_REVIEWS, {"token": token})
         if not review.get("authenticated"):
             return 401
@@ -133,7 +133,7 @@ class Authorizer:
         obj = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {}, "spec": spec}
         return meta.status(await self._client.create(resource, obj))
 
-    def _remember(self, key: Key, status: int) -> None:
+    def _cache(self, key: Key, status: int) -> None:
         verdicts, seconds = (self._allowed, ALLOWED_SECONDS) if status == 200 else (self._denied, DENIED_SECONDS)
         for others in (self._allowed, self._denied):
             others.pop(key, None)

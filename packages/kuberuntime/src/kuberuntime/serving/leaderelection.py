@@ -282,13 +282,13 @@ class LeaderElection:
             return
         try:
             async with timeouts.within(min(self._settings.retry_period, RELEASE_SECONDS)):
-                await self._free(own_lease)
+                await self._release_lease(own_lease)
         except (KubeError, TimeoutError) as error:
             self._log.warning("failed to release the lease, waiting for it to expire", error=str(error))
         else:
             self._log.info("lease released")
 
-    async def _free(self, last_lease: JSONObject) -> None:
+    async def _release_lease(self, last_lease: JSONObject) -> None:
         """Release the lease in its last held state, or in the state after an interrupted renewal of this process."""
         try:
             await self._write(released_spec(last_lease, self._clock.now()), last_lease)

@@ -148,7 +148,7 @@ class LimitListener:
 
     def stop(self) -> None:
         """Stop listening. Open connections are not closed."""
-        self._accept_no_more()
+        self._stop_accepting()
         for timer in (self._resuming, self._asking):
             if timer is not None:
                 timer.cancel()
@@ -180,7 +180,7 @@ class LimitListener:
             yield
         finally:
             if self._is_live(connection):
-                self._wait_last(connection)
+                self._wait_behind_others(connection)
                 connection.wait(self._limits.idle, grace=GRACE_SECONDS)
 
     @contextmanager
@@ -193,7 +193,7 @@ class LimitListener:
         if connection is None:
             yield
             return
-        self._wait_last(connection)
+        self._wait_behind_others(connection)
         connection.wait(seconds)
         try:
             yield
@@ -206,9 +206,9 @@ class LimitListener:
         return self._open.get(sock.fileno()) if sock is not None else None
 
     def _is_live(self, connection: "_Connection") -> bool:
-        return self._open.get(connection.number) is connection and not connection.is_cut
+        return self._open.get(connection.number) is connection and not connection.is_shut_down
 
-    def _wait_last(self, connection: "_Connection") -> None:
+    def _wait_behind_others(self, connection: "_Connection") -> None:
         self._open[connection.number] = self._open.pop(connection.number)
 
     @property
@@ -242,17 +242,17 @@ class LimitListener:
 
         Close the longest waiting connection, immediately or soon.
         """
-        self._accept_no_more()
+        self._stop_accepting()
         loop = asyncio.get_running_loop()
-        if not any(connection.is_cut for connection in self._open.values()):
+        if not any(connection.is_shut_down for connection in self._open.values()):
             idle = next((connection for connection in self._open.values() if connection.is_idle(loop.time())), None)
             if idle is not None:
                 idle.shut_down()
                 return
         if self._asking is None:
-            self._asking = loop.call_later(GRACE_SECONDS, self._ask_again)
+            self._asking = loop.call_later(GRACE_SECONDS, self._retry_accept)
 
-    def _ask_again(self) -> None:
+    def _retry_accept(self) -> None:
         self._asking = None
         if len(self._open) >= self._limits.connections:
             self._free_connection()
@@ -260,7 +260,7 @@ class LimitListener:
     def _open_connection(self, accepted: socket.socket) -> None:
         accepted.setblocking(False)
         number = accepted.fileno()
-        peer = AcceptedConnection(accepted, lambda: self._closed(number))
+        peer = AcceptedConnection(accepted, lambda: self._handle_closed(number))
         connection = self._open[number] = _Connection(peer, number)
         self._all_closed.clear()
         connection.wait(self._limits.headers)
@@ -279,10 +279,10 @@ class LimitListener:
             log.debug("connection closed", server=self._name, error=str(error))
             connection.shut_down()
 
-    def _closed(self, number: int) -> None:
+    def _handle_closed(self, number: int) -> None:
         connection = self._open.pop(number, None)
         if connection is not None:
-            connection.end()
+            connection.cancel_timeout()
         if not self._open:
             self._all_closed.set()
         if self._resuming is None:
@@ -290,7 +290,7 @@ class LimitListener:
 
     def _pause(self, error: OSError) -> None:
         """Pause accepting connections, because the system has no file descriptor or memory for a connection."""
-        self._accept_no_more()
+        self._stop_accepting()
         loop = asyncio.get_running_loop()
         self._resuming = loop.call_later(PAUSE_SECONDS, self._resume)
         self._unlogged += 1
@@ -339,7 +339,7 @@ class LimitListener:
             else:
                 accepted.close()
 
-    def _accept_no_more(self) -> None:
+    def _stop_accepting(self) -> None:
         if self._is_accepting:
             self._is_accepting = False
             for listener in self._listening:
@@ -355,7 +355,7 @@ class _Connection:
         self.transport: asyncio.Transport | None = None
         self.number = number
         self.is_waiting = True
-        self.is_cut = False
+        self.is_shut_down = False
         self._idle_at = 0.0
 
     def is_idle(self, now: float) -> bool:
@@ -372,9 +372,9 @@ class _Connection:
     def serve(self) -> None:
         """Stop waiting, because a request is being served."""
         self.is_waiting = False
-        self.end()
+        self.cancel_timeout()
 
-    def end(self) -> None:
+    def cancel_timeout(self) -> None:
         """Cancel the time limit."""
         if self._timer is not None:
             self._timer.cancel()
@@ -382,8 +382,8 @@ class _Connection:
 
     def shut_down(self) -> None:
         """Shut down the connection in the kernel, so that all readers and writers stop, even during a handshake."""
-        self.is_cut = True
-        self.end()
+        self.is_shut_down = True
+        self.cancel_timeout()
         self._timer = asyncio.get_running_loop().call_later(CLOSING_SECONDS, self._abort)
         with suppress(OSError):  # the client has already closed it
             self._peer.shutdown(socket.SHUT_RDWR)

@@ -105,17 +105,17 @@ class Metrics:
         self._webhook_requests.labels(path, "200")
         self._webhook_seconds.labels(path)
 
-    def webhook_answered(self, path: str, code: int, seconds: float) -> None:
+    def count_webhook_request(self, path: str, code: int, seconds: float) -> None:
         """Count one admission request. This method is thread-safe."""
         self._webhook_requests.labels(path, str(code)).inc()
         self._webhook_seconds.labels(path).observe(seconds)
 
-    def request_answered(self, host: str, request: Request, code: str) -> None:
+    def count_request(self, host: str, request: Request, code: str) -> None:
         """Count one request to the API server."""
         self._requests.counts[code, request.method, host] += 1
         self._calls.counts[verb_and_resource(request)] += 1
 
-    def throttled(self, seconds: float) -> None:
+    def record_throttling(self, seconds: float) -> None:
         """Record the delay of a request by the client-side rate limit."""
         self._throttled.observe(seconds)
 
@@ -241,9 +241,9 @@ class ObservedTransport:
         try:
             response = await self._inner.request(request)
         except KubeError:
-            self._metrics.request_answered(self._host, request, UNREACHABLE)
+            self._metrics.count_request(self._host, request, UNREACHABLE)
             raise
-        self._metrics.request_answered(self._host, request, str(response.status))
+        self._metrics.count_request(self._host, request, str(response.status))
         return response
 
     @asynccontextmanager
@@ -253,11 +253,11 @@ class ObservedTransport:
         try:
             async with self._inner.stream(request) as response:
                 opened = True
-                self._metrics.request_answered(self._host, request, str(response.status))
+                self._metrics.count_request(self._host, request, str(response.status))
                 yield response
         except KubeError:
             if not opened:
-                self._metrics.request_answered(self._host, request, UNREACHABLE)
+                self._metrics.count_request(self._host, request, UNREACHABLE)
             raise
 
     async def close(self) -> None:

@@ -28,16 +28,16 @@ def test_passing_time_is_not_a_jump() -> None:
     clock = TwoClocks()
     jumps = ClockJumps(clock)
     clock.move(86400)
-    assert jumps.take() == timedelta()
+    assert jumps.measure() == timedelta()
 
 
 def test_jump_in_either_direction_is_returned_once() -> None:
     clock = TwoClocks()
     jumps = ClockJumps(clock)
     clock.move(5, jump=3600)
-    assert (jumps.take(), jumps.take()) == (timedelta(hours=1), timedelta())
+    assert (jumps.measure(), jumps.measure()) == (timedelta(hours=1), timedelta())
     clock.move(5, jump=-7200)
-    assert (jumps.take(), jumps.take()) == (timedelta(hours=-2), timedelta())
+    assert (jumps.measure(), jumps.measure()) == (timedelta(hours=-2), timedelta())
 
 
 def test_small_corrections_count_when_they_accumulate() -> None:
@@ -46,5 +46,5 @@ def test_small_corrections_count_when_they_accumulate() -> None:
     found = []
     for _ in range(4):
         clock.move(60, jump=0.4)
-        found.append(jumps.take().total_seconds())
+        found.append(jumps.measure().total_seconds())
     assert found == [0, 0, 1.2, 0]

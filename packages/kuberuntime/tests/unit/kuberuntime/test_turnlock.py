@@ -13,7 +13,7 @@ ITEM = 1.0
 
 async def work(lock: FairLock, tenant: str, times: dict[str, list[float]]) -> None:
     """Hold the lock for one item, and record when the item is complete."""
-    async with lock.turn(tenant):
+    async with lock.acquire(tenant):
         await asyncio.sleep(ITEM)
     times.setdefault(tenant, []).append(asyncio.get_running_loop().time())
 
@@ -47,13 +47,13 @@ async def test_cancelled_item_does_not_keep_the_lock() -> None:
     first.cancel()
     await third
     assert list(times) == ["c"]
-    async with lock.turn("d"):
+    async with lock.acquire("d"):
         pass
 
 
 async def test_item_cancelled_in_its_turn_passes_the_turn_on() -> None:
     lock, times = FairLock(), dict[str, list[float]]()
-    async with lock.turn("a"):
+    async with lock.acquire("a"):
         second = asyncio.create_task(work(lock, "b", times))
         third = asyncio.create_task(work(lock, "c", times))
         await asyncio.sleep(0)

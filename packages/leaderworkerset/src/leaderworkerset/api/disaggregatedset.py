@@ -154,7 +154,7 @@ class Role(Base, frozen=True, kw_only=True):
         return 1 if self.spec is None or self.spec.replicas is None else self.spec.replicas
 
     @property
-    def replacement(self) -> GroupReplacementPolicy:
+    def replacement_policy(self) -> GroupReplacementPolicy:
         """Return the policy that defines when a replacement group can be scheduled.
 
         It applies only to groups with random keys.
@@ -163,7 +163,7 @@ class Role(Base, frozen=True, kw_only=True):
         return policy or GroupReplacementPolicy.POST_TERMINATION
 
     @property
-    def termination(self) -> PodTerminationPolicy | None:
+    def termination_policy(self) -> PodTerminationPolicy | None:
         """Return the pod termination policy, or None if an annotation specifies it."""
         return None if self.spec is None else self.spec.pod_termination_policy
 

@@ -119,6 +119,6 @@ class Episode(Record, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
     @property
-    def place(self) -> str:
+    def label(self) -> str:
         """Return the episode label in the output of `lws history`. It cannot be mistaken for a rank."""
         return f"{self.lws}/{self.group}#{self.number}"

@@ -30,19 +30,19 @@ class Kill(Struct, frozen=True):
     """A killed container (empty if unknown), a failed probe or hook (such as `liveness probe`), and the event."""
 
     container: str
-    what: str
+    cause: str
     uid: str
     message: str
     last: datetime
 
     def __str__(self) -> str:
         """Return the reason as a phrase for use in a sentence."""
-        return f"the {self.what} failed, so the kubelet killed the container"
+        return f"the {self.cause} failed, so the kubelet killed the container"
 
     @property
-    def is_by_probe(self) -> bool:
+    def is_probe_failure(self) -> bool:
         """Return whether a probe failed instead of a hook."""
-        return self.what.endswith("probe")
+        return self.cause.endswith("probe")
 
 
 def kill_from_event(uid: str, reason: str, message: str, last: datetime) -> Kill | None:

@@ -43,14 +43,14 @@ class Feature(Struct, frozen=True):
 
     name: str
     since: Version
-    without: str
+    missing_effect: str
     """The effect of a missing feature, with a description for administrators."""
-    apart_from: tuple[Version, Version] | None = None
+    exceptions: tuple[Version, Version] | None = None
     """A range of later versions without the feature. The second version is not part of the range."""
 
-    def is_in(self, version: Version) -> bool:
+    def is_enabled_in(self, version: Version) -> bool:
         """Return whether the feature is enabled by default in a version."""
-        lacks = self.apart_from is not None and self.apart_from[0] <= version < self.apart_from[1]
+        lacks = self.exceptions is not None and self.exceptions[0] <= version < self.exceptions[1]
         return version >= self.since and not lacks
 
 
@@ -131,7 +131,7 @@ OLDEST: Final = START_ORDINAL.since.minor
 
 def missing_features(version: Version) -> list[Feature]:
     """Return the features that are not enabled by default in a version."""
-    return [feature for feature in FEATURES if not feature.is_in(version)]
+    return [feature for feature in FEATURES if not feature.is_enabled_in(version)]
 
 
 def unsupported_reason(text: str) -> str:
@@ -141,7 +141,7 @@ def unsupported_reason(text: str) -> str:
     'Kubernetes v1.26.3 does not support spec.ordinals of StatefulSets, which all groups require. Upgrade the cluster to 1.27 or later'
     """
     version = parse(text)
-    if version is None or START_ORDINAL.is_in(version):
+    if version is None or START_ORDINAL.is_enabled_in(version):
         return ""
     return (
         f"Kubernetes {text} does not support {START_ORDINAL.name}, which all groups require. Upgrade the cluster to "
@@ -177,4 +177,8 @@ def describe_degradation(text: str) -> list[str]:
     if version is None:
         return []
     expected = Version(SUPPORTED)
-    return [f"{feature.name}: {feature.without}" for feature in missing_features(version) if feature.is_in(expected)]
+    return [
+        f"{feature.name}: {feature.missing_effect}"
+        for feature in missing_features(version)
+        if feature.is_enabled_in(expected)
+    ]

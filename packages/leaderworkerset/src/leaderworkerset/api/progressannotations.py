@@ -52,7 +52,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     rate: float = 0.0
 
     @property
-    def share(self) -> float | None:
+    def fraction(self) -> float | None:
         """Return the completed fraction from 0 to 1, or None if the total is unknown."""
         return None if not self.total else min(self.step / self.total, 1.0)
 

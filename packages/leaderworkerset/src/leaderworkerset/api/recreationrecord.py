@@ -50,7 +50,7 @@ class Origin(StrEnum):
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """A pod failure. `what` is its description, or an empty string if the failure is unknown.
+    """A pod failure. `description` is its description, or an empty string if the failure is unknown.
 
     `longest_run` is the longest of the consecutive failed runs, in seconds, or None if no run is known.
     """
@@ -58,7 +58,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     pod: str
     uid: UID = UNKNOWN
     restarts: int = 0
-    what: str = ""
+    description: str = ""
     longest_run: int | None = None
     origin: Origin = Origin.PROGRAM
 
@@ -66,7 +66,7 @@ class Failure(Struct, frozen=True, kw_only=True):
 class Recreation(Struct, frozen=True, kw_only=True):
     """A group recreation, with its leader, revision, consecutive number, earliest time, and the failure.
 
-    `resumed` is the text of the settings at the time of the decision. `used` is the number of restarts that the group
+    `resumed` is the text of the settings at the time of the decision. `used_restarts` is the number of restarts that the group
     has used, including this one. It is None until the recreation is due, and if restarts are not counted. `deletions`
     are the times of the last recreations that were caused by deletions for unknown reasons. `count` includes neither
     these recreations nor disruptions.
@@ -75,11 +75,11 @@ class Recreation(Struct, frozen=True, kw_only=True):
     leader: UID
     revision: str
     count: int
-    due: datetime
+    due_at: datetime
     failure: Failure
     state: RecreationState = RecreationState.RECREATED
     resumed: str = ""
-    used: int | None = None
+    used_restarts: int | None = None
     deletions: tuple[datetime, ...] = ()
 
 
@@ -109,18 +109,18 @@ def read(record: JSONObject | None) -> Recreation | None:
         leader=UID(annotations.get(labels.RECREATED_LEADER, "")),
         revision=annotations.get(labels.TEMPLATE_REVISION_HASH, ""),
         count=count,
-        due=due,
+        due_at=due,
         failure=Failure(
             pod=annotations.get(labels.FAILED_POD, ""),
             uid=UID(annotations.get(labels.FAILED_POD_UID, "")),
             restarts=decimals.natural(annotations.get(labels.FAILED_POD_RESTARTS, "")) or 0,
-            what=annotations.get(labels.FAILURE, ""),
+            description=annotations.get(labels.FAILURE, ""),
             longest_run=decimals.natural(annotations.get(labels.LONGEST_FAILED_RUN, "")),
             origin=_parse_origin(annotations.get(labels.FAILURE_ORIGIN, "")),
         ),
         state=_parse_state(annotations.get(labels.RECREATION_STATE, "")),
         resumed=annotations.get(labels.RESUMED, ""),
-        used=decimals.natural(annotations.get(labels.RESTARTS_USED, "")),
+        used_restarts=decimals.natural(annotations.get(labels.RESTARTS_USED, "")),
         deletions=tuple(filter(None, map(timestamps.read, annotations.get(labels.DELETED_AT, "").split(",")))),
     )
 
@@ -140,16 +140,16 @@ def write(recreation: Recreation) -> Mapping[str, str]:
         labels.RECREATIONS: str(recreation.count),
         labels.RECREATED_LEADER: recreation.leader,
         labels.TEMPLATE_REVISION_HASH: recreation.revision,
-        labels.RECREATE_AFTER: recreation.due.isoformat(),
+        labels.RECREATE_AFTER: recreation.due_at.isoformat(),
         labels.RECREATION_STATE: recreation.state.value,
         labels.FAILED_POD: recreation.failure.pod,
         labels.FAILED_POD_UID: recreation.failure.uid,
         labels.FAILED_POD_RESTARTS: str(recreation.failure.restarts),
-        labels.FAILURE: recreation.failure.what,
+        labels.FAILURE: recreation.failure.description,
         labels.RESUMED: recreation.resumed,
     }
     numbers = {
-        labels.RESTARTS_USED: recreation.used,
+        labels.RESTARTS_USED: recreation.used_restarts,
         labels.LONGEST_FAILED_RUN: recreation.failure.longest_run,
     }
     annotations |= {name: str(number) for name, number in numbers.items() if number is not None}

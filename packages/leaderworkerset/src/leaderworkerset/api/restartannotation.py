@@ -17,10 +17,10 @@ class InPlaceRestarts(NamedTuple):
     """The number of in-place restarts of all containers, and the last start time (None if the pod is ready)."""
 
     restarts: int = 0
-    since: datetime | None = None
+    started_at: datetime | None = None
 
     def __str__(self) -> str:
-        return str(self.restarts) + (f"={timestamps.render(self.since)}" if self.since else "")
+        return str(self.restarts) + (f"={timestamps.render(self.started_at)}" if self.started_at else "")
 
 
 NOTHING: Final = InPlaceRestarts()

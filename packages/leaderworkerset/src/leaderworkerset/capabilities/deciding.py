@@ -25,7 +25,7 @@ def reconcile_group(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
 
 def required_nodes(group: LiveGroup) -> set[str]:
     """Return the names of the nodes that are required to reconcile a group."""
-    return {*EXTENSIONS.groups.nodes_of(group), *filter(None, [of_group.required_node(group)])}
+    return {*EXTENSIONS.groups.required_nodes(group), *filter(None, [of_group.required_node(group)])}
 
 
 def validate_leaderworkerset(

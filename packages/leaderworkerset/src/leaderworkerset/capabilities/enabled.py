@@ -179,7 +179,7 @@ def _final_actions(group: LiveGroup) -> tuple[Action, ...]:
 GROUPS: Final = GroupHook(
     policy=previousnodes.POLICY,
     describe=inplacegroups.mark_updating,
-    nodes_of=forcedeletion.required_nodes,
+    required_nodes=forcedeletion.required_nodes,
     without_set=termination.delete_workers,
     first=forcedeletion.decide,
     before_evidence=runtocompletion.preserve_finished_group,

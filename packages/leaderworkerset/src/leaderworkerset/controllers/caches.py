@@ -24,7 +24,7 @@ class Cache(Struct, frozen=True):
     `served` is set, the kind is requested again only while that event is set, by a controller that watches CRDs.
     """
 
-    what: Selection
+    selection: Selection
     indexes: Mapping[str, Indexer] = field(default_factory=dict)
     keep: Keep | None = None
     is_optional: bool = False
@@ -33,12 +33,14 @@ class Cache(Struct, frozen=True):
     @property
     def permission(self) -> Permission:
         """Return the permission to list and watch the objects, restricted to a name if there is only one object."""
-        return Permission(self.what.resource, ("list", "watch"), names=(self.what.name,) if self.what.name else ())
+        return Permission(
+            self.selection.resource, ("list", "watch"), names=(self.selection.name,) if self.selection.name else ()
+        )
 
     def open(self, client: Client) -> Informer:
         """Return an informer that maintains the cache while it runs."""
         return Informer(
-            client, self.what, indexes=self.indexes, keep=self.keep, optional=self.is_optional, served=self.served
+            client, self.selection, indexes=self.indexes, keep=self.keep, optional=self.is_optional, served=self.served
         )
 
     def merge(self, other: "Cache") -> "Cache":
@@ -46,11 +48,11 @@ class Cache(Struct, frozen=True):
         for name in self.indexes.keys() & other.indexes.keys():
             if self.indexes[name] is not other.indexes[name]:
                 raise ValueError(
-                    f"caches of {self.what.resource.group_resource}: index {name!r} is declared with two functions. "
+                    f"caches of {self.selection.resource.group_resource}: index {name!r} is declared with two functions. "
                     "Rename one of them"
                 )
         indexes, keep = {**self.indexes, **other.indexes}, merge_keeps(self.keep, other.keep)
-        return Cache(self.what, indexes, keep, self.is_optional and other.is_optional, self.served or other.served)
+        return Cache(self.selection, indexes, keep, self.is_optional and other.is_optional, self.served or other.served)
 
 
 class Caches:
@@ -59,12 +61,12 @@ class Caches:
     def __init__(self, client: Client, declared: Iterable[Cache]) -> None:
         by_selection: dict[Selection, Cache] = {}
         for cache in declared:
-            known = by_selection.get(cache.what)
-            by_selection[cache.what] = cache if known is None else known.merge(cache)
+            known = by_selection.get(cache.selection)
+            by_selection[cache.selection] = cache if known is None else known.merge(cache)
         self._informers = {selection: cache.open(client) for selection, cache in by_selection.items()}
 
     def __getitem__(self, cache: Cache) -> Informer:
-        return self._informers[cache.what]
+        return self._informers[cache.selection]
 
     def all(self) -> tuple[Informer, ...]:
         """Return all informers in the order of their declarations."""

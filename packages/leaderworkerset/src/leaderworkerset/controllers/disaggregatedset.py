@@ -79,7 +79,7 @@ class DisaggregatedSetDriver(Driver):
         async with self._turn:
             return await asyncio.to_thread(reconcile, self.observe(key), self._clock.now())
 
-    def failed(self, key: ObjectKey) -> Actions:
+    def report_failure(self, key: ObjectKey) -> Actions:
         """Report a failed reconciliation in the status of the object."""
         return reconcilefailure.unavailable_status(DISAGGREGATED_SETS, self._sets.store.get(key), self._clock.now())
 

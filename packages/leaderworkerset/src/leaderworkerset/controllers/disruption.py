@@ -63,7 +63,7 @@ BUDGET_CACHE: Final = Cache(
     keep=cachedfields.same_fields(cachedfields.DISRUPTION_BUDGET),
 )
 POD_CACHE: Final = Cache(
-    indexes.POD_CACHE.what,
+    indexes.POD_CACHE.selection,
     {
         indexes.LEADERS: indexes.leader_values,
         indexes.BY_NODE: indexes.node_values,
@@ -79,9 +79,9 @@ class ClosedNodes:
 
     def __init__(self, nodes: Informer) -> None:
         self.by_name: dict[str, JSONObject] = {}
-        nodes.subscribe(self._changed)
+        nodes.subscribe(self._handle_change)
 
-    def _changed(self, change: Change) -> None:
+    def _handle_change(self, change: Change) -> None:
         if change.new is not None and is_closed(change.new):
             self.by_name[meta.name(change.new)] = change.new
         else:
@@ -146,12 +146,12 @@ class DisruptionDriver(Driver):
             budgets=self._budgets.store.by_index(indexes.BY_LWS, str(key)),
             groups_to_move=self._groups_to_move(key),
             now=self._clock.now(),
-            pods=self._markable(key, obj),
+            pods=self._pods_to_mark(key, obj),
             records=self._revisions.store.by_index(indexes.RECORDS, str(key)),
             is_draining=self._closed is not None and any(map(is_cordoned, self._closed.by_name.values())),
         )
 
-    def _markable(self, key: ObjectKey, obj: JSONObject) -> Sequence[JSONObject]:
+    def _pods_to_mark(self, key: ObjectKey, obj: JSONObject) -> Sequence[JSONObject]:
         """Return all pods if some must be marked. Otherwise, return only the marked pods."""
         pods = self._pods.store
         return pods.by_index(BY_LWS if labels.DO_NOT_DISRUPT in meta.annotations(obj) else MARKED, str(key))

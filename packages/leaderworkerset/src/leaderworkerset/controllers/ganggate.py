@@ -65,7 +65,7 @@ class Usage:
     def __init__(self) -> None:
         self._sums: dict[str, Counter[str]] = {}
 
-    def take(self, change: Change) -> None:
+    def update(self, change: Change) -> None:
         """Update the totals for an added, changed or deleted pod."""
         if (
             change.old is not None
@@ -96,7 +96,7 @@ class GangGateDriver(Driver):
     def __init__(self, caches: Caches) -> None:
         self._nodes, self._pods = caches[NODE_CACHE], caches[POD_CACHE]
         self._usage = Usage()
-        self._pods.subscribe(self._usage.take)
+        self._pods.subscribe(self._usage.update)
 
     async def plan(self, _key: ObjectKey) -> Plan:
         """Select the groups that can start. If there are many pods or nodes, use a thread."""

@@ -72,28 +72,28 @@ class GangObjects:
     def __init__(self, caches: Caches, gang: Gang) -> None:
         self._informers = tuple(caches[cache] for cache in gang_caches(gang))
 
-    def of_group(self, lws: ObjectKey, group_index: str) -> SchedulingObjects:
+    def group_objects(self, lws: ObjectKey, group_index: str) -> SchedulingObjects:
         """Return the objects of a group, including objects shared with other groups."""
-        objects = (*self._filed(indexes.group_value(lws, group_index)), *self._filed(str(lws)))
-        return SchedulingObjects(objects=objects, kinds=self._served())
+        objects = (*self._indexed_objects(indexes.group_value(lws, group_index)), *self._indexed_objects(str(lws)))
+        return SchedulingObjects(objects=objects, kinds=self._served_kinds())
 
-    def shared_by(self, lws: ObjectKey, unused: Sequence[JSONObject] = ()) -> SchedulingObjects:
+    def shared_objects(self, lws: ObjectKey, unused: Sequence[JSONObject] = ()) -> SchedulingObjects:
         """Return the shared objects of a LeaderWorkerSet, and the `unused` PodGroups of single groups."""
-        return SchedulingObjects(objects=self._filed(str(lws)), unused=unused, kinds=self._served())
+        return SchedulingObjects(objects=self._indexed_objects(str(lws)), unused=unused, kinds=self._served_kinds())
 
-    def pod_groups_of(self, lws: ObjectKey) -> Iterable[JSONObject]:
+    def pod_groups(self, lws: ObjectKey) -> Iterable[JSONObject]:
         """Yield the PodGroups of all groups of a LeaderWorkerSet with `spec.scheduling`."""
         for informer in self._informers:
             yield from informer.store.by_index(POD_GROUPS, str(lws))
 
-    def _served(self) -> Collection[Resource]:
+    def _served_kinds(self) -> Collection[Resource]:
         return [informer.resource for informer in self._informers if informer.is_served]
 
     def watches(self, keys: Callable[[Change], Iterable[ObjectKey]]) -> Sequence[Watch]:
         """Return the watches, and the keys that are enqueued after changes."""
         return tuple(Watch(informer, keys) for informer in self._informers)
 
-    def _filed(self, value: str) -> Sequence[JSONObject]:
+    def _indexed_objects(self, value: str) -> Sequence[JSONObject]:
         return [obj for informer in self._informers for obj in informer.store.by_index(OWNER, value)]
 
 

@@ -37,12 +37,12 @@ class GroupCache:
         """The time of a lost worker that requires recreating its group, by LeaderWorkerSet and leader."""
         self.altered_by: Change | None = None
         """The last change to a failed or recovered pod that affected the state of its group."""
-        informers.leaderworkersets.subscribe(self._policy_changed)
-        informers.pods.subscribe(self._pod_changed)
-        informers.statefulsets.subscribe(self._statefulset_changed)
-        informers.revisions.subscribe(self._record_changed)
+        informers.leaderworkersets.subscribe(self._handle_policy_change)
+        informers.pods.subscribe(self._handle_pod_change)
+        informers.statefulsets.subscribe(self._handle_statefulset_change)
+        informers.revisions.subscribe(self._handle_record_change)
 
-    def of(self, lws: ObjectKey) -> Groups:
+    def groups(self, lws: ObjectKey) -> Groups:
         """Return the current groups of a LeaderWorkerSet."""
         if lws not in self._sets:
             self._sets[lws] = groups = Groups(lws.name)
@@ -70,7 +70,7 @@ class GroupCache:
             self._losses.pop(lws, None)
         return max(losses.values(), default=-inf)
 
-    def _policy_changed(self, change: Change) -> None:
+    def _handle_policy_change(self, change: Change) -> None:
         """Recompute the state of groups with failed pods if the restart policy or an annotation changed."""
         groups = self._sets.get(meta.key(change.object))
         if groups is None or None in (change.old, change.new) or _policy(change.old) == _policy(change.new):
@@ -78,9 +78,9 @@ class GroupCache:
         for name, group in list(groups.by_leader.items()):
             key = ObjectKey(meta.namespace(change.object), name)
             if group.is_condemned or key in self._suspects:
-                self._describe_again(key)
+                self._update_group(key)
 
-    def _pod_changed(self, change: Change) -> None:
+    def _handle_pod_change(self, change: Change) -> None:
         suspected = self._note_suspect(change)
         self._note_loss(change)
         if not is_leader(change.object):
@@ -122,16 +122,16 @@ class GroupCache:
         if is_condemned(self._leaderworkersets.get(lws) or {}, leader, workers, None, [pod]):
             self._losses.setdefault(lws, {})[meta.key(leader)] = self._clock.monotonic()
 
-    def _statefulset_changed(self, change: Change) -> None:
+    def _handle_statefulset_change(self, change: Change) -> None:
         key, owner = meta.key(change.object), meta.controller_of(change.object)
         for name in {key.name, owner["name"] if owner else key.name}:
-            self._describe_again(ObjectKey(key.namespace, name))
+            self._update_group(ObjectKey(key.namespace, name))
 
-    def _record_changed(self, change: Change) -> None:
+    def _handle_record_change(self, change: Change) -> None:
         if (name := recreationrecord.leader_of(change.object)) != meta.name(change.object):
-            self._describe_again(ObjectKey(meta.namespace(change.object), name))
+            self._update_group(ObjectKey(meta.namespace(change.object), name))
 
-    def _describe_again(self, leader_key: ObjectKey) -> None:
+    def _update_group(self, leader_key: ObjectKey) -> None:
         leader = self._pods.get(leader_key)
         if leader is not None and indexes.is_own_leader(leader):
             self._put(leader, self._describe(leader))

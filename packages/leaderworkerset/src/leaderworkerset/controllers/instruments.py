@@ -31,10 +31,10 @@ class Meter(Protocol):
 class KindMetrics(Protocol):
     """The metrics of one kind."""
 
-    def recorded(self, event: Event) -> None:
+    def count_event(self, event: Event) -> None:
         """Count an event of this kind before it is written."""
 
-    def following(self, caches: Caches) -> AbstractContextManager[None]:
+    def export_metrics(self, caches: Caches) -> AbstractContextManager[None]:
         """Export metrics about the content and changes of these caches while the context is active."""
 
 
@@ -52,17 +52,17 @@ class Instruments:
         """Return the observer for one controller."""
         return SILENCE if self._meter is None else self._meter.controller(name)
 
-    def recorded(self, event: Event) -> None:
+    def count_event(self, event: Event) -> None:
         """Pass an event to the metrics of all kinds."""
         for kind in self._kinds:
-            kind.recorded(event)
+            kind.count_event(event)
 
     @contextmanager
-    def following(self, caches: Caches) -> Iterator[None]:
+    def export_metrics(self, caches: Caches) -> Iterator[None]:
         """Export metrics of all kinds about the content of these caches while the context is active."""
         with ExitStack() as stack:
             for kind in self._kinds:
-                stack.enter_context(kind.following(caches))
+                stack.enter_context(kind.export_metrics(caches))
             yield
 
 

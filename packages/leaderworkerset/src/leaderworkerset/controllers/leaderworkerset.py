@@ -106,7 +106,7 @@ class Memory(Struct):
         if write is None:
             return plan
         if (left := last_loss + MAX_LOSS_DELAY - now) > TICK:
-            return replace(plan, actions=without(plan.actions, write)).within(left)
+            return replace(plan, actions=without(plan.actions, write)).with_requeue_limit(left)
         if write.on_success:
             return plan
         status = meta.status(write.object)
@@ -121,7 +121,7 @@ class Memory(Struct):
         left = due - now
         if left <= TICK:
             return plan
-        return replace(plan, actions=without(plan.actions, write)).within(left)
+        return replace(plan, actions=without(plan.actions, write)).with_requeue_limit(left)
 
 
 def _ready(status: JSONObject) -> int:
@@ -189,11 +189,11 @@ class LeaderWorkerSetDriver(Driver):
         stored = meta.status(self._sets.get(key) or {})
         return memory.delay_status(decision.plan, stored, self._clock.monotonic(), self._groups.last_loss(key))
 
-    def failed(self, key: ObjectKey) -> Actions:
+    def report_failure(self, key: ObjectKey) -> Actions:
         """Report a failed reconciliation in the status of the object."""
         return reconcilefailure.unavailable_status(LEADERWORKERSETS, self._sets.get(key), self._clock.now())
 
-    def written(self, key: ObjectKey, writes: Sequence[Write]) -> None:
+    def record_writes(self, key: ObjectKey, writes: Sequence[Write]) -> None:
         """Record the time of the status write, the source of the leader workload, and the API server's response."""
         memory = self._memories.get(key)
         for write in writes:
@@ -206,7 +206,9 @@ class LeaderWorkerSetDriver(Driver):
                 and write.resource in LEADER_WORKLOADS
                 and write.object
             ):
-                memory.known = replace(memory.known, applied=LastApply(memory.source, Identity.of(write.object)))
+                memory.known = replace(
+                    memory.known, applied=LastApply(memory.source, Identity.from_object(write.object))
+                )
 
     async def _with_owners(self, key: ObjectKey, observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:
         """Add uncached objects with other owners, which are an owner's Workload and the Services of groups."""
@@ -231,7 +233,7 @@ class LeaderWorkerSetDriver(Driver):
             self._groups.forget(key)
             self._memories.pop(key, None)
             return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._retained_pods(key))
-        tracked, memory = self._groups.of(key), self._memories.get(key, Memory())
+        tracked, memory = self._groups.groups(key), self._memories.get(key, Memory())
         groups, (_, spec, _) = tracked.by_leader.copy(), meta.parts(lws)
         is_hash = spec.get("groupIdentity") in WITH_RANDOM_KEYS
         unused = self._unused_pod_groups(key) if spec.get("scheduling") is not None else ()
@@ -244,7 +246,7 @@ class LeaderWorkerSetDriver(Driver):
             groups=groups,
             folded=None if is_hash else tracked.summary,
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
-            scheduling=self._gang_objects.shared_by(key, unused) if self._has_gang_objects else NOT_SCHEDULED,
+            scheduling=self._gang_objects.shared_objects(key, unused) if self._has_gang_objects else NOT_SCHEDULED,
             evidence=self._retained_pods(key),
             known=memory.known,
             facts={} if self._maintenance is None else {names.MOVES: self._maintenance.observe(lws)},
@@ -258,7 +260,7 @@ class LeaderWorkerSetDriver(Driver):
         """Return the PodGroups of groups without pods. Workers can be created before these PodGroups (N-K8S-13)."""
         return [
             pod_group
-            for pod_group in self._gang_objects.pod_groups_of(key)
+            for pod_group in self._gang_objects.pod_groups(key)
             if not any(
                 self._pods.by_index(indexes.POD_GROUP, str(ObjectKey(key.namespace, name)))
                 for name in workloadnames.dependent_pod_groups(pod_group)
@@ -275,7 +277,7 @@ class LeaderWorkerSetDriver(Driver):
         staying = {name for name, group in groups.items() if not group.is_deleting}
         pods = (self._pods.get(ObjectKey(key.namespace, name)) for name in staying if groups[name].has_replacement_gate)
         gated = [pod for pod in pods if pod is not None]
-        return GatedLeaders(leaders=gated, ending=self._endings.of(key, staying), surplus=surplus)
+        return GatedLeaders(leaders=gated, ending=self._endings.end_times(key, staying), surplus=surplus)
 
     def watches(self) -> Sequence[Watch]:
         """Return the watches, and the LeaderWorkerSets that are enqueued after changes."""
@@ -363,4 +365,4 @@ def specify(gang: Gang, capabilities: Mapping[str, Any]) -> ControllerSpec:
     further = (*gang_caches(gang), *(() if capabilities.get(names.MOVES) is None else maintenancenodes.CACHES))
     caches = (*indexes.CACHES, indexes.DEPLOYMENT_CACHE, *further)
     writes = (*permissions.LEADERWORKERSET, *gang_permissions(gang))
-    return ControllerSpec(name=NAME, caches=caches, build=build, writes=writes, rest=RECONCILE_INTERVAL)
+    return ControllerSpec(name=NAME, caches=caches, build=build, writes=writes, min_interval=RECONCILE_INTERVAL)

@@ -27,7 +27,7 @@ def marked_values(pod: JSONObject) -> Iterable[str]:
 
 
 POD_CACHE: Final = Cache(
-    indexes.POD_CACHE.what,
+    indexes.POD_CACHE.selection,
     {indexes.BY_NODE: indexes.node_values, MARKED: marked_values},
     keep=cachedfields.same_fields(cachedfields.MOVABLE_POD),
 )
@@ -43,21 +43,21 @@ class MaintenanceNodes:
         self._statefulsets = caches[indexes.STATEFULSET_CACHE].store
         self._settings = settings
         self._closed: dict[str, tuple[JSONObject, ...]] = {}
-        self._nodes.subscribe(self._node_changed)
+        self._nodes.subscribe(self._handle_node_change)
 
     def observe(self, lws: JSONObject) -> Mapping[str, Collection[str]]:
         """Return the leaders of groups that must be moved, and the names of the affected nodes."""
         key = meta.key(lws)
         nodes = {meta.name(leader): self._nodes_of(leader) for leader in self._pods.store.by_index(MARKED, str(key))}
-        if not self._closed or not self._settings.moves(meta.annotations(lws)):
+        if not self._closed or not self._settings.moves_groups(meta.annotations(lws)):
             return nodes
         for node, taints in self._closed.items():
             for pod in self._pods.store.by_index(indexes.BY_NODE, node):
-                if groupname.lws_key(pod) == key and must_be_moved(pod, taints) and self._is_of_living(pod):
+                if groupname.lws_key(pod) == key and must_be_moved(pod, taints) and self._belongs_to_current_group(pod):
                     nodes.setdefault(groupname.leader_name(pod), set()).add(node)
         return nodes
 
-    def _is_of_living(self, pod: JSONObject) -> bool:
+    def _belongs_to_current_group(self, pod: JSONObject) -> bool:
         """Return whether a pod belongs to the current group. Workers of a replaced leader will be deleted."""
         if groupname.is_leader(pod):
             return True
@@ -77,7 +77,7 @@ class MaintenanceNodes:
         """Return the watches, and the LeaderWorkerSets that are enqueued after changes."""
         return (Watch(self._nodes, self._keys_of_node), Watch(self._pods, self._keys_of_pod))
 
-    def _node_changed(self, change: Change) -> None:
+    def _handle_node_change(self, change: Change) -> None:
         taints = () if change.new is None else closing_taints(change.new, self._settings.taint)
         if taints:
             self._closed[meta.name(change.object)] = taints

@@ -75,7 +75,7 @@ class LeaderWorkerSetMetrics:
         metrics.register(registry)
         self._pods: Store | None = None
 
-    def recorded(self, event: Event) -> None:
+    def count_event(self, event: Event) -> None:
         """Count a move or a recreation. The pods of the group determine the cause of a recreation."""
         if event.reason == decisionevents.MOVING_GROUP:
             self._moves.inc()
@@ -87,7 +87,7 @@ class LeaderWorkerSetMetrics:
             self._recreations.labels(recreation_cause(event.related, self._pods)).inc()
 
     @contextmanager
-    def following(self, caches: Caches) -> Iterator[None]:
+    def export_metrics(self, caches: Caches) -> Iterator[None]:
         """Export metrics about the content and changes of these caches while the context is active."""
         informers = indexes.informers_of(caches)
         collectors: tuple[Collector, ...] = (
@@ -99,7 +99,7 @@ class LeaderWorkerSetMetrics:
             nodes = MaintenanceNodes(caches, self._moves_by)
             collectors += (MoveCollector(informers.leaderworkersets.store, nodes),)
         self._pods = informers.pods.store
-        informers.leaderworkersets.subscribe(self._changed)
+        informers.leaderworkersets.subscribe(self._handle_change)
         for collector in collectors:
             self._metrics.register(collector)
         try:
@@ -109,7 +109,7 @@ class LeaderWorkerSetMetrics:
                 self._metrics.unregister(collector)
             self._pods = None
 
-    def _changed(self, change: Change) -> None:
+    def _handle_change(self, change: Change) -> None:
         seconds = seconds_to_ready(change)
         if seconds is not None:
             self._ready.observe(seconds)
@@ -193,13 +193,13 @@ class RecreationCollector(Collector):
             records = self._records.by_index(indexes.RECORDS, str(key))
             if not records:
                 continue
-            current = [recreation for record in records if (recreation := self._current(record)) is not None]
+            current = [recreation for record in records if (recreation := self._current_recreation(record)) is not None]
             for state in (RecreationState.WAITING, RecreationState.EXHAUSTED):
                 failing.add_metric((*key, state.value), sum(recreation.state is state for recreation in current))
             in_a_row.add_metric(key, max((recreation.count for recreation in current), default=0))
         return (failing, in_a_row)
 
-    def _current(self, record: JSONObject) -> Recreation | None:
+    def _current_recreation(self, record: JSONObject) -> Recreation | None:
         """Parse the record of an existing group at its current revision. A delay must refer to the current leader."""
         recreation = recreationrecord.read(record)
         leader = self._pods.get(ObjectKey(meta.namespace(record), recreationrecord.leader_of(record)))

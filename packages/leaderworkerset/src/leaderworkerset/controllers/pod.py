@@ -62,8 +62,8 @@ class PodDriver(Driver):
         self._moments: dict[ObjectKey, Sequence[missingworkers.CompletionTime]] = {}
         self._turn = asyncio.Lock()
         informers.leaderworkersets.subscribe(self._note_status)
-        informers.pods.subscribe(self._remember)
-        informers.statefulsets.subscribe(self._note_bereft)
+        informers.pods.subscribe(self._record_deletion)
+        informers.statefulsets.subscribe(self._note_leader_without_workers)
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Reconcile the group of the leader pod `key`.
@@ -81,7 +81,7 @@ class PodDriver(Driver):
 
     async def _decide(self, key: ObjectKey) -> Plan:
         if key in self._unobserved:
-            self._add_unseen(key)
+            self._add_unobserved_workers(key)
         group = await self.observe(key)
         if group is not None and is_large(
             (group.obj, *group.revisions), len(group.objects.pods) + len(group.objects.deleted)
@@ -89,13 +89,13 @@ class PodDriver(Driver):
             async with self._turn:
                 group = await self.observe(key)
                 if group is not None:
-                    return self._settle(key, group, await asyncio.to_thread(reconcile_group, group, self._gang))
+                    return self._finish_plan(key, group, await asyncio.to_thread(reconcile_group, group, self._gang))
         if group is None:  # workers that terminated after their leader no longer belong to a group
             self._gone.pop(key, None)
             return Plan()
-        return self._settle(key, group, reconcile_group(group, self._gang))
+        return self._finish_plan(key, group, reconcile_group(group, self._gang))
 
-    def _settle(self, key: ObjectKey, group: LiveGroup, plan: Plan) -> Plan:
+    def _finish_plan(self, key: ObjectKey, group: LiveGroup, plan: Plan) -> Plan:
         """Return the plan, and discard the deleted pods if the plan does not depend on them.
 
         If the plan is an error, they are remembered until the LeaderWorkerSet is readable again.
@@ -181,7 +181,7 @@ class PodDriver(Driver):
             revisions=informers.revisions.store.by_index(indexes.BY_LWS, str(lws)),
             service=services.observe(service, leader),
             record=self._find_record(leader),
-            scheduling=self._gang_objects.of_group(lws, group_index),
+            scheduling=self._gang_objects.group_objects(lws, group_index),
             facts=self._capabilities,
         )
 
@@ -191,7 +191,7 @@ class PodDriver(Driver):
         records = (self._informers.revisions.store.get(ObjectKey(meta.namespace(leader), name)) for name in names)
         return next((record for record in records if record is not None), None)
 
-    def _remember(self, change: Change) -> None:
+    def _record_deletion(self, change: Change) -> None:
         """Keep a record of a deleted worker until its group is observed. Discard a group with a deleted leader."""
         if change.new is not None:
             if change.old is None and groupname.is_leader(change.new):
@@ -204,7 +204,7 @@ class PodDriver(Driver):
             elif self._informers.pods.store.get(key) is not None:
                 self._gone.setdefault(key, {})[meta.name(change.object)] = change.object
 
-    def _note_bereft(self, change: Change) -> None:
+    def _note_leader_without_workers(self, change: Change) -> None:
         """Record the leader of a worker StatefulSet that was deleted before the leader."""
         key, leader = meta.key(change.object), self._informers.pods.store.get(meta.key(change.object))
         if change.new is None and leader is not None and not meta.is_of_predecessor(change.object, leader):
@@ -222,7 +222,7 @@ class PodDriver(Driver):
         if change.old is None and change.new is not None:
             self._last_statuses[key] = missingworkers.last_status(reconcilefailure.without_failure(change.new))
 
-    def _add_unseen(self, key: ObjectKey) -> None:
+    def _add_unobserved_workers(self, key: ObjectKey) -> None:
         """When a group is first observed, add workers that were deleted while no manager was running."""
         self._unobserved.discard(key)
         leader = self._informers.pods.store.get(key)
@@ -232,20 +232,20 @@ class PodDriver(Driver):
         group = self._observe_cached(key, leader)
         if missingworkers.may_be_new(group.obj, leader):
             return
-        for moment in self._complete_at(groupname.lws_key(leader)):
+        for moment in self._completion_times(groupname.lws_key(leader)):
             for worker in missingworkers.deleted_workers(moment, statefulset, group.objects.pods):
                 self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
 
-    def _complete_at(self, lws: ObjectKey) -> Sequence[missingworkers.CompletionTime]:
+    def _completion_times(self, lws: ObjectKey) -> Sequence[missingworkers.CompletionTime]:
         """Return the times at which the groups that existed before this manager were complete."""
         if lws not in self._moments and lws in self._last_statuses:
             leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(lws))
             ending = {meta.uid(leader): leader for leader in leaders if self._is_condemned(leader)}
-            groups = [self._group(leader) for leader in leaders if meta.uid(leader) not in ending]
+            groups = [self._observed_group(leader) for leader in leaders if meta.uid(leader) not in ending]
             self._moments[lws] = missingworkers.completion_times(self._last_statuses.pop(lws), groups, ending.values())
         return self._moments.get(lws, ())
 
-    def _group(self, leader: JSONObject) -> missingworkers.ObservedGroup:
+    def _observed_group(self, leader: JSONObject) -> missingworkers.ObservedGroup:
         group = indexes.group_value(groupname.lws_key(leader), groupname.group_label(leader))
         pods = self._informers.pods.store.by_index(indexes.BY_GROUP, group)
         return missingworkers.ObservedGroup(leader, self._find_workers(leader), tuple(pods))

@@ -25,11 +25,11 @@ class Driver(Protocol):
     async def plan(self, key: ObjectKey) -> Plan:
         """Return the plan for one key."""
 
-    def written(self, _key: ObjectKey, _writes: Sequence[Write]) -> None:
+    def record_writes(self, _key: ObjectKey, _writes: Sequence[Write]) -> None:
         """Process the writes of the last plan for a key. By default, do nothing."""
         return
 
-    def failed(self, _key: ObjectKey) -> Actions:
+    def report_failure(self, _key: ObjectKey) -> Actions:
         """Return the actions that report a failed reconciliation of a key. By default, return none."""
         return ()
 
@@ -48,14 +48,14 @@ Build: TypeAlias = Callable[[Caches, Client, Clock], Driver]
 class ControllerSpec(Struct, frozen=True, kw_only=True):
     """A controller. `writes` contains its permissions in addition to the permissions for its caches.
 
-    After a plan without actions, changes within `rest` seconds cause only one reconciliation of the key.
+    After a plan without actions, changes within `min_interval` seconds cause only one reconciliation of the key.
     """
 
     name: str
     caches: tuple[Cache, ...]
     build: Build
     writes: tuple[Permission, ...]
-    rest: float = 0.0
+    min_interval: float = 0.0
 
     @property
     def permissions(self) -> tuple[Permission, ...]:

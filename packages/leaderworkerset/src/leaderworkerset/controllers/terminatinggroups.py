@@ -23,22 +23,22 @@ class TerminatingGroups:
 
     def __init__(self, pods: Informer, statefulsets: Informer) -> None:
         self._sets: dict[ObjectKey, dict[str, dict[str, str]]] = {}
-        pods.subscribe(self._pod_changed)
-        statefulsets.subscribe(self._workers_changed)
+        pods.subscribe(self._handle_pod_change)
+        statefulsets.subscribe(self._handle_workers_change)
 
-    def of(self, lws: ObjectKey, staying: Collection[str]) -> Mapping[str, str]:
+    def end_times(self, lws: ObjectKey, staying: Collection[str]) -> Mapping[str, str]:
         """Return the end times of groups without a remaining leader."""
         groups = self._sets.get(lws, {})
         return {leader: max(pods.values()) for leader, pods in groups.items() if leader not in staying}
 
-    def _pod_changed(self, change: Change) -> None:
+    def _handle_pod_change(self, change: Change) -> None:
         if change.old is not None and _holds_capacity(change.old):
             self._remove(change.old, groupname.leader_name(change.old))
         if change.new is not None and _holds_capacity(change.new):
             end = meta.metadata(change.new).get("deletionTimestamp") or UNKNOWN
             self._put(change.new, groupname.leader_name(change.new), str(end))
 
-    def _workers_changed(self, change: Change) -> None:
+    def _handle_workers_change(self, change: Change) -> None:
         if change.old is not None and (leader := _leader_of_workers(change.old)):
             self._remove(change.old, leader)
         if change.new is not None and (leader := _leader_of_workers(change.new)):

@@ -77,7 +77,7 @@ class GroupHook(Struct, frozen=True, kw_only=True):
     """Modifies pods at admission."""
     describe: Callable[[GroupFacts, JSONObject, JSONObject | None], GroupFacts] = lambda facts, _leader, _workers: facts
     """Modifies the description of a group, based on its leader and its worker StatefulSet."""
-    nodes_of: Callable[[LiveGroup], set[str]] = lambda _group: set()
+    required_nodes: Callable[[LiveGroup], set[str]] = lambda _group: set()
     """Returns the names of the nodes that must be observed."""
     without_set: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
     """Handles a group whose LeaderWorkerSet is deleted. Other steps are skipped."""

@@ -9,10 +9,9 @@ from leaderworkerset.capabilities.inplace.inplaceresources import PENDING as RES
 from leaderworkerset.capabilities.inplace.inplaceresources import is_resize_complete as is_resize_settled
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.budget import read as read_rollout_budget
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, States
-from leaderworkerset.core.leaderworkerset.groupindex import indexes_below
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, States, indexes_below
 from leaderworkerset.core.leaderworkerset.groupindex import descending_indexes as highest_indexes
-from leaderworkerset.core.leaderworkerset.outdatedleaders import StatefulSetProgress, RolloutLeaders
+from leaderworkerset.core.leaderworkerset.outdatedleaders import RolloutLeaders, StatefulSetProgress
 from leaderworkerset.core.leaderworkerset.outdatedleaders import leaders_to_delete as choose_outdated_leaders
 from leaderworkerset.core.leaderworkerset.outdatedleaders import read_progress as rollout_position
 from leaderworkerset.core.leaderworkerset.outdatedleaders import recreate_revision as renewal_of

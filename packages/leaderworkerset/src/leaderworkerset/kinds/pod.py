@@ -17,6 +17,6 @@ def pod(gang: Gang, ask: Ask, configured: Mapping[str, Any] = controller.NONE) -
 
     `configured` are the capability settings.
     """
-    gate = (ganggate.SPEC,) if gang.opens_gates else ()
+    gate = (ganggate.SPEC,) if gang.uses_gate else ()
     controllers = (controller.specify(gang, configured), *gate)
     return Kind(resource=PODS, controllers=controllers, webhooks=handlers.pod_webhooks(ask))

@@ -21,5 +21,5 @@ POD: Final = Projection(
 """The times and IDs of container terminations, and sidecars, in addition to the fields for the controllers."""
 
 
-POD_CACHE: Final = Cache(indexes.POD_CACHE.what, keep=cachedfields.same_fields(POD))
+POD_CACHE: Final = Cache(indexes.POD_CACHE.selection, keep=cachedfields.same_fields(POD))
 CACHES: Final = (POD_CACHE, indexes.REVISION_CACHE, indexes.LEADERWORKERSET_CACHE)

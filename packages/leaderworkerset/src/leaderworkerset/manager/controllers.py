@@ -77,7 +77,7 @@ class Controllers:
         self._synced = asyncio.Event()
         self._ended = asyncio.Event()
 
-    def run_beside(self, part: Runnable) -> None:
+    def add_component(self, part: Runnable) -> None:
         """Add a component that runs with the controllers, which do not wait for it. Call this before they run."""
         self._beside.append(part)
 
@@ -87,7 +87,7 @@ class Controllers:
         return self._synced.is_set()
 
     @property
-    def is_silent(self) -> bool:
+    def are_watches_silent(self) -> bool:
         """Return whether all watches are silent, so that the controllers do not receive changes."""
         return watch.are_silent(informer.watch_state for informer in self.caches.all())
 
@@ -111,7 +111,7 @@ class Controllers:
         """Run until cancelled or stopped."""
         manager = Manager(informers=self.caches.all(), runnables=(self._recorder, *self._controllers, *self._beside))
         try:
-            with self._instruments.following(self.caches):
+            with self._instruments.export_metrics(self.caches):
                 await self._run(manager)
         finally:
             self._ended.set()
@@ -152,7 +152,11 @@ def _build(
 ) -> Controller:
     observer = instruments.controller(spec.name)
     options = ControllerOptions(
-        observer=observer, backoff=backoff, written=driver.written, failed=driver.failed, rest=spec.rest
+        observer=observer,
+        backoff=backoff,
+        on_written=driver.record_writes,
+        on_failed=driver.report_failure,
+        min_interval=spec.min_interval,
     )
     return Controller(spec.name, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
@@ -166,5 +170,5 @@ class _CountingRecorder:
 
     def record(self, event: Event) -> None:
         """Count and record an event."""
-        self._instruments.recorded(event)
+        self._instruments.count_event(event)
         self._inner.record(event)

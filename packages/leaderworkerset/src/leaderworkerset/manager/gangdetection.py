@@ -59,13 +59,13 @@ class GangDetection:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Poll while the context is active."""
-        async with run_in_background(self._follow()):
+        async with run_in_background(self._poll()):
             yield
 
     async def drain(self) -> None:
         """Continue polling, because webhooks are served for some time after a stop."""
 
-    async def _follow(self) -> None:
+    async def _poll(self) -> None:
         while True:
             try:
                 served = await detect(self._client)

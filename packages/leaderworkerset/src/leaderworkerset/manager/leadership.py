@@ -47,7 +47,7 @@ class LeaderRunner:
 
     def receives_changes(self) -> bool:
         """Return whether the watches of the leader receive data. Other replicas have no watches."""
-        return not self._has_synced or self._controllers is None or not self._controllers.is_silent
+        return not self._has_synced or self._controllers is None or not self._controllers.are_watches_silent
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -77,17 +77,17 @@ class LeaderRunner:
         if self._owner is None:
             await self._lead()
             return
-        async with run_in_background(self._owner.follow()):
+        async with run_in_background(self._owner.watch()):
             await self._owner.wait_until_known()
-            while await self._lead_while_ours(self._owner):
+            while await self._lead_while_owner(self._owner):
                 pass
 
-    async def _lead_while_ours(self, owner: WebhookOwner) -> bool:
+    async def _lead_while_owner(self, owner: WebhookOwner) -> bool:
         """Lead until the cluster's webhooks refer to a different namespace. Return whether they do."""
-        await owner.until(ours=True)
+        await owner.wait_until(ours=True)
         async with asyncio.TaskGroup() as tasks:
             leading = tasks.create_task(self._lead(), name="leading")
-            noticing = tasks.create_task(owner.until(ours=False))
+            noticing = tasks.create_task(owner.wait_until(ours=False))
             await asyncio.wait((leading, noticing), return_when=asyncio.FIRST_COMPLETED)
             is_over = noticing.done()
             leading.cancel()
@@ -96,11 +96,11 @@ class LeaderRunner:
 
     async def _lead(self) -> None:
         if self._election is not None:
-            await self._election.run(self._control)
+            await self._election.run(self._run_controllers)
         else:
-            await self._control()
+            await self._run_controllers()
 
-    async def _control(self) -> None:
+    async def _run_controllers(self) -> None:
         controllers = self._controllers = self._build()
         if self._is_stopping:
             controllers.stop()

@@ -137,7 +137,7 @@ class ManagerProcess:
     async def run(self, stopped: asyncio.Event) -> None:
         """Run until `stopped` is set."""
         try:
-            await components.run(self._parts(), stopped)
+            await components.run(self._components(), stopped)
         finally:
             await self._own.close()
             await self._shared.close()
@@ -145,7 +145,7 @@ class ManagerProcess:
                 await self._recording.close()
         log.info("stopped", logger="setup")
 
-    def _parts(self) -> list[ProcessPart]:
+    def _components(self) -> list[ProcessPart]:
         """Return the components in start order."""
         webhooks = self._webhooks() if self._settings.serves_webhooks else None
 
@@ -180,7 +180,7 @@ class ManagerProcess:
         address = Address(self._configuration.webhook.host, self._configuration.webhook.port)
 
         def build(chain: bytes) -> WebhookServer:
-            options = WebhookOptions(tls=self._tls, observe=self._metrics.webhook_answered)
+            options = WebhookOptions(tls=self._tls, observe=self._metrics.count_webhook_request)
             return WebhookServer(address, chain, self._kinds.decisions, options)
 
         return Webhooks(address, build, self._find_certificates)
@@ -223,7 +223,7 @@ class ManagerProcess:
             instruments=self._instruments,
         )
         if not self._configuration.allows_pod_policies:
-            controllers.run_beside(PolicyRemoval(Client(self._with_fence(self._shared), outage=self._outage)))
+            controllers.add_component(PolicyRemoval(Client(self._with_fence(self._shared), outage=self._outage)))
         if self._recording is not None:
             from leaderworkerset.manager import flightrecorder  # it imports modules that other managers do not need
 
@@ -231,7 +231,7 @@ class ManagerProcess:
             limited = LimitedTransport(self._with_fence(self._recording), bucket, self._clock)
             client = Client(limited, outage=self._outage)
             settings = self._configuration.recorder
-            controllers.run_beside(flightrecorder.FlightRecorder(controllers.caches, client, self._clock, settings))
+            controllers.add_component(flightrecorder.FlightRecorder(controllers.caches, client, self._clock, settings))
         return controllers
 
     def _with_fence(self, transport: Transport) -> Transport:
@@ -243,7 +243,7 @@ class ManagerProcess:
         if connection.qps < 0:
             return transport
         return LimitedTransport(
-            transport, TokenBucket(connection.qps, connection.burst), self._clock, self._metrics.throttled
+            transport, TokenBucket(connection.qps, connection.burst), self._clock, self._metrics.record_throttling
         )
 
     def _transport(self, access: Access, fence: Fence | None = None) -> Transport:

@@ -95,7 +95,7 @@ class CertificateExpirations:
 
     async def note(self, server: str, chain: bytes) -> None:
         """Record the current PEM certificate of a server. Its expiration time is NaN if only OpenSSL can parse it."""
-        end = await self._work.find_end(chain)
+        end = await self._work.find_expiration(chain)
         if end is None:  # OpenSSL accepts more formats, and a metric must not stop a server
             log.warning("the expiration time of the certificate is unknown", server=server)
         self.record(server, end)

@@ -42,7 +42,7 @@ class WebhookOwner:
         """Return whether the webhooks do not refer to a different namespace."""
         return not self.other
 
-    async def follow(self) -> None:
+    async def watch(self) -> None:
         """Watch the configurations until cancelled, or until the API server denies access."""
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -65,7 +65,7 @@ class WebhookOwner:
             synced.cancel()
             ended.cancel()
 
-    async def until(self, *, ours: bool) -> None:
+    async def wait_until(self, *, ours: bool) -> None:
         """Wait until the webhooks start or stop referring to this manager."""
         while self.is_ours() is not ours:
             self._changed.clear()

@@ -68,14 +68,14 @@ class Webhooks:
     async def _serve(self, servers: AsyncExitStack) -> None:
         # A queue separates them, because a server error must stop this component, not the certificate source.
         chains: asyncio.Queue[bytes] = asyncio.Queue()
-        async with run_in_background(self._find(chains)):
+        async with run_in_background(self._wait_for_certificate(chains)):
             while True:
-                await self._show(await chains.get(), servers)
+                await self._use_certificate(await chains.get(), servers)
 
-    async def _find(self, chains: "asyncio.Queue[bytes]") -> None:
+    async def _wait_for_certificate(self, chains: "asyncio.Queue[bytes]") -> None:
         await self._certificates(chains.put)
 
-    async def _show(self, chain: bytes, servers: AsyncExitStack) -> None:
+    async def _use_certificate(self, chain: bytes, servers: AsyncExitStack) -> None:
         """Serve webhooks with this certificate."""
         if self._server is not None:
             await self._server.replace_certificate(chain)

@@ -64,7 +64,9 @@ class AbandonedEvidence:
         if not kept:
             return Plan(requeue_after=LATER)
         living = await self._remaining_sets()
-        ending = {namespace for namespace in {meta.namespace(pod) for pod in kept} if await self._is_ending(namespace)}
+        ending = {
+            namespace for namespace in {meta.namespace(pod) for pod in kept} if await self._is_terminating(namespace)
+        }
         free = [pod for pod in kept if groupname.lws_key(pod) not in living or meta.namespace(pod) in ending]
         return Plan(retention.remove_finalizer(free), requeue_after=SOON)
 
@@ -76,7 +78,7 @@ class AbandonedEvidence:
             return set()
         return {meta.key(lws) for lws in listing.items if not meta.is_deleting(lws)}
 
-    async def _is_ending(self, namespace: str) -> bool:
+    async def _is_terminating(self, namespace: str) -> bool:
         obj = await self._client.find(NAMESPACES, ObjectKey("", namespace))
         return obj is None or meta.is_deleting(obj)
 
@@ -107,13 +109,13 @@ class Comparison:
             if self._settled.get(place) == state:
                 continue
             target = merge_live_fields(kind, obj, now)
-            if await self._changes(kind, target, now):
+            if await self._is_changed(kind, target, now):
                 differences.append(Difference(kind, target, now))
             else:
                 self._settled[place] = state
         return differences
 
-    async def _changes(self, kind: Resource, target: JSONObject, live: JSONObject) -> bool:
+    async def _is_changed(self, kind: Resource, target: JSONObject, live: JSONObject) -> bool:
         try:
             return content(await self._client.update(kind, target, dry_run=True)) != content(live)
         except APIError:
@@ -205,7 +207,7 @@ class OperatorDriver(Driver):
             release = await self._evidence.release()
             if target is None or release.actions:
                 return release
-        differences = await self._comparison.find_differences(target.due if target else (), observed.live)
+        differences = await self._comparison.find_differences(target.objects if target else (), observed.live)
         return sync.reconcile(observed, target, differences, self._place, self._clock.now())
 
     def observe(self) -> ObservedOperand:
@@ -315,7 +317,7 @@ def controllers(place: OperatorPlace, verbosity: Verbosity) -> tuple[ControllerS
         *(operand_cache(kind, place.namespace) for kind in operand.ORDER),
         *(secret_cache(name, place.namespace) for name in operand.ISSUED.values()),
     )
-    following = tuple(replace(cache, served=served.get(cache.what.resource.group_resource)) for cache in reads)
+    following = tuple(replace(cache, served=served.get(cache.selection.resource.group_resource)) for cache in reads)
     return (
         ControllerSpec(name=TARGET_CONFIG, caches=following, build=build, writes=writes(place)),
         ControllerSpec(name=LOGGING, caches=(CLUSTERS,), build=build_logging, writes=()),

@@ -100,12 +100,12 @@ class ObservedOperand(Struct, frozen=True, kw_only=True):
 class DesiredOperand(Struct, frozen=True, kw_only=True):
     """The desired operand before its comparison with the API server's dry-run results.
 
-    `due` are the objects to maintain, and `obsolete` are deleted. `tls` is a profile that must be recorded first.
+    `objects` are the objects to maintain, and `obsolete` are deleted. `tls` is a profile that must be recorded first.
     """
 
     desired: OperatorSettings
     outcome: SyncOutcome
-    due: Objects = ()
+    objects: Objects = ()
     obsolete: Objects = ()
     tls: JSONObject | None = None
 
@@ -146,7 +146,7 @@ def decide(observed: ObservedOperand, place: OperatorPlace) -> DesiredOperand | 
     return DesiredOperand(
         desired=settings,
         outcome=replace(outcome, error=waiting, note="" if is_monitored else NO_MONITOR, is_complete=not waiting),
-        due=due,
+        objects=due,
         obsolete=() if waiting else _obsolete_objects(observed, place, kept=objects),
     )
 

@@ -50,8 +50,8 @@ class ConfigMapStore:
     def __init__(self, client: Client, *, max_per_set: int, max_total: int, retention: timedelta) -> None:
         self._client = client
         self._bounds = (max_per_set, max_total)
-        self._keeps = retention
-        self._shelf = EpisodeRetention(Path(), *self._bounds)
+        self._retention = retention
+        self._episodes = EpisodeRetention(Path(), *self._bounds)
         self._created: dict[EpisodeLocation, datetime] = {}
 
     async def open(self) -> None:
@@ -63,35 +63,35 @@ class ConfigMapStore:
                 sizes[place] = len(str((obj.get("binaryData") or {}).get(KEY) or "")) * 3 // 4
                 self._created[place] = timestamps.parse(meta.metadata(obj)["creationTimestamp"])
         oldest_first = sorted(sizes, key=self._created.__getitem__)
-        self._shelf = EpisodeRetention(Path(), *self._bounds, ((place, sizes[place]) for place in oldest_first))
-        await self._remove(self._shelf.excess())
+        self._episodes = EpisodeRetention(Path(), *self._bounds, ((place, sizes[place]) for place in oldest_first))
+        await self._remove(self._episodes.expired_episodes())
 
     def has(self, identity: str) -> bool:
         """Return whether an episode with this identity exists."""
-        return self._shelf.has(identity)
+        return self._episodes.has(identity)
 
-    async def keep(self, episode: Episode, identity: str) -> Episode:
+    async def store(self, episode: Episode, identity: str) -> Episode:
         """Store or replace an episode. Return the stored episode with its number.
 
         Raise `KubeError` if it cannot be written, and `ValueError` if it is too large even without logs.
         """
-        place = self._shelf.place(episode, identity)
+        place = self._episodes.locate(episode, identity)
         kept, data = await asyncio.to_thread(compress, msgspec.structs.replace(episode, number=place.number))
         config_map = await self._client.apply(CONFIG_MAPS, document(place, kept, data), manager=MANAGER)
         self._created[place] = timestamps.parse(meta.metadata(config_map)["creationTimestamp"])
-        self._shelf.put(place, len(data))
-        await self._remove(self._shelf.excess())
+        self._episodes.put(place, len(data))
+        await self._remove(self._episodes.expired_episodes())
         return kept
 
     async def expire(self, now: datetime) -> None:
         """Delete episodes that exceed the maximum age."""
-        await self._remove([place for place, created in self._created.items() if now - created > self._keeps])
+        await self._remove([place for place, created in self._created.items() if now - created > self._retention])
 
     async def _remove(self, places: Iterable[EpisodeLocation]) -> None:
         for place in places:
             with suppress(NotFoundError):  # deleted by a different client
                 await self._client.delete(CONFIG_MAPS, ObjectKey(place.namespace, PREFIX + place.identity))
-            self._shelf.drop(place)
+            self._episodes.drop(place)
             self._created.pop(place, None)
 
 

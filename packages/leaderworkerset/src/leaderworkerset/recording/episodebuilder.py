@@ -64,10 +64,10 @@ def build(traces: GroupObservation, mask: Mask) -> Episode:
     recorded_name = record.failure.pod if record else ""
     first, failed = errorboundary.attempt(partial(_first_failed, traces.pods, recorded_name), lambda _: (None, {}))
     is_recorded = record is not None and meta.name(failed) in ("", record.failure.pod)
-    own_text = failure.describe(_with_log(failed, traces.logs)).what if failed else ""
+    own_text = failure.describe(_with_log(failed, traces.logs)).description if failed else ""
     failure_text = (
-        record.failure.what
-        if record and is_recorded and not _is_same_termination(record.failure.what, own_text)
+        record.failure.description
+        if record and is_recorded and not _is_same_termination(record.failure.description, own_text)
         else own_text
     )
     return Episode(
@@ -80,7 +80,7 @@ def build(traces: GroupObservation, mask: Mask) -> Episode:
         failed_pod=meta.name(failed) if failed else record.failure.pod if record else "",
         failure=mask.text(_describe_failure(failure_text, traces, failed, record)),
         recreations=record.count if record else 0,
-        recreate_after=record.due.isoformat() if record else "",
+        recreate_after=record.due_at.isoformat() if record else "",
         revision=errorboundary.attempt(partial(_revision, traces, mask), lambda _: None),
         ranks=ranks,
         events=tuple(_events(traces, mask)),

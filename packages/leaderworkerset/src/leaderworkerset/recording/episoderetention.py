@@ -33,15 +33,15 @@ class EpisodeRetention:
         self, directory: Path, max_per_set: int, max_total: int, sizes: Iterable[tuple[EpisodeLocation, int]] = ()
     ) -> None:
         self._directory = directory
-        self._of_a_set = max_per_set
-        self._in_all = max_total
+        self._max_per_set = max_per_set
+        self._max_total = max_total
         self._sizes = dict(sizes)
 
     def has(self, identity: str) -> bool:
         """Return whether an episode with this identity exists."""
         return any(place.identity == identity for place in self._sizes)
 
-    def place(self, episode: Episode, identity: str) -> EpisodeLocation:
+    def locate(self, episode: Episode, identity: str) -> EpisodeLocation:
         """Return the location of the episode with this identity, or a new location with the next number.
 
         Raise `ValueError` if a file name is invalid.
@@ -68,7 +68,7 @@ class EpisodeRetention:
         """Record that an episode was deleted."""
         self._sizes.pop(place, None)
 
-    def excess(self) -> list[EpisodeLocation]:
+    def expired_episodes(self) -> list[EpisodeLocation]:
         """Return the episodes to delete.
 
         The oldest episodes of each LeaderWorkerSet are first, followed by the oldest episodes of the largest
@@ -83,9 +83,9 @@ class EpisodeRetention:
         for place, size in kept.items():
             of_sets[place[:2]] += size
         for place in self._sizes:
-            if of_sets[place[:2]] > self._of_a_set and place != newest:
+            if of_sets[place[:2]] > self._max_per_set and place != newest:
                 of_sets[place[:2]] -= kept.pop(place)
-        while sum(kept.values()) > self._in_all and len(kept) > 1:
+        while sum(kept.values()) > self._max_total and len(kept) > 1:
             of_namespaces = Counter[str]()
             for place, size in kept.items():
                 of_namespaces[place.namespace] += 0 if place == newest else size

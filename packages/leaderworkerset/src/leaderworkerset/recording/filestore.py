@@ -31,15 +31,15 @@ class Store:
         self._unfinished.unlink(missing_ok=True)
         stats = [(place, place.path.stat()) for place in places(directory)]
         stats.sort(key=lambda item: item[1].st_mtime_ns)
-        self._shelf = EpisodeRetention(
+        self._episodes = EpisodeRetention(
             directory, max_per_set, max_total, ((place, stat.st_size) for place, stat in stats)
         )
 
     def has(self, identity: str) -> bool:
         """Return whether an episode with this identity exists."""
-        return self._shelf.has(identity)
+        return self._episodes.has(identity)
 
-    async def keep(self, episode: Episode, identity: str) -> Episode:
+    async def store(self, episode: Episode, identity: str) -> Episode:
         """Store an episode with `put`."""
         return self.put(episode, identity)
 
@@ -48,7 +48,7 @@ class Store:
 
         Raise `OSError` if it cannot be written, and `ValueError` if a file name is invalid.
         """
-        place = self._shelf.place(episode, identity)
+        place = self._episodes.locate(episode, identity)
         numbered = msgspec.structs.replace(episode, number=place.number)
         text = msgspec.json.encode(numbered)
         place.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -56,10 +56,10 @@ class Store:
         with os.fdopen(descriptor, "wb") as file:
             file.write(text)
         self._unfinished.rename(place.path)
-        self._shelf.put(place, len(text))
-        for old in self._shelf.excess():
+        self._episodes.put(place, len(text))
+        for old in self._episodes.expired_episodes():
             old.path.unlink(missing_ok=True)
-            self._shelf.drop(old)
+            self._episodes.drop(old)
             for folder in old.path.parents[:3]:
                 with suppress(OSError):  # it is not empty
                     folder.rmdir()

@@ -29,12 +29,12 @@ class LogRequestLimits:
         """The waiting requests by namespace, with their nodes."""
 
     @asynccontextmanager
-    async def turn(self, pod: JSONObject) -> AsyncIterator[None]:
+    async def acquire(self, pod: JSONObject) -> AsyncIterator[None]:
         """Wait for a slot, and occupy it while a log is requested."""
         node = str(meta.spec(pod).get("nodeName") or "")
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(meta.namespace(pod), FairQueue()).put(node, (node, granted))
-        self._grant()
+        self._admit_waiting()
         try:
             await granted
             yield
@@ -42,9 +42,9 @@ class LogRequestLimits:
             if granted.done() and not granted.cancelled():
                 self._free += 1
                 self._busy -= Counter((node,))
-                self._grant()
+                self._admit_waiting()
 
-    def _grant(self) -> None:
+    def _admit_waiting(self) -> None:
         while self._free and (request := self._next()) is not None:
             node, granted = request
             if not granted.done():
@@ -54,7 +54,7 @@ class LogRequestLimits:
 
     def _next(self) -> tuple[str, asyncio.Future[None]] | None:
         for namespace, requests in list(self._waiting.items()):
-            if (request := requests.take(self._is_full)) is None:
+            if (request := requests.pop(self._is_full)) is None:
                 continue
             self._waiting.move_to_end(namespace)
             if not requests:

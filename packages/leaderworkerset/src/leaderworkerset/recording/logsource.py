@@ -57,7 +57,7 @@ ReadFiles: TypeAlias = Callable[[JSONObject, str, int, int], Sequence[bytes]]
 class LogSource(Protocol):
     """Reads the last lines of containers."""
 
-    def hurry(self, pods: Sequence[JSONObject]) -> None:
+    def prefetch(self, pods: Sequence[JSONObject]) -> None:
         """Request the logs of these pods in advance, because the pods might be deleted soon."""
 
     def forget_pod(self, pod: JSONObject) -> None:
@@ -73,7 +73,7 @@ class FileLogs:
     def __init__(self, read: ReadFiles) -> None:
         self._read = read
 
-    def hurry(self, pods: Sequence[JSONObject]) -> None:
+    def prefetch(self, pods: Sequence[JSONObject]) -> None:
         """Do nothing, because the files are not deleted."""
 
     def forget_pod(self, pod: JSONObject) -> None:
@@ -81,9 +81,9 @@ class FileLogs:
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
         """Return the logs of pods."""
-        return await asyncio.to_thread(self._all, pods), ()
+        return await asyncio.to_thread(self._read_all, pods), ()
 
-    def _all(self, pods: Sequence[JSONObject]) -> Logs:
+    def _read_all(self, pods: Sequence[JSONObject]) -> Logs:
         size = max_log_size(pods)
         return {
             (meta.uid(pod), name): [run.decode(errors="replace") for run in self._read(pod, name, episode.LINES, size)]
@@ -111,14 +111,14 @@ class ApiLogs:
         self._faults: dict[str, str] = {}
         """The last log request errors by pod UID."""
 
-    def hurry(self, pods: Sequence[JSONObject]) -> None:
+    def prefetch(self, pods: Sequence[JSONObject]) -> None:
         """Read the logs of pods in the background, unless a read is in progress."""
         size = max_log_size(pods)
         for pod in pods:
             uid = meta.uid(pod)
             if uid not in self._reading:
                 task = self._reading[uid] = asyncio.create_task(self._read(pod, size))
-                task.add_done_callback(partial(self._done, uid))
+                task.add_done_callback(partial(self._finish_read, uid))
 
     def forget_pod(self, pod: JSONObject) -> None:
         """Stop requesting the logs of a pod, because a new pod might have the same name."""
@@ -142,7 +142,7 @@ class ApiLogs:
         ]
         return logs, faults
 
-    def _done(self, uid: str, task: asyncio.Task[None]) -> None:
+    def _finish_read(self, uid: str, task: asyncio.Task[None]) -> None:
         del self._reading[uid]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("failed to read logs", uid=uid, exc_info=error)
@@ -166,29 +166,29 @@ class ApiLogs:
         text = b""
         try:
             async with (
-                self._turns.turn(pod),
+                self._turns.acquire(pod),
                 timeouts.within(DEADLINE),
                 self._client.stream("GET", path, query) as answer,
             ):
                 async for chunk in answer.chunks:
                     text = (text + chunk)[-size:]
             if removedlogs.is_removed(text):
-                text = self._fault(meta.uid(pod), text.decode(errors="replace"))
+                text = self._record_error(meta.uid(pod), text.decode(errors="replace"))
         except KubeError as error:
-            self._fault(meta.uid(pod), str(error))
+            self._record_error(meta.uid(pod), str(error))
         except TimeoutError:
-            self._fault(meta.uid(pod), f"no response within {DEADLINE:g} s")
+            self._record_error(meta.uid(pod), f"no response within {DEADLINE:g} s")
         finally:  # a partial log is better than no log
-            self._keep((meta.uid(pod), run.container), run.identity, text)
+            self._store_log((meta.uid(pod), run.container), run.identity, text)
 
-    def _keep(self, container: tuple[str, str], identity: str, text: bytes) -> None:
+    def _store_log(self, container: tuple[str, str], identity: str, text: bytes) -> None:
         runs = self._kept.setdefault(container, {})
         if len(text) >= len(runs.get(identity, b"")):
             runs[identity] = text
         while sum(len(text) for runs in self._kept.values() for text in runs.values()) > REMEMBERED_BYTES:
             del self._kept[next(iter(self._kept))]
 
-    def _fault(self, uid: str, text: str) -> bytes:
+    def _record_error(self, uid: str, text: str) -> bytes:
         """Record the reason why a log could not be read. Return an empty log."""
         self._faults[uid] = text
         if len(self._faults) > MOST_FAULTS:

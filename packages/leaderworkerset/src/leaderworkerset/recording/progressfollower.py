@@ -210,7 +210,7 @@ class ProgressFollower:
             async with asyncio.TaskGroup() as tasks:
                 for name in (*_containers(pod), *_sidecars(pod))[:MOST_CONTAINERS]:
                     tasks.create_task(self._read(pod, name, leader.steps))
-                tasks.create_task(self._keep(uid, leader))
+                tasks.create_task(self._write_periodically(uid, leader))
         except* Exception:  # must not fail, because objects can contain any values
             log.exception("failed to track the progress of a leader", pod=str(meta.key(pod)))
 
@@ -231,17 +231,17 @@ class ProgressFollower:
             pause = FIRST_PAUSE if newest > before else min(pause * 2, LONGEST_PAUSE)
             await asyncio.sleep(pause)
 
-    async def _keep(self, uid: str, leader: _Leader) -> None:
+    async def _write_periodically(self, uid: str, leader: _Leader) -> None:
         """Write new progress periodically. A rejected write is retried at the next interval."""
         while True:
             await asyncio.sleep(self._pace)
             leader.pod = self._leaders.get(uid, leader.pod)
             try:
-                await self._write_news(leader)
+                await self._write_progress(leader)
             except KubeError as error:
                 log.debug("failed to write progress", pod=str(meta.key(leader.pod)), error=str(error))
 
-    async def _write_news(self, leader: _Leader) -> None:
+    async def _write_progress(self, leader: _Leader) -> None:
         newest, settings = leader.steps.newest, self._sets.get(groupname.lws_key(leader.pod), runsettings.OFF)
         if newest is not None and newest != leader.written:
             await self._write(leader.pod, {labels.PROGRESS: progressannotations.render(newest), labels.HANG: None})
@@ -253,7 +253,7 @@ class ProgressFollower:
         since = last_progress(group, newest)
         if since is None or since == leader.hang_start or self._clock.now() - since < settings.timeout:
             return
-        hang = await self._examine(group, since)
+        hang = await self._describe_hang(group, since)
         await self._write(leader.pod, {labels.HANG: progressannotations.render_hang(hang)})
         leader.hang_start = since
         log.info("a group does not make progress", pod=str(meta.key(leader.pod)), silent=hang.longest_silent_rank.pod)
@@ -262,7 +262,7 @@ class ProgressFollower:
         patch = {"metadata": {"uid": meta.uid(leader), "annotations": dict(annotations)}}
         await self._client.patch(PODS, meta.key(leader), patch, kind="merge")
 
-    async def _examine(self, group: Sequence[JSONObject], since: datetime) -> Hang:
+    async def _describe_hang(self, group: Sequence[JSONObject], since: datetime) -> Hang:
         """Return the ranks with the times of their last log lines, and the reasons why they are waiting."""
         # the manager's caches do not contain addresses, because Kubernetes nodes do not expose what ranks wait for
         names = {str(address): meta.name(pod) for pod in group if (address := meta.status(pod).get("podIP"))}
@@ -270,7 +270,7 @@ class ProgressFollower:
         return Hang(since=since, ranks=tuple(sorted(ranks, key=lambda rank: (rank.since, rank.rank))))
 
     async def _silent_rank(self, pod: JSONObject, names: Mapping[str, str]) -> SilentRank:
-        async with self._turns.turn(pod):
+        async with self._turns.acquire(pod):
             (what, peer), last = await asyncio.gather(
                 asyncio.to_thread(self._waits, meta.uid(pod)), self._last_line(pod)
             )

@@ -103,7 +103,7 @@ class EpisodeStore(Protocol):
     def has(self, identity: str) -> bool:
         """Return whether an episode with this identity exists."""
 
-    async def keep(self, episode: Episode, identity: str) -> Episode:
+    async def store(self, episode: Episode, identity: str) -> Episode:
         """Store or replace an episode. Return the stored episode with its number.
 
         Raise `KubeError`, `OSError` or `ValueError` if it cannot be stored.
@@ -162,19 +162,19 @@ class Recorder:
                 await self._wake.wait()
                 await asyncio.sleep(SETTLING)
                 self._wake.clear()
-                while len(self._recording) < AT_ONCE and (leader_uid := self._waiting.take(self._has_enough)):
+                while len(self._recording) < AT_ONCE and (leader_uid := self._waiting.pop(self._is_namespace_full)):
                     members = self._due.pop(leader_uid)
                     self._recording[leader_uid] = members.key.namespace
                     tasks.create_task(self._record(leader_uid, members))
 
     async def record_due(self) -> None:
         """Record the pending failures one after the other, after `run` was cancelled."""
-        while leader_uid := self._waiting.take(lambda _: False):
+        while leader_uid := self._waiting.pop(lambda _: False):
             members = self._due.pop(leader_uid)
             self._recording[leader_uid] = members.key.namespace
             await self._record(leader_uid, members)
 
-    def _has_enough(self, namespace: Hashable) -> bool:
+    def _is_namespace_full(self, namespace: Hashable) -> bool:
         return list(self._recording.values()).count(str(namespace)) >= OF_A_NAMESPACE
 
     def _on_pod(self, change: Change) -> None:
@@ -194,7 +194,7 @@ class Recorder:
         self._seen.pop(meta.uid(pod), None)
         if is_leader:
             self._groups.pop(which)
-            self._depart(meta.uid(pod), members)
+            self._handle_leader_deletion(meta.uid(pod), members)
         elif not members.current_pods:
             self._groups.pop(which)
 
@@ -214,18 +214,18 @@ class Recorder:
         )
         leader_uid = next(leaders, "")
         if is_new and leader_uid:
-            self._logs.hurry([pod] if members.failed else list(members.current_pods.values()))
+            self._logs.prefetch([pod] if members.failed else list(members.current_pods.values()))
             restarts = sum(restarts for _, restarts, _ in failed)
             members.failed = members.failed or f"{meta.uid(pod)}-{restarts}"
             self._add(leader_uid, members)
         elif meta.is_deleting(pod) and (leader_uid in self._own or leader_uid in self._due):
-            self._logs.hurry([pod])  # its last lines
+            self._logs.prefetch([pod])  # its last lines
 
     def _is_past(self, end: JSONObject) -> bool:
         end_time = timestamps.read(str(end.get("finishedAt") or ""))
         return end_time is not None and end_time < self._begin
 
-    def _depart(self, leader_uid: str, members: Incarnation) -> None:
+    def _handle_leader_deletion(self, leader_uid: str, members: Incarnation) -> None:
         if members.record is not None or leader_uid in self._due or leader_uid in self._own:
             self._add(leader_uid, members)
         _remember(self._departed, leader_uid, members)  # watches are not ordered: the record may be updated later
@@ -279,15 +279,15 @@ class Recorder:
         if self._store.has(identity) and identity not in self._own:
             return  # recorded before the cluster was restarted, with logs that no longer exist
         living = {meta.uid(pod) for pod in members.current_pods.values()}
-        self._logs.hurry([pod for pod in pods if meta.uid(pod) in living])
-        traces, mask = await self._traces(pods, lws, record)
+        self._logs.prefetch([pod for pod in pods if meta.uid(pod) in living])
+        traces, mask = await self._observe_group(pods, lws, record)
         _remember(self._own, identity, self._own.get(identity, traces.now))
-        async with self._keeping.turn(namespace):
+        async with self._keeping.acquire(namespace):
             episode = await asyncio.to_thread(episodebuilder.build, replace(traces, now=self._own[identity]), mask)
-            kept = await self._store.keep(episode, identity)
-        log.info("recorded a failure", episode=kept.place, namespace=namespace, outcome=kept.outcome)
+            kept = await self._store.store(episode, identity)
+        log.info("recorded a failure", episode=kept.label, namespace=namespace, outcome=kept.outcome)
 
-    async def _traces(
+    async def _observe_group(
         self, pods: list[JSONObject], lws: JSONObject | None, record: JSONObject | None
     ) -> tuple[GroupObservation, Mask]:
         namespace, name = meta.namespace(pods[0]), meta.labels(pods[0]).get(labels.NAME, "")

@@ -98,7 +98,7 @@ class CertificateSubprocess:
         question = SelfSign(("localhost", socket.gethostname()), self._clock.now())
         return msgspec.json.decode(await self._request(question), type=bytes)
 
-    async def find_end(self, chain: bytes) -> datetime | None:
+    async def find_expiration(self, chain: bytes) -> datetime | None:
         """Return the expiration time of a certificate, or None if only OpenSSL can parse it."""
         return msgspec.json.decode(await self._request(FindEnd(chain)), type=datetime | None)
 
@@ -130,22 +130,22 @@ class WorkerProcess:
                 process.stdin.write(question + b"\n")
                 answer = await process.stdout.readline()
             except BaseException:  # a later request must not receive this response
-                self._end()
+                self._stop()
                 raise
             if not answer.endswith(b"\n"):
                 self._process = None
                 raise ChildProcessError(f"the certificate process exited with code {await process.wait()}")
-            self._ending = asyncio.get_running_loop().call_later(IDLE, self._end)
+            self._ending = asyncio.get_running_loop().call_later(IDLE, self._stop)
             return answer
 
     async def close(self) -> None:
         """Stop the process if it is running, and wait for its exit."""
         process = self._process
-        self._end()
+        self._stop()
         if process is not None:
             await process.wait()
 
-    def _end(self) -> None:
+    def _stop(self) -> None:
         if self._ending is not None:
             self._ending.cancel()
         if self._process is not None and self._process.stdin is not None:

@@ -129,7 +129,7 @@ class Rotation:
             if meta.resource_version(current) != meta.resource_version(secret):
                 return Plan(requeue_after=BEHIND)
             return Plan(writes, requeue_after=0.0)
-        await self._show(due)
+        await self._serve_certificate(due)
         return Plan(requeue_after=min(max((due.due - now).total_seconds(), SHORTEST), INTERVAL))
 
     async def _check(self) -> None:
@@ -173,7 +173,7 @@ class Rotation:
                     actions += (Put(resource=informer.resource, object=trusting),)
         return actions
 
-    async def _show(self, rotation: RotationResult) -> None:
+    async def _serve_certificate(self, rotation: RotationResult) -> None:
         """Serve the certificate if it changed, after a delay during which API servers load a new CA."""
         if rotation.chain == self._served:
             return
@@ -195,7 +195,7 @@ class _ClockFollower:
         """Compare the clocks until cancelled."""
         while True:
             await asyncio.sleep(LOOK_AT_CLOCK)
-            if self._jumps.take():
+            if self._jumps.measure():
                 self._plan_again()
 
 

@@ -14,7 +14,7 @@ def has(request: pytest.FixtureRequest, feature: Feature) -> bool:
     text = build.VERSIONS[build.CLUSTERS[cluster]] if cluster in build.CLUSTERS else VERSION["gitVersion"]
     version = kubernetesfeatures.parse(text)
     assert version is not None, text
-    return feature.is_in(version)
+    return feature.is_enabled_in(version)
 
 
 def skip_without(request: pytest.FixtureRequest, feature: Feature) -> None:

@@ -86,7 +86,7 @@ async def test_worker_evicted_soon_without_a_manager_is_noticed(space: LiveScena
     before = await space.bring_up(lws(replicas=2, size=3, template={"workerTemplate": slow_template(2)}))
 
     async def written_before() -> float:
-        last = missingworkers.last_status(await space.get(LEADERWORKERSETS, "web")).written
+        last = missingworkers.last_status(await space.get(LEADERWORKERSETS, "web")).written_at
         return (space.cluster.clock.now() - timestamps.parse(last)).total_seconds()
 
     await space.eventually(written_before, lambda seconds: seconds > missingworkers.DRIFT.total_seconds() + 1)

@@ -77,7 +77,7 @@ async def test_pod_that_exceeds_its_restart_time_has_failed(space: LiveScenario)
     await space.restart_all("web-1-1")
 
     def is_noted(state: State) -> None:
-        assert restartannotation.read(state.pods["web-1-1"]).since is not None
+        assert restartannotation.read(state.pods["web-1-1"]).started_at is not None
 
     await space.until(is_noted)
     await space.manager.stop()

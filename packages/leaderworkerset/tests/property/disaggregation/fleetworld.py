@@ -196,9 +196,9 @@ class ModeledFleet:
             assert new >= state.new, f"{name}: new groups were given back: {state} to {now}"
             if old < state.old:
                 self.drains += 1
-                if state.has_floor:
+                if state.has_min_groups:
                     ready = min(new, state.new)
-                    assert old + ready >= min(state.floor, state.old + state.new), f"{name}: {state} to {now}"
+                    assert old + ready >= min(state.min_groups, state.old + state.new), f"{name}: {state} to {now}"
         raised = [name for name, state in before.items() if after[name].new > state.new]
         if raised and is_whole:
             self.raises += 1

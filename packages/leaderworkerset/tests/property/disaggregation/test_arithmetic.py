@@ -48,8 +48,10 @@ def check(state: State, step: PlannerStep) -> None:
     for role, now in zip(state, after, strict=True):
         assert now.old <= role.old
         assert now.new >= role.new
-        if role.has_floor and now.old < role.old:
-            assert now.old + role.new >= min(role.floor, role.old + role.new), "ready groups are fewer than the floor"
+        if role.has_min_groups and now.old < role.old:
+            assert now.old + role.new >= min(role.min_groups, role.old + role.new), (
+                "ready groups are fewer than the floor"
+            )
         if now.new > role.new:
             assert now.old + now.new <= role.target + max(role.surge, 1), "groups are more than the ceiling"
     if step.new != tuple(role.new for role in state):

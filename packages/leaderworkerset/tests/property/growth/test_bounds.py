@@ -72,7 +72,7 @@ def test_rollout_of_the_largest_number_counts_missing_groups() -> None:
     """The missing groups are counted, but not listed. Two groups exist (R-ROLL-5, R-ROLL-6)."""
     limits = budget.read(spec(LARGEST))
     current = StatefulSetProgress(LARGEST, LARGEST, str(LARGEST))
-    states = States.of({0: OUTDATED, 2 * MOST_GROUPS - 1: READY})
+    states = States.from_states({0: OUTDATED, 2 * MOST_GROUPS - 1: READY})
 
     step = rollingupdate.next_step(limits, current, states)
 
@@ -84,7 +84,7 @@ def test_partition_near_the_largest_number_is_followed() -> None:
     limits = budget.read(spec(LARGEST, partition=LARGEST - 2))
 
     step = rollingupdate.next_step(
-        limits, StatefulSetProgress(LARGEST, LARGEST, str(LARGEST)), States.of({2 * MOST_GROUPS - 1: OUTDATED})
+        limits, StatefulSetProgress(LARGEST, LARGEST, str(LARGEST)), States.from_states({2 * MOST_GROUPS - 1: OUTDATED})
     )
 
     assert step.partition == LARGEST - 2

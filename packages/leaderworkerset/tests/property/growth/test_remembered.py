@@ -29,7 +29,7 @@ def settle(world: LargeSet) -> ObservedLeaderWorkerSet:
         leader_workload=live,
         service=builders.SETTLED,
         known=PreviousResults(
-            revision_generation=decision.revision_generation, applied=LastApply(source, Identity.of(live))
+            revision_generation=decision.revision_generation, applied=LastApply(source, Identity.from_object(live))
         ),
     )
 

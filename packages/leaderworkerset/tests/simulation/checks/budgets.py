@@ -42,7 +42,7 @@ class Budgets:
         """Count a leader that a manager deletes. The deletion of an exhausted leader completes its group."""
         if self._facts.limit is None or groupname.is_exhausted(leader) or meta.uid(leader) in self._exhausted:
             return
-        key = Key.of(leader)
+        key = Key.from_leader(leader)
         self._used[key] += 1
         if self._used[key] > self._facts.limit:
             yield f"group {key} was restarted {self._used[key]} times of {self._facts.limit}"
@@ -91,7 +91,7 @@ class Budgets:
         )
 
     def _spent(self, group: Group) -> Iterator[str]:
-        key = Key.of(group.leader)
+        key = Key.from_leader(group.leader)
         for lws in self._facts.objects.get(LEADERWORKERSETS.group_resource, {}).values():
             used = counts.read(lws).get(key, 0)
             if used != self._facts.limit:

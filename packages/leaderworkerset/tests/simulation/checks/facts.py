@@ -191,7 +191,7 @@ class Facts:
         """Return whether a group is being updated in place to a different revision."""
         found = self.objects.get(STATEFULSETS.group_resource, {}).get(meta.name(group.leader))
         workers = found if found is not None and meta.is_controlled(found, group.leader) else None
-        return bool(deciding.describe_group(group.leader, workers).updating)
+        return bool(deciding.describe_group(group.leader, workers).target_revision)
 
     def is_outdated(self, leader: JSONObject) -> bool:
         """Return whether the leader has a different revision than its StatefulSet or Deployment."""

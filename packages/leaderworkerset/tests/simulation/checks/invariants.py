@@ -172,7 +172,7 @@ class Invariants:
             if FOREIGN not in meta.annotations(pod) and not meta.is_deleting(pod)
         ]
         return [f"the note {note} of {name} is wrong at rest" for name, pod, note in found
-                if note.since is not None or note.restarts < restarts_in_place(pod)]  # fmt: skip
+                if note.started_at is not None or note.restarts < restarts_in_place(pod)]  # fmt: skip
 
     def closed_gates(self) -> list[str]:
         """Return the leaders that still wait for their nodes in a stable state."""

@@ -96,8 +96,10 @@ class LeanCluster(SimulatedCluster):
         client = Client(self.others)
         informers = build_informers(client)
         executor = Executor(client, NoEvents(), self.clock)
-        sets = ReplicaSetController(sets=informers.replicasets, pods=informers.pods, client=client, clock=self.clock)
-        deployments = DeploymentController(deployments=informers.deployments, sets=informers.replicasets, pods=informers.pods,
+        sets = ReplicaSetController(
+            replicasets=informers.replicasets, pods=informers.pods, client=client, clock=self.clock
+        )
+        deployments = DeploymentController(deployments=informers.deployments, replicasets=informers.replicasets, pods=informers.pods,
                                   client=client, clock=self.clock)  # fmt: skip
         manager = Manager(
             informers=[informers.pods, informers.replicasets, informers.deployments],
@@ -135,7 +137,7 @@ class LeanCluster(SimulatedCluster):
 
 def _statefulsets(client: Client, informers: Informers, clock: Clock) -> StatefulSetController:
     return StatefulSetController(
-        sets=informers.statefulsets,
+        statefulsets=informers.statefulsets,
         pods=informers.pods,
         revisions=informers.revisions,
         claims=informers.claims,

@@ -273,7 +273,7 @@ BUGS: Final = {
     "deletes-whatever-the-uid": Bug(_deletes_whatever_the_uid, "2.0"),
     "deletes-without-grace": Bug(_deletes_without_grace, "2.0"),
     "orphans-workers": Bug(_orphans_workers, "roll.0"),
-    "counts-failures-of-predecessors": Bug(replaced(failures._Group, "has", lambda self, pod: True), "roll.0"),
+    "counts-failures-of-predecessors": Bug(replaced(failures._Group, "contains", lambda self, pod: True), "roll.0"),
     "recreates-whatever-the-policy": Bug(replaced(failures, "recreates_groups", lambda lws: True), "1.3"),
     "ignores-restarts": Bug(replaced(failures, "has_failed", lambda *_, **__: False), "fail.0"),
     "misses-what-went-unseen": Bug(replaced(missingworkers, "deleted_workers", lambda *_: ()), "fail unseen.0"),

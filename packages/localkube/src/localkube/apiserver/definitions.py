@@ -42,11 +42,11 @@ class Definitions:
             if change.key.resource == STORED_AS and change.type == "DELETED":
                 resource = customresource.resource_of(change.object)
                 self._backend.registry.remove(resource)
-                self._backend.broadcaster.end(resource.group_resource)
+                self._backend.broadcaster.close_watches(resource.group_resource)
             elif change.key.resource == STORED_AS:
                 self._serve(change.object, change.previous)
             elif change.type == "DELETED":
-                self._finish(change.key.resource)
+                self._finalize(change.key.resource)
 
     def _serve(self, definition: JSONObject, previous: JSONObject | None = None) -> None:
         """Serve the kind of a CRD. If its spec is unchanged, reuse the existing kind, because its schema is large."""
@@ -55,15 +55,15 @@ class Definitions:
             self._backend.registry.add(customresource.kind_from_crd(definition))
         resource = customresource.resource_of(definition)
         if is_redefined:
-            self._backend.broadcaster.end(resource.group_resource)
+            self._backend.broadcaster.close_watches(resource.group_resource)
         if meta.is_deleting(definition):
             served = self._backend.registry.find(resource.group, resource.version, resource.plural)
             if served is not None:
-                self._empty(served)
+                self._delete_objects(served)
         elif FINALIZER not in (meta.metadata(definition).get("finalizers") or ()):
             self._set_finalizers(definition, [*(meta.metadata(definition).get("finalizers") or ()), FINALIZER])
 
-    def _empty(self, served: ServedKind) -> None:
+    def _delete_objects(self, served: ServedKind) -> None:
         for row in list(self._backend.store.list(served.stored_as)):
             key = meta.key(msgspec.json.decode(row))
             call = Call(
@@ -76,9 +76,9 @@ class Definitions:
                 user=USER,
             )
             delete.delete_now(self._backend, call, DeleteOptions())
-        self._finish(served.stored_as)
+        self._finalize(served.stored_as)
 
-    def _finish(self, stored_as: str) -> None:
+    def _finalize(self, stored_as: str) -> None:
         """Remove the finalizer of a CRD that is being deleted, if it has no more objects."""
         definition = self._backend.store.get(StoreKey(STORED_AS, "", stored_as))
         if definition is None or not meta.is_deleting(definition) or self._backend.store.count(stored_as):

@@ -79,7 +79,7 @@ class ApiServer:
         self._configurations = Configurations(store, webhook_admission)
         self._expiry = EventTTL(store, clock)
         self._faults: Callable[[Request, str], Awaitable[Response]] | None = None
-        self.is_away = False
+        self.is_disconnected = False
         store.subscribe(self.backend.broadcaster.publish)
         for observer in (self._definitions, self._configurations, self._expiry):
             store.subscribe(observer.observe)
@@ -92,14 +92,14 @@ class ApiServer:
         """Serve fault requests with this function, which also receives the rest of the path."""
         self._faults = serve
 
-    async def leave(self) -> None:
-        """Disconnect all clients until `come_back` is called. Watches are closed, and requests have no response."""
-        self.is_away = True
-        self.backend.broadcaster.end_all()
+    async def interrupt(self) -> None:
+        """Disconnect all clients until `resume` is called. Watches are closed, and requests have no response."""
+        self.is_disconnected = True
+        self.backend.broadcaster.close_all_watches()
 
-    async def come_back(self) -> None:
-        """Resume serving clients, after `leave`."""
-        self.is_away = False
+    async def resume(self) -> None:
+        """Resume serving clients, after `interrupt`."""
+        self.is_disconnected = False
 
     async def start(self) -> None:
         """Serve the stored CRDs, and create the objects that are required in every cluster."""
@@ -113,7 +113,7 @@ class ApiServer:
                 store.create(
                     key, namespacelifecycle.build_initial(name, self.backend.identities.uid(), self.backend.clock.now())
                 )
-        await store.settle()
+        await store.wait_committed()
 
     async def handle(self, request: Request, user: str) -> Response | StreamResponse:
         """Return the response to a request."""
@@ -135,14 +135,14 @@ class ApiServer:
             raise apierrors.unknown_path(request.path)
         return calls.parse(self.backend.registry, request, user)
 
-    def end_watches(self) -> None:
+    def close_watches(self) -> None:
         """Close all current and future watches."""
         self.backend.broadcaster.close()
 
     async def close(self) -> None:
         """Close all watches and release the store."""
         try:
-            self.end_watches()
+            self.close_watches()
             await self.backend.admission.close()
         finally:
             self.backend.store.close()

@@ -220,16 +220,20 @@ def _reporters(
 
 def _workloads(client: Client, informers: Informers, clock: Clock) -> Iterator[tuple[str, tuple[Part, ...]]]:
     sets = StatefulSetController(
-        sets=informers.statefulsets,
+        statefulsets=informers.statefulsets,
         pods=informers.pods,
         revisions=informers.revisions,
         claims=informers.claims,
         client=client,
         clock=clock,
     )
-    replicas = ReplicaSetController(sets=informers.replicasets, pods=informers.pods, client=client, clock=clock)
+    replicas = ReplicaSetController(replicasets=informers.replicasets, pods=informers.pods, client=client, clock=clock)
     deployments = DeploymentController(
-        deployments=informers.deployments, sets=informers.replicasets, pods=informers.pods, client=client, clock=clock
+        deployments=informers.deployments,
+        replicasets=informers.replicasets,
+        pods=informers.pods,
+        client=client,
+        clock=clock,
     )
     autoscalers = Autoscalers(autoscalers=informers.autoscalers, pods=informers.pods, client=client, clock=clock)
     yield "statefulset-controller", (("statefulset", sets, MANY),)

@@ -12,10 +12,10 @@ from localkube.faults.fault import Fault, FaultError, FaultKind
 class Component(Protocol):
     """A cluster component that can be unavailable."""
 
-    async def leave(self) -> None:
+    async def interrupt(self) -> None:
         """Make the component unavailable."""
 
-    async def come_back(self) -> None:
+    async def resume(self) -> None:
         """Start to restore the component."""
 
 
@@ -27,7 +27,7 @@ class RestartableComponent:
     """
 
     def __init__(self, enter: Callable[[], AbstractAsyncContextManager[None]]) -> None:
-        self._enter = enter
+        self._open = enter
         self._tasks = asyncio.TaskGroup()
         self._there = asyncio.Event()
         self._leaving = asyncio.Event()
@@ -38,15 +38,15 @@ class RestartableComponent:
     async def running(self) -> AsyncIterator[None]:
         """Make the component available until the context exits. The context is entered when it is available."""
         async with self._tasks:
-            await self.come_back()
+            await self.resume()
             await self._there.wait()
             try:
                 yield
             finally:
                 self._is_over = True
-                await self.leave()
+                await self.interrupt()
 
-    async def leave(self) -> None:
+    async def interrupt(self) -> None:
         """Exit the context, or cancel a pending entry."""
         if self._life is not None:
             self._leaving.set()
@@ -54,14 +54,14 @@ class RestartableComponent:
                 self._life.cancel()
             await asyncio.wait([self._life])
 
-    async def come_back(self) -> None:
+    async def resume(self) -> None:
         """Start to reenter the context, unless the cluster stops."""
         if not self._is_over:
             self._leaving.clear()
-            self._life = self._tasks.create_task(self._live())
+            self._life = self._tasks.create_task(self._run())
 
-    async def _live(self) -> None:
-        async with self._enter():
+    async def _run(self) -> None:
+        async with self._open():
             self._there.set()
             await self._leaving.wait()
         self._there.clear()
@@ -71,22 +71,22 @@ class ComponentFaults:
     """Makes components unavailable. A component can have only one such fault at a time."""
 
     def __init__(self, parts: Mapping[FaultKind, Component]) -> None:
-        self._parts = parts
-        self._away: set[FaultKind] = set()
+        self._components = parts
+        self._unavailable: set[FaultKind] = set()
 
     async def begin(self, fault: Fault) -> Undo:
         """Make the component unavailable."""
         kind = fault.kind
-        part = self._parts.get(kind)
+        part = self._components.get(kind)
         if part is None:
             raise FaultError(f"{kind}: not part of this cluster")
-        if kind in self._away:
+        if kind in self._unavailable:
             raise FaultError(f"{kind}: already unavailable")
-        self._away.add(kind)
+        self._unavailable.add(kind)
 
         async def undo() -> None:
-            await part.come_back()
-            self._away.discard(kind)
+            await part.resume()
+            self._unavailable.discard(kind)
 
-        await part.leave()
+        await part.interrupt()
         return undo

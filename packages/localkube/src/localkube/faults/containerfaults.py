@@ -72,11 +72,11 @@ async def fill_disk(pods: LocalPods, fault: Fault) -> Undo:
 
     async def undo() -> None:
         for container, size in former.items():
-            await pods.runner.bound_memory(container, fault.path, size)
+            await pods.runner.resize_memory(container, fault.path, size)
 
     try:
         for container in pods.running(await pods.pod(fault.pods[0])):
-            former[container] = await pods.runner.bound_memory(container, fault.path, 0)
+            former[container] = await pods.runner.resize_memory(container, fault.path, 0)
     except StartError:
         await undo()
         raise

@@ -66,7 +66,7 @@ class FaultManager:
                 now = self._clock.monotonic()
                 for number in [number for number, active in self._active.items() if active.until <= now]:
                     await self.undo(number)
-                await self._rest()
+                await self._wait_for_deadline()
         finally:
             await self.undo_all()
 
@@ -123,7 +123,7 @@ class FaultManager:
         except (FaultError, StartError, KubeError) as error:
             return representation.respond_rejection(apierrors.bad_request(str(error)))
 
-    async def _rest(self) -> None:
+    async def _wait_for_deadline(self) -> None:
         until = min((active.until for active in self._active.values()), default=None)
         with suppress(TimeoutError):
             async with timeouts.within(None if until is None else max(0.0, until - self._clock.monotonic())):
@@ -152,10 +152,10 @@ def build_manager(
         FaultKind.KILL: partial(containerfaults.kill_containers, pods),
         FaultKind.STOP: partial(containerfaults.pause_pod, pods),
         FaultKind.STARVE: partial(containerfaults.throttle_cpu, pods, tasks),
-        FaultKind.PARTITION: packets.lose,
-        FaultKind.LOSE: packets.lose,
-        FaultKind.THROTTLE: packets.lose,
-        FaultKind.DELAY: packets.delay,
+        FaultKind.PARTITION: packets.drop_packets,
+        FaultKind.LOSE: packets.drop_packets,
+        FaultKind.THROTTLE: packets.drop_packets,
+        FaultKind.DELAY: packets.delay_packets,
         FaultKind.FILL: partial(containerfaults.fill_disk, pods),
         FaultKind.DRAIN: partial(nodefaults.remove_node, pods.client),
         FaultKind.LOSE_NODE: partial(nodefaults.remove_node, pods.client),

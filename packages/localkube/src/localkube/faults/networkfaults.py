@@ -20,7 +20,7 @@ class NetworkFaults:
         self._losses: list[list[PacketLoss]] = []
         self._delayed: set[str] = set()
 
-    async def lose(self, fault: Fault) -> Undo:
+    async def drop_packets(self, fault: Fault) -> Undo:
         """Start to drop packets."""
         addresses = [str(meta.status(await self._pods.pod(key)).get("podIP")) for key in fault.pods]
         own = packet_losses(fault, addresses)
@@ -37,7 +37,7 @@ class NetworkFaults:
             raise
         return undo
 
-    async def delay(self, fault: Fault) -> Undo:
+    async def delay_packets(self, fault: Fault) -> Undo:
         """Start to delay all packets to a pod. A pod has at most one delay at a time."""
         uid = meta.uid(await self._pods.pod(fault.pods[0]))
         if uid in self._delayed:
@@ -52,7 +52,7 @@ class NetworkFaults:
         return undo
 
     async def _replace(self) -> None:
-        await self._pods.runner.lose_packets([loss for group in self._losses for loss in group])
+        await self._pods.runner.drop_packets([loss for group in self._losses for loss in group])
 
 
 def packet_losses(fault: Fault, addresses: list[str]) -> list[PacketLoss]:

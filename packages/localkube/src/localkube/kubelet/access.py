@@ -36,12 +36,12 @@ async def logs(
         raise NodeError(f'container "{name}" is not in pod "{meta.name(pod)}"')
     directory = node.settings.pod_directory(meta.uid(pod)) / "logs" / name
     runs = _runs(directory)
-    if not runs and (own := node.former.of(pod)) is not None and own.name == meta.uid(pod):
+    if not runs and (own := node.previous_logs.find(pod)) is not None and own.name == meta.uid(pod):
         directory = own / name  # it has terminated, and a finalizer delays its deletion
         runs = _runs(directory)
     if options.previous and not _is_waiting(cell, name):
         runs = runs[:-1]
-    if options.previous and not runs and (former := node.former.of(pod)):
+    if options.previous and not runs and (former := node.previous_logs.find(pod)):
         directory = former / name
         runs = _runs(directory)[-2:][:1]  # a group is recreated after a container restart, so the previous run failed
     run = _choose_run(runs, pod, options)
@@ -80,7 +80,7 @@ def _waiting_reason(pod: JSONObject, container: str) -> str:
 
 def running_container(cell: PodRuntime | None, pod: JSONObject, container: str) -> ContainerRun:
     """Return the container's run if it has a process."""
-    run = cell.run_of(container) if cell else None
+    run = cell.find_run(container) if cell else None
     if run is None:
         raise NodeError(f'container "{container}" in pod "{meta.name(pod)}" is not running')
     return run

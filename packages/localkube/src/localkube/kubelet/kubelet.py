@@ -76,10 +76,10 @@ class Kubelet:
             hosts=HostsFiles(settings.state_directory / "hosts", settings.cluster_domain),
             objects=ReferencedObjectReader(client),
             events=events,
-            holder_of=self._holder_of,
-            former=PreviousLogs(settings.state_directory / "former", self._trash),
+            port_user=self._holder_of,
+            previous_logs=PreviousLogs(settings.state_directory / "former", self._trash),
             devices=DeviceAllocations(settings.devices, exposed=settings.devices_exposed),
-            free=self._free,
+            release_devices=self._release_devices,
             memory=OOMWatcher(runner),
         )
 
@@ -95,7 +95,7 @@ class Kubelet:
             for informer in informers:
                 await informer.wait_synced()
             self._node.devices.restore(self._pods.store.list())
-            self._node.former.clear()
+            self._node.previous_logs.clear()
             self._discard_orphans()
             tasks.create_task(self._trash.run())
             tasks.create_task(self._node.hosts.run())
@@ -169,21 +169,21 @@ class Kubelet:
         if change.new is None:
             self._node.hosts.remove_pod(pod)
             if cell is not None:
-                cell.vanish()
+                cell.mark_deleted()
                 del self._cells[meta.uid(pod)]
             return
         if cell is None:
-            cell = self._adopt(pod)
-            tasks.create_task(self._supervise(cell))
-        cell.renew(pod)
+            cell = self._add_pod(pod)
+            tasks.create_task(self._run_worker(cell))
+        cell.store_and_wake(pod)
         self._node.hosts.set_pod(pod, cell.address)
 
-    def _adopt(self, pod: JSONObject) -> PodRuntime:
+    def _add_pod(self, pod: JSONObject) -> PodRuntime:
         cell = self._cells[meta.uid(pod)] = PodRuntime(pod, initial_state(pod, self._node.clock.now()), self._node)
         cell.recover(recovery.CLUSTER_RESTARTED)
         return cell
 
-    async def _supervise(self, cell: PodRuntime) -> None:
+    async def _run_worker(self, cell: PodRuntime) -> None:
         """Run the worker of one pod. An internal error is reported on this pod, and does not affect other pods."""
         last_failure = ""
         while not cell.is_finished:
@@ -231,11 +231,11 @@ class Kubelet:
             if meta.namespace(cell.pod) == key.namespace and key.name in podclaims.claims_by_volume(cell.pod).values():
                 cell.refresh()
 
-    def _free(self, pod: JSONObject) -> None:
+    def _release_devices(self, pod: JSONObject) -> None:
         """Free the devices of a pod without processes, and wake the pods that wait for devices."""
         for uid in self._node.devices.release(meta.uid(pod)):
             if (cell := self._cells.get(uid)) is not None:
-                cell.set(cell.state.retry_now())
+                cell.set_state(cell.state.retry_now())
 
     def report_failures(self, failures: Mapping[str, str]) -> None:
         """Stop allocating failed devices, and record an event for each pod that uses one of them.

@@ -61,7 +61,7 @@ class PodWorker:
         try:
             while not self._cell.is_finished:
                 self._cell.changed.clear()
-                await self._rest(await self._round())
+                await self._wait_for_change(await self._perform_round())
         except asyncio.CancelledError:
             await self._containers.terminate_all(self._patience_at_end())
             raise
@@ -74,7 +74,7 @@ class PodWorker:
         elapsed = timedelta() if kill_at is None else self._cell.now() - (kill_at - grace)
         return max(min(grace, self._node.settings.grace_at_end) - elapsed, timedelta())
 
-    async def _round(self) -> datetime | None:
+    async def _perform_round(self) -> datetime | None:
         """Perform one round of steps, and return the time of the next reconciliation. Rejected writes are retried."""
         try:
             return await self._advance()
@@ -88,14 +88,14 @@ class PodWorker:
         cell = self._cell
         while True:
             self._require_sandbox()
-            await self._containers.collect()
-            await self._containers.limit()
+            await self._containers.record_exits()
+            await self._containers.apply_cpu_limits()
             await self._refresh_volumes()
             cell.follow_clock()
             decision = lifecycle.next_steps(cell.pod, cell.state, cell.now())
             if not decision.steps:
                 if not cell.state.has_sandbox and (cell.state.failure or lifecycle.is_settled(cell.pod, cell.state)):
-                    self._node.free(cell.pod)  # without a sandbox, there is nothing to remove
+                    self._node.release_devices(cell.pod)  # without a sandbox, there is nothing to remove
                 await self._publish()
                 return decision.wake_at
             for step in decision.steps:
@@ -107,7 +107,7 @@ class PodWorker:
         if self._cell.is_sandbox_lost:
             raise SandboxLostError
 
-    async def _rest(self, wake_at: datetime | None) -> None:
+    async def _wait_for_change(self, wake_at: datetime | None) -> None:
         if self._cell.is_finished:
             return
         delay = None if wake_at is None else max((wake_at - self._cell.now()).total_seconds(), 0)
@@ -125,7 +125,7 @@ class PodWorker:
             case lifecycle.Start(name):
                 self._containers.start(name)
             case lifecycle.Delay(name, until, wait):
-                cell.update(
+                cell.update_container(
                     name,
                     partial(state.record_delay, waiting=podstatus.backoff_waiting(cell.pod, name, wait), until=until),
                 )
@@ -139,12 +139,12 @@ class PodWorker:
             case lifecycle.RestartAll(name):
                 await self._restart_all(name)
             case lifecycle.StartOver():
-                cell.set(state.record_restart_of_all(cell.state, cell.now()))
+                cell.set_state(state.record_restart_of_all(cell.state, cell.now()))
             case lifecycle.Fail(reason, message):
-                cell.set(replace(cell.state, failure=Waiting(reason, message)))
+                cell.set_state(replace(cell.state, failure=Waiting(reason, message)))
                 cell.emit(reason, message)
             case lifecycle.StopPod(kill_at):
-                cell.set(cell.state.stopping_by(kill_at))
+                cell.set_state(cell.state.stopping_by(kill_at))
             case lifecycle.RemoveSandbox():
                 await self._remove_sandbox()
             case lifecycle.Finish():
@@ -154,7 +154,7 @@ class PodWorker:
 
     async def _restart_all(self, name: str) -> None:
         """Start to restart all containers, and publish this state, because containers can exit immediately."""
-        self._cell.set(replace(self._cell.state, restarted_by=name))
+        self._cell.set_state(replace(self._cell.state, restarted_by=name))
         self._cell.emit(
             ALL_RESTARTED, f"Container {name} terminated, restarting all containers of the pod in place", name
         )
@@ -165,13 +165,15 @@ class PodWorker:
         try:
             context = await cell.context()
             stubs = [launch.stub_reason(it, context, self._node.settings) for it in podspec.all_containers(cell.pod)]
-            bound = replace(await self._node.objects.claims_of(cell.pod), stand_ins=self._node.settings.stand_ins)
+            bound = replace(
+                await self._node.objects.claims_of(cell.pod), stand_ins=self._node.settings.volume_directory
+            )
             lenient = replace(context, skips_missing_sources=any(stubs))
-            self._containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._stamp())
+            self._containers.volumes = directories.prepare(lenient, bound, self._volume_directory, self._version_name())
         except (SpecError, OSError, ValueError) as error:  # ValueError: the path contains NUL
-            self._put_off("FailedMount", f"failed to set up volumes: {explain(error)}")
+            self._retry_later("FailedMount", f"failed to set up volumes: {explain(error)}")
         else:
-            cell.set(replace(cell.state, has_volumes=True, problem="", not_before=None))
+            cell.set_state(replace(cell.state, has_volumes=True, problem="", not_before=None))
 
     async def _refresh_volumes(self) -> None:
         """Update the files from ConfigMaps, Secrets and the fields of the pod."""
@@ -179,7 +181,7 @@ class PodWorker:
         is_stale, cell.are_sources_stale = cell.are_sources_stale, False
         if is_stale and cell.state.has_volumes and directories.has_written(cell.pod):
             try:
-                directories.refresh(await cell.context(), self._volume_directory, self._stamp())
+                directories.refresh(await cell.context(), self._volume_directory, self._version_name())
             except SpecError:
                 return  # if a source cannot be read, the files are not changed
             except (OSError, ValueError) as error:
@@ -189,7 +191,7 @@ class PodWorker:
     def _volume_directory(self) -> Path:
         return self._cell.directory / "volumes"
 
-    def _stamp(self) -> str:
+    def _version_name(self) -> str:
         return self._cell.now().strftime("%Y_%m_%d_%H_%M_%S.%f")
 
     async def _create_sandbox(self) -> None:
@@ -200,7 +202,7 @@ class PodWorker:
         try:
             hostname = podspec.kernel_hostname(cell.pod, self._node.settings.cluster_domain)
         except SpecError as error:
-            self._put_off("FailedCreatePodSandBox", f"failed to create the sandbox: {explain(error)}")
+            self._retry_later("FailedCreatePodSandBox", f"failed to create the sandbox: {explain(error)}")
             return
         spec = SandboxSpec(
             id=cell.uid,
@@ -212,14 +214,14 @@ class PodWorker:
             memory=directories.memory_volumes(cell.pod, self._volume_directory),
         )
         try:
-            ip = await self._node.runner.create_sandbox(spec, cell.lose)
+            ip = await self._node.runner.create_sandbox(spec, cell.mark_sandbox_lost)
         except (StartError, OSError) as error:
-            self._put_off("FailedCreatePodSandBox", f"failed to create the sandbox: {explain(error)}")
+            self._retry_later("FailedCreatePodSandBox", f"failed to create the sandbox: {explain(error)}")
             return
-        cell.set(replace(cell.state, has_sandbox=True, ip=ip, problem="", not_before=None))
+        cell.set_state(replace(cell.state, has_sandbox=True, ip=ip, problem="", not_before=None))
         hosts.set_pod(cell.pod, ip)
         try:
-            await hosts.written()
+            await hosts.wait_until_written()
         except OSError as error:  # `Hosts` retries
             cell.emit("FailedCreatePodSandBox", f"failed to update pod names: {explain(error)}")
 
@@ -227,26 +229,26 @@ class PodWorker:
         """Allocate the devices of the pod, and record them in the pod before a container can start."""
         cell = self._cell
         try:
-            record = self._node.devices.take(cell.pod)
+            record = self._node.devices.allocate(cell.pod)
         except ShortageError as error:
-            self._put_off("FailedAllocateDevices", f"failed to allocate devices: {error}")
+            self._retry_later("FailedAllocateDevices", f"failed to allocate devices: {error}")
             return False
         text = deviceallocations.annotation_value(record)
         if record and meta.annotations(cell.pod).get(wellknown.DEVICES) != text:
             patch = {"metadata": {"uid": cell.uid, "annotations": {wellknown.DEVICES: text}}}
-            cell.take(await self._node.client.patch(PODS, meta.key(cell.pod), patch, kind="merge"))
+            cell.update_if_newer(await self._node.client.patch(PODS, meta.key(cell.pod), patch, kind="merge"))
         return True
 
-    def _put_off(self, reason: str, problem: str) -> None:
+    def _retry_later(self, reason: str, problem: str) -> None:
         """Retry the step later. Report the problem unless it was already reported."""
         if problem != self._cell.state.problem:
             self._cell.emit(reason, problem)
-        self._cell.set(replace(self._cell.state, problem=problem, not_before=self._cell.now() + RETRY))
+        self._cell.set_state(replace(self._cell.state, problem=problem, not_before=self._cell.now() + RETRY))
 
     async def _remove_sandbox(self) -> None:
         await self._node.runner.remove_sandbox(self._cell.uid)
-        self._node.free(self._cell.pod)
-        self._cell.set(replace(self._cell.state, has_sandbox=False))
+        self._node.release_devices(self._cell.pod)
+        self._cell.set_state(replace(self._cell.state, has_sandbox=False))
         self._node.hosts.set_pod(self._cell.pod, "")
 
     async def _publish(self) -> None:
@@ -259,7 +261,9 @@ class PodWorker:
             return
         identity = {"uid": cell.uid, "resourceVersion": meta.resource_version(cell.pod)}
         patch = {"metadata": identity, "status": new}
-        cell.take(await self._node.client.patch(PODS, meta.key(cell.pod), patch, kind="merge", subresource="status"))
+        cell.update_if_newer(
+            await self._node.client.patch(PODS, meta.key(cell.pod), patch, kind="merge", subresource="status")
+        )
         self._published = new
         cell.reported.set()
 
@@ -269,8 +273,8 @@ class PodWorker:
             await self._publish()
             await self._delete()
         self._node.hosts.remove_pod(cell.pod)
-        self._node.free(cell.pod)
-        self._node.former.keep(cell.pod, cell.directory)
+        self._node.release_devices(cell.pod)
+        self._node.previous_logs.retain(cell.pod, cell.directory)
         self._cell.is_finished = True
         self._cell.reported.set()
 

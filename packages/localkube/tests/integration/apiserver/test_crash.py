@@ -80,5 +80,5 @@ async def test_store_is_locked_only_while_its_process_runs(tmp_path: Path) -> No
     kill_after(writer, 1)
     store = Store(path)
     store.create(StoreKey("pods", "default", "after"), {"metadata": {"name": "after"}})
-    await store.settle()
+    await store.wait_committed()
     store.close()

@@ -51,7 +51,7 @@ async def main() -> None:
             "addresses": made.addresses,
             "namespaces": made.capabilities.has_namespaces,
             "network": made.capabilities.network,
-            "lost": made.capabilities.lost,
+            "lost": made.capabilities.missing,
         }
         sys.stdout.write(json.dumps(facts) + "\n")
         sys.stdout.flush()

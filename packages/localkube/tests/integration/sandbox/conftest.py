@@ -12,7 +12,7 @@ def _why_not(directory: Path) -> str:
     async def ask() -> str:
         async with machine(directory) as made:
             isolated = made.capabilities.has_namespaces and made.capabilities.network == "isolated"
-            return "" if isolated else "; ".join(made.capabilities.lost)
+            return "" if isolated else "; ".join(made.capabilities.missing)
 
     return asyncio.run(ask())
 

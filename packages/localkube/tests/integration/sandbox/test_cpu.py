@@ -23,9 +23,9 @@ MEASURED = 2.0
 
 async def cores(made: Machine, pid: int) -> float:
     """Return the average number of CPUs that a container used during the measurement."""
-    before, begun = (await made.runner.used([pid]))[pid].seconds, time.monotonic()
+    before, begun = (await made.runner.read_usage([pid]))[pid].seconds, time.monotonic()
     await asyncio.sleep(MEASURED)
-    return ((await made.runner.used([pid]))[pid].seconds - before) / (time.monotonic() - begun)
+    return ((await made.runner.read_usage([pid]))[pid].seconds - before) / (time.monotonic() - begun)
 
 
 def groups() -> set[Path]:
@@ -38,7 +38,7 @@ def groups() -> set[Path]:
 @pytest.mark.sandbox
 async def test_container_gets_the_processor_time_of_its_limit(tmp_path: Path) -> None:
     async with machine(tmp_path) as made:
-        if NO_LIMITS in made.capabilities.lost:
+        if NO_LIMITS in made.capabilities.missing:
             pytest.skip(f"this machine refuses cgroups: {NO_LIMITS}")
         busy = await made.start(await made.pod("a"), "sh", "-c", BUSY)
         await made.runner.limit_cpu(busy.pid, LIMIT)

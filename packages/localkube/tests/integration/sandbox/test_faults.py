@@ -67,23 +67,23 @@ async def test_rule_drops_packets_only_between_its_pods(made: Machine) -> None:
     a, b = made.addresses["a"], made.addresses["b"]
     assert (await ping(made, "a", "b"))["came"] == 3
 
-    await made.runner.lose_packets([PacketLoss(a, b), PacketLoss(b, a)])
+    await made.runner.drop_packets([PacketLoss(a, b), PacketLoss(b, a)])
     assert (await ping(made, "a", "b"))["came"] == (await ping(made, "b", "a"))["came"] == 0
     assert (await ping(made, "a", "c"))["came"] == (await ping(made, "c", "b"))["came"] == 3
 
-    await made.runner.lose_packets([PacketLoss("", b)])
+    await made.runner.drop_packets([PacketLoss("", b)])
     assert (await ping(made, "c", "b"))["came"] == (await ping(made, "b", "a"))["came"] == 0
     assert (await ping(made, "c", "a"))["came"] == 3
 
-    await made.runner.lose_packets([PacketLoss(a, b, share=0.5)])
+    await made.runner.drop_packets([PacketLoss(a, b, share=0.5)])
     assert 5 < (await ping(made, "a", "b", 40))["came"] < 35
 
-    await made.runner.lose_packets([PacketLoss(a, b, rate=20_000)])
+    await made.runner.drop_packets([PacketLoss(a, b, rate=20_000)])
     assert (await ping(made, "a", "b"))["came"] == 3
     came = int((await (await made.start("a", "python3", "-c", FLOOD, b)).finish())[1])
     assert 30 < came < 110  # 64 KiB immediately, and 20 KB in each of the following seconds
 
-    await made.runner.lose_packets([])
+    await made.runner.drop_packets([])
     assert (await ping(made, "a", "b"))["came"] == (await ping(made, "c", "b"))["came"] == 3
 
 
@@ -110,20 +110,20 @@ async def test_full_file_system_is_restored_with_its_files(made: Machine) -> Non
         script = f"echo kept > {path}/before; echo ready; exec sleep 60"
         program = await made.start(pod, "sh", "-c", script)
         assert await program.line() == "ready"
-        former = await made.runner.bound_memory(program.id, path, 0)
+        former = await made.runner.resize_memory(program.id, path, 0)
         fill = f"cat {path}/before; head -c 65536 /dev/zero > {path}/more && echo wrote"
         full = await made.exec(program, "sh", "-c", fill)
         end, output = await full.finish()
         assert end.code != 0
         assert "kept" in output
         assert "No space left on device" in output
-        await made.runner.bound_memory(program.id, path, former)
+        await made.runner.resize_memory(program.id, path, former)
         assert "wrote" in (await (await made.exec(program, "sh", "-c", fill)).finish())[1]
     program = await made.start(pod, "sleep", "60")
     with pytest.raises(StartError, match="/usr: must be an in-memory file system of the container"):
-        await made.runner.bound_memory(program.id, "/usr", 0)
+        await made.runner.resize_memory(program.id, "/usr", 0)
     with pytest.raises(StartError, match="the container is not running"):
-        await made.runner.bound_memory("nobody", "/tmp", 0)
+        await made.runner.resize_memory("nobody", "/tmp", 0)
 
 
 @pytest.mark.parametrize(("network", "isolation"), [("shared", "namespaces"), ("isolated", "plain")])
@@ -131,7 +131,7 @@ async def test_packet_loss_is_rejected_without_pod_networks(tmp_path: Path, netw
     async with machine(tmp_path, network=network, isolation=isolation) as made:  # type: ignore[arg-type]
         pod = await made.pod("a")
         with pytest.raises(StartError, match="pods share the network of this machine"):
-            await made.runner.lose_packets([PacketLoss("", "10.88.1.0")])
+            await made.runner.drop_packets([PacketLoss("", "10.88.1.0")])
         with pytest.raises(StartError, match="pods share the network of this machine"):
             await made.runner.delay_packets(pod, 0.1)
-        await made.runner.lose_packets([])
+        await made.runner.drop_packets([])

@@ -17,8 +17,8 @@ async def test_plain_isolation_reports_lost_features(tmp_path: Path) -> None:
     async with machine(tmp_path, network="isolated", isolation="plain") as made:
         granted = made.capabilities
         assert (granted.has_namespaces, granted.network) == (False, "shared")
-        assert any(line.startswith("volumes and reliable termination of daemons") for line in granted.lost)
-        assert (plainnames.ONLY_PYTHON in granted.lost) == (plainnames.find_wrapper() is None)
+        assert any(line.startswith("volumes and reliable termination of daemons") for line in granted.missing)
+        assert (plainnames.ONLY_PYTHON in granted.missing) == (plainnames.find_wrapper() is None)
 
 
 async def test_plain_volumes_must_exist_on_the_host(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ async def test_python_program_resolves_names_of_pods(tmp_path: Path) -> None:
 @pytest.mark.skipif(plainnames.find_wrapper() is None, reason="libnss_wrapper is not installed")
 async def test_other_programs_resolve_names_with_the_wrapper(tmp_path: Path) -> None:
     async with machine(tmp_path, network="shared", isolation="plain") as made:
-        assert plainnames.ONLY_PYTHON not in made.capabilities.lost
+        assert plainnames.ONLY_PYTHON not in made.capabilities.missing
         pod = await made.pod("a")
         made.write_hosts(f"{HEADER}127.9.8.7 b.web.default\n")
         end, text = await made.sh(pod, "hostname; getent ahostsv4 b.web.default")

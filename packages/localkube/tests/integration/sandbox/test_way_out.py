@@ -34,8 +34,8 @@ async def test_installed_program_is_used(
         pytest.skip("slirp4netns is installed, and preferred")
     monkeypatch.setenv("PATH", install(tmp_path, name, f'exec {program} "$@"'))
     async with machine(tmp_path) as made:
-        if NO_WAY_OUT in str(made.capabilities.lost):
-            pytest.skip(f"{name} does not work here: {made.capabilities.lost}")
+        if NO_WAY_OUT in str(made.capabilities.missing):
+            pytest.skip(f"{name} does not work here: {made.capabilities.missing}")
         _, output = await made.sh(await made.pod("a"), "cat /etc/resolv.conf")
         assert output == f"nameserver {nameserver}\n"
 
@@ -46,13 +46,13 @@ async def test_failing_program_is_reported_and_pods_run_without_it(
     monkeypatch.setenv("PATH", install(tmp_path, "slirp4netns", "echo no tun device >&2; exit 3"))
 
     async def scenario(made: Machine) -> None:
-        (line,) = (line for line in made.capabilities.lost if NO_WAY_OUT in line)
+        (line,) = (line for line in made.capabilities.missing if NO_WAY_OUT in line)
         assert "slirp4netns: exited with code 3" in line
         assert "no tun device" in (tmp_path / "state" / "way-out.log").read_text()
         assert (await made.sh(await made.pod("a"), "exit 0"))[0].code == 0
 
     async with machine(tmp_path) as made:
-        if "pasta" in str(made.capabilities.lost) or NO_WAY_OUT not in str(made.capabilities.lost):
+        if "pasta" in str(made.capabilities.missing) or NO_WAY_OUT not in str(made.capabilities.missing):
             pytest.skip("pasta is installed")
         await scenario(made)
 

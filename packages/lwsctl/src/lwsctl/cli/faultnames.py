@@ -51,7 +51,7 @@ class FaultName:
     usual: str = ""
     value_help: str = ""
     has_path: bool = False
-    is_moment: bool = False
+    is_instantaneous: bool = False
     """The fault occurs once, and has no duration."""
 
     @property
@@ -64,7 +64,10 @@ FAULTS: Final = {
     fault.name: fault
     for fault in (
         FaultName(
-            "kill", "Kill the main process of each container in a rank (SIGKILL).", FaultTarget.RANK, is_moment=True
+            "kill",
+            "Kill the main process of each container in a rank (SIGKILL).",
+            FaultTarget.RANK,
+            is_instantaneous=True,
         ),
         FaultName(
             "stop",

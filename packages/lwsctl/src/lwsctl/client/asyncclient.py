@@ -227,7 +227,7 @@ class AsyncClient:
             return None
 
         async with watch_conditions(*informers.all) as objects:
-            await objects.until(look)
+            await objects.wait_for(look)
 
     async def logs(
         self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False
@@ -264,7 +264,7 @@ class AsyncClient:
         await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
         lost_logs: list[LogError] = []
-        streams = Streams(lost=lambda _, error: lost_logs.append(error))
+        streams = Streams(on_lost=lambda _, error: lost_logs.append(error))
         async with watch_conditions(*informers.all) as objects:
             follower = LogFollower(
                 self._open, pod_filter.covers, options, lambda pod, line: put(log_line(pod, line)), streams

@@ -105,14 +105,14 @@ class Client:
 
     def watch(self, name: str) -> Iterator[View]:
         """Yield the current view, and a view after each change, until the LeaderWorkerSet is deleted."""
-        return self._each(self._inner.watch(name))
+        return self._iterate(self._inner.watch(name))
 
     def logs(self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False) -> Iterator[LogLine]:
         """Yield the log lines of the selected ranks, rank by rank.
 
         `follow` yields new lines until the set is deleted, complete, or past its deadline.
         """
-        return self._each(self._inner.logs(name, options, follow=follow))
+        return self._iterate(self._inner.logs(name, options, follow=follow))
 
     def explain(self, place: str) -> Diagnosis:
         """Return the reason why `web`, `web/0` or `web/0/2` is not ready. Include evidence and next steps.
@@ -158,7 +158,7 @@ class Client:
             future.cancel()  # for example after Ctrl-C
             raise
 
-    def _each(self, items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
+    def _iterate(self, items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
         """Yield the items of an asynchronous iterator. A single task iterates it from start to end.
 
         A separate task for each item is impossible, because task groups and timeouts belong to the task that entered

@@ -78,23 +78,23 @@ class Address(Struct, frozen=True, kw_only=True):
     """The address of one page.
 
     `key` is the set of the page, if any. `episode` is the group and number of a recorded failure, or the code of a
-    cause. `other` is a second recorded failure for a comparison, or the set `NAMESPACE/NAME` for the topology. `home`
+    cause. `other` is a second recorded failure for a comparison, or the set `NAMESPACE/NAME` for the topology. `origin`
     is the kind of set.
     """
 
     kind: PageKind
     key: ObjectKey = NOBODY
-    home: PageKind = PageKind.SET
+    origin: PageKind = PageKind.SET
     episode: str = ""
     other: str = ""
     arrangement: Arrangement = Arrangement.GROUP
     state: StateFilter = StateFilter.ALL
-    form: PageForm = PageForm.PAGE
+    format: PageForm = PageForm.PAGE
 
     @property
     def is_disaggregatedset(self) -> bool:
         """Return whether the page shows a DisaggregatedSet."""
-        return PageKind.WHOLE in (self.kind, self.home)
+        return PageKind.WHOLE in (self.kind, self.origin)
 
     def path(self) -> str:
         """Return the path relative to the base path of the server."""
@@ -107,10 +107,10 @@ class Address(Struct, frozen=True, kw_only=True):
             case PageKind.SET | PageKind.WHOLE:
                 return f"{self.kind.value}/{place}"
             case PageKind.ROLLOUT | PageKind.LOGS:
-                return f"{self.home.value}/{place}/{self.kind.value}"
+                return f"{self.origin.value}/{place}/{self.kind.value}"
             case PageKind.HISTORY:
                 episode = f"/{self.episode}" if self.episode else ""
-                return f"{self.home.value}/{place}/{self.kind.value}{episode}"
+                return f"{self.origin.value}/{place}/{self.kind.value}{episode}"
 
 
 def parse(path: str, query: Mapping[str, str]) -> Address:
@@ -132,7 +132,7 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     if kind is PageKind.LOGS and form is PageForm.FILE:
         raise NoSuchPageError(f"{path}: log pages are saved in the browser")
     if kind is PageKind.TOPOLOGY:
-        return Address(kind=kind, other=_parse_choice(query.get("set", "")), form=form)
+        return Address(kind=kind, other=_parse_choice(query.get("set", "")), format=form)
     other = query.get("with", "") if kind is PageKind.HISTORY and episode else ""
     if other and _split_episode(["history", *other.split("/")])[1] != other:
         raise NoSuchPageError(f"{path}: with={other} is not a recorded failure; use GROUP/NUMBER")
@@ -142,12 +142,12 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     return Address(
         kind=kind,
         key=key,
-        home=home,
+        origin=home,
         episode=episode,
         other=other,
         arrangement=arrangement,
         state=state,
-        form=form,
+        format=form,
     )
 
 

@@ -57,7 +57,7 @@ def describe_stopped_groups(action: Mapping[str, object], snapshot: Snapshot) ->
     key = ObjectKey(str(action.get("namespace")), str(action.get("name")))
     verb = action.get("verb")
     if verb == Verb.SCALE_ROLE:
-        whole = snapshot.find_whole(key)
+        whole = snapshot.find_disaggregatedset(key)
         return "" if whole is None else _scale_down_effect(action, role_replicas(whole).get(str(action.get("role")), 0))
     view = snapshot.find(key)
     if view is None:

@@ -48,7 +48,7 @@ class BrowserStream:
 
     def __init__(self, user: str, write: Write, tasks: asyncio.TaskGroup) -> None:
         self.user = user
-        self.ident = randomness.uid()
+        self.id = randomness.uid()
         self.task = asyncio.current_task()
         self.topics: dict[str, asyncio.Task[None]] = {}
         self._plain, self._tasks = write, tasks
@@ -115,20 +115,20 @@ class BrowserStreams:
         """Serve a stream until its user loses access. Errors from `write` are raised in an exception group."""
         async with asyncio.TaskGroup() as tasks:
             stream = BrowserStream(user, write, tasks)
-            self._open[stream.ident] = stream
+            self._open[stream.id] = stream
             try:
-                await stream.write(b"event: opened\ndata: %s\n\n" % stream.ident.encode())
+                await stream.write(b"event: opened\ndata: %s\n\n" % stream.id.encode())
                 if first is not None:
                     stream.add(*first)
                 while await admits():
                     await asyncio.sleep(BETWEEN_BEATS)
                     await stream.write(BEAT)
             finally:
-                del self._open[stream.ident]
+                del self._open[stream.id]
                 for key in list(stream.topics):
                     stream.remove(key)
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Cancel all streams, which would otherwise not complete."""
         for stream in self._open.values():
             if stream.task is not None:
@@ -139,7 +139,7 @@ async def write_changes(channel: PageChannel, last: str, write: Write) -> None:
     """Write the changes to a page since a given state."""
     while True:
         newest = channel.ident
-        for data in channel.after(last):
+        for data in channel.events_after(last):
             await write(data)
         last = newest
         if channel.ident == last:  # otherwise, it changed while the browser was reading

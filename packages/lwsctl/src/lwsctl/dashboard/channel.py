@@ -43,14 +43,14 @@ class PageChannel:
         """Return the number of the latest state, in the notation of the stream."""
         return f"{self._epoch}.{self.number}"
 
-    def show(self, rendering: Rendering) -> None:
+    def update(self, rendering: Rendering) -> None:
         """Replace the state. If it differs from the previous state, send the difference to all streams."""
         change = difference(self.shown, rendering) if self.shown else None  # no browser has this state
         self.shown = rendering
         if change is None:
             return
         self.number += 1
-        self._keep(Frame(self.number, self._event("difference", change)))
+        self._store_frame(Frame(self.number, self._event("difference", change)))
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -58,7 +58,7 @@ class PageChannel:
         """Wait for the next state."""
         await self._changed.wait()
 
-    def after(self, ident: str) -> list[bytes]:
+    def events_after(self, ident: str) -> list[bytes]:
         """Return the events after the state with this number, up to the latest state."""
         epoch, _, text = ident.rpartition(".")
         number = decimals.natural(text)
@@ -67,7 +67,7 @@ class PageChannel:
             return [self._event("whole", full_state(self.shown))]
         return [frame.data for frame in self._frames if frame.number > number]
 
-    def _keep(self, frame: Frame) -> None:
+    def _store_frame(self, frame: Frame) -> None:
         self._frames.append(frame)
         self._bytes += len(frame.data)
         while len(self._frames) > KEPT_FRAMES or self._bytes > KEPT_BYTES:

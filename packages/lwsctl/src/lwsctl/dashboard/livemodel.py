@@ -81,7 +81,7 @@ class LiveModel:
         self._answered = self.clock.now()
         self._changed, self._stale = asyncio.Event(), asyncio.Event()
         self._shown = asyncio.Event()
-        self._lookers = 0
+        self._viewers = 0
         self._order = SetOrder()
         self._patience = PATIENCE
         self.snapshot = Snapshot(namespace=namespace, now=self.clock.now(), commands=commands)
@@ -94,34 +94,34 @@ class LiveModel:
     @asynccontextmanager
     async def update_diagnoses(self) -> AsyncIterator[None]:
         """Update diagnoses while the context is active, because a browser shows a page."""
-        self._lookers += 1
+        self._viewers += 1
         self._stale.set()
         try:
             yield
         finally:
-            self._lookers -= 1
+            self._viewers -= 1
 
     async def wait_for_change(self) -> None:
         """Wait for the next snapshot."""
         await self._shown.wait()
 
-    async def until(self, check: Callable[[], T | None]) -> T:
+    async def wait_for(self, check: Callable[[], T | None]) -> T:
         """Return the first result of `check` that is not None. `check` is called for each new snapshot."""
         while (answer := check()) is None:
             await self.wait_for_change()
         return answer
 
-    def paint(self) -> None:
+    def refresh_snapshot(self) -> None:
         """Create a new snapshot. If this fails, keep the previous snapshot, and report since when it is outdated."""
         try:
-            self.snapshot = self._build_picture()
+            self.snapshot = self._build_snapshot()
         except Exception as error:  # stored objects may contain any value
             log.warning("the state could not be rendered", error=repr(error), exc_info=error)
             trouble = f"the state is outdated, because it cannot be rendered: {errorboundary.describe(error)}"
-            self.snapshot = replace(self.snapshot, trouble=trouble, answered=self.snapshot.now)
+            self.snapshot = replace(self.snapshot, connection_error=trouble, last_response=self.snapshot.now)
         self.announce()
 
-    def _build_picture(self) -> Snapshot:
+    def _build_snapshot(self) -> Snapshot:
         views = self.everything.views()
         snapshot = Snapshot(
             namespace=self.namespace,
@@ -129,9 +129,9 @@ class LiveModel:
             views=views,
             sets=[set_view(obj, views) for obj in sorted(self._sets.list_objects(), key=meta.key)],
             diagnoses=self._diagnoses,
-            of_sets=self._of_sets,
-            trouble=self._trouble,
-            answered=self._answered,
+            disaggregatedset_diagnoses=self._of_sets,
+            connection_error=self._trouble,
+            last_response=self._answered,
             order=self._order,
             commands=self.commands,
         )
@@ -168,19 +168,19 @@ class LiveModel:
             await asyncio.sleep(TOGETHER)
             self._changed.clear()
             began = self.clock.monotonic()
-            self.paint()
+            self.refresh_snapshot()
             self._stale.set()  # last, because diagnosing a large set would delay the snapshot
             took = self.clock.monotonic() - began
             await asyncio.sleep(max(SHORTEST_PAUSE, min(3 * took, LONGEST_PAUSE)))
 
-    async def keep_diagnosed(self) -> None:
+    async def run_diagnoses(self) -> None:
         """Diagnose after changes and every `AGAIN` seconds. If no page is open, only wait for the API server."""
         while True:
             with suppress(TimeoutError):
                 async with timeouts.within(AGAIN):
                     await self._stale.wait()
             self._stale.clear()
-            if self._lookers or self._trouble:
+            if self._viewers or self._trouble:
                 await self.diagnose()
             await asyncio.sleep(BETWEEN_DIAGNOSES)
 
@@ -211,7 +211,7 @@ class LiveModel:
             diagnoses = await self._with_evidence(diagnoses)
             self._diagnoses = {ObjectKey(diagnosis.namespace, diagnosis.target): diagnosis for diagnosis in diagnoses}
             self._of_sets = {ObjectKey(diagnosis.namespace, diagnosis.target): diagnosis for diagnosis in of_sets}
-        self.paint()
+        self.refresh_snapshot()
 
     async def _with_evidence(self, diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
         """Return the diagnoses.
@@ -246,9 +246,9 @@ async def run_model(model: LiveModel, *beside: ChangeSource) -> AsyncIterator[No
     """
     async with watch_conditions(*model.informers, *beside), asyncio.TaskGroup() as tasks:
         model.start()
-        model.paint()
+        model.refresh_snapshot()
         await model.diagnose()
-        running = [tasks.create_task(model.follow()), tasks.create_task(model.keep_diagnosed())]
+        running = [tasks.create_task(model.follow()), tasks.create_task(model.run_diagnoses())]
         try:
             yield
         finally:

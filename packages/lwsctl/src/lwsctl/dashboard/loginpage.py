@@ -46,7 +46,7 @@ class LoginPage:
     """Handles logins, and passes other requests to the handler only if the user is logged in."""
 
     def __init__(self, visitors: LoginSessions, cluster: str = "") -> None:
-        self.visitors = visitors
+        self.sessions = visitors
         self._page = partial(page, cluster=cluster)
 
     async def guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -63,27 +63,27 @@ class LoginPage:
             case "POST", path if path == LOGOUT:
                 return self._logout(request)
             case _:
-                return await self._visited(request, handler)
+                return await self._handle_session(request, handler)
 
     async def admits(self, request: web.Request) -> bool:
         """Return whether the user of a stream still has read permission, as for pages."""
-        return await self.visitors.find(request.headers.getall("Cookie", [])) is not None
+        return await self.sessions.find(request.headers.getall("Cookie", [])) is not None
 
-    async def _visited(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        visitor = await self.visitors.find(request.headers.getall("Cookie", []))
+    async def _handle_session(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        visitor = await self.sessions.find(request.headers.getall("Cookie", []))
         is_own = set(request.headers.getall("Sec-Fetch-Site", [])) <= OWN_SITES
         if visitor is None or not is_own:
             return self._page("", status=401)
         if request.path == LOGIN:
             return self._page(f"{visitor.user} is logged in.", logs_out=True)
         tokens = request.headers.getall(ACTION_HEADER, [])
-        if request.method == "POST" and not (len(tokens) == 1 and are_equal(tokens[0], visitor.action)):
+        if request.method == "POST" and not (len(tokens) == 1 and are_equal(tokens[0], visitor.action_token)):
             return web.Response(status=Rejection.FORGED.status, text=f"{Rejection.FORGED.text}\n")
         request[VISITOR] = visitor
         return await handler(request)
 
     def _logout(self, request: web.Request) -> web.StreamResponse:
-        self.visitors.leave(request.headers.getall("Cookie", []))
+        self.sessions.close(request.headers.getall("Cookie", []))
         response = self._page("You are logged out.")
         response.del_cookie(COOKIE, path="/")
         return response
@@ -91,7 +91,7 @@ class LoginPage:
     async def _login(self, request: web.Request) -> web.StreamResponse:
         try:
             token = (await request.post()).get("token")
-            session = await self.visitors.enter(token.strip() if isinstance(token, str) else "")
+            session = await self.sessions.open(token.strip() if isinstance(token, str) else "")
         except web.HTTPRequestEntityTooLarge:
             return self._page("The token is too long.", status=422)
         except LoginRejectedError as error:

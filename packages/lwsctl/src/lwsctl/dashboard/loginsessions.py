@@ -46,13 +46,13 @@ class Host(Protocol):
 
 
 class LoginSession(Struct):
-    """A logged-in user. `action` is the CSRF token that pages send with each action."""
+    """A logged-in user. `action_token` is the CSRF token that pages send with each action."""
 
     user: str
     token: str
     expires_at: float
     checked_at: float
-    action: str
+    action_token: str
 
     def __repr__(self) -> str:
         return f"Visitor({self.user!r})"  # never the token
@@ -67,7 +67,7 @@ class LoginSessions:
         self._new_secret = new_secret
         self._sessions: dict[str, LoginSession] = {}
 
-    async def enter(self, token: str) -> str:
+    async def open(self, token: str) -> str:
         """Return the number of a new session, or raise `LoginRejectedError`."""
         if not token or len(token) > LONGEST_TOKEN:
             raise LoginRejectedError("paste a cluster token")
@@ -97,7 +97,7 @@ class LoginSessions:
         visitor.checked_at = now
         return visitor
 
-    def leave(self, cookies: Sequence[str]) -> None:
+    def close(self, cookies: Sequence[str]) -> None:
         """Close the session in the cookies, if it exists."""
         self._sessions.pop(find_session(cookies) or "", None)
 

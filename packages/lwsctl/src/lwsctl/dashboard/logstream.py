@@ -142,7 +142,7 @@ class SharedPods(msgspec.Struct, frozen=True):
         """Return the set."""
         if not self.request.is_disaggregatedset:
             return self.model.everything.sets.store.get(self.request.key)
-        whole = self.model.snapshot.find_whole(self.request.key)
+        whole = self.model.snapshot.find_disaggregatedset(self.request.key)
         return None if whole is None else whole.object
 
 
@@ -171,11 +171,11 @@ class LineQueue:
         self._put({"note": text})
 
     @property
-    def has_some(self) -> bool:
+    def has_lines(self) -> bool:
         """Return whether there are any unread lines."""
         return not self._lines.empty()
 
-    async def take(self, seconds: float) -> bytes:
+    async def read(self, seconds: float) -> bytes:
         """Return the unread lines, or an empty line after a timeout.
 
         Writing the empty line fails if the connection is broken.
@@ -212,8 +212,8 @@ async def send(model: LiveModel, request: LogRequest, write: Callable[[bytes], A
     async with asyncio.TaskGroup() as tasks:
         reading = tasks.create_task(_follow(model, request, owners, lines))
         try:
-            while not reading.done() or lines.has_some:
-                await write(await lines.take(BETWEEN_SIGNS))
+            while not reading.done() or lines.has_lines:
+                await write(await lines.read(BETWEEN_SIGNS))
         finally:
             reading.cancel()
 

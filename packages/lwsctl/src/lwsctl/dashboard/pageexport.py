@@ -36,7 +36,7 @@ def text(snapshot: Snapshot, address: Address, facts: PageFacts) -> str:
 
 
 def _error_rendering(snapshot: Snapshot, error: str) -> Rendering:
-    return {"trouble": cells.outdated_notes(replace(snapshot, trouble=f"this page {error}"))}
+    return {"trouble": cells.outdated_notes(replace(snapshot, connection_error=f"this page {error}"))}
 
 
 def _ranks(snapshot: Snapshot, address: Address) -> Safe | None:

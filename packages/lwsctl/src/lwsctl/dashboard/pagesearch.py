@@ -38,7 +38,7 @@ class SearchResult(Struct, frozen=True):
     href: str
     words: str = ""
 
-    def rank(self, words: Sequence[str]) -> int | None:
+    def sort_key(self, words: Sequence[str]) -> int | None:
         """Return a sort key that puts the best results first, or None if a word is missing."""
         text = f"{self.title} {self.detail} {self.words}".lower()
         if not all(word in text for word in words):
@@ -52,7 +52,7 @@ class ResultGroup(Struct, frozen=True):
 
     kind: str
     best: Sequence[SearchResult]
-    more: int = 0
+    other_count: int = 0
 
 
 def search(snapshot: Snapshot, text: str) -> list[ResultGroup]:
@@ -81,12 +81,16 @@ def results_html(snapshot: Snapshot, text: str) -> Safe:
 
 def _items(hits: ResultGroup) -> Safe:
     items = [tag("li", tag("a", hit.title, href=hit.href), " ", tag("small", hit.detail)) for hit in hits.best]
-    more = tag("li", f"and {hits.more} more; enter a longer search term", class_="hint") if hits.more else None
+    more = (
+        tag("li", f"and {hits.other_count} more; enter a longer search term", class_="hint")
+        if hits.other_count
+        else None
+    )
     return join(tag("li", hits.kind, class_="kind"), items, more)
 
 
 def _best_results(kind: str, hits: Iterator[SearchResult], words: Sequence[str]) -> ResultGroup | None:
-    ranked = [(rank, hit) for hit in hits if (rank := hit.rank(words)) is not None]
+    ranked = [(rank, hit) for hit in hits if (rank := hit.sort_key(words)) is not None]
     best = [hit for _, hit in sorted(ranked, key=lambda pair: (pair[0], len(pair[1].title), pair[1].title))]
     return ResultGroup(kind, best[:MOST], max(len(best) - MOST, 0)) if best else None
 

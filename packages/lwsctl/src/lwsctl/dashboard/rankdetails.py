@@ -116,7 +116,7 @@ async def _explanation(model: LiveModel, lists: Lists, view: View, selection: Se
     except (KubeError, TimeoutError, ExceptionGroup):
         return tag("p", "The reason could not be read")
     diagnosis = diagnose(replace(observed, commands=model.commands), selection)
-    of_set = model.snapshot.judged(view).diagnosis
+    of_set = model.snapshot.with_diagnosis(view).diagnosis
     if diagnosis.code == of_set.code:
         is_same = diagnosis.sentence == of_set.sentence
         words = "The cause of the whole set" if is_same else cells.sentence(diagnosis.sentence)

@@ -57,7 +57,7 @@ class Rejection(Enum):
     ORIGIN = (403, "requests from other pages are not allowed")
     METHOD = (405, "use GET to read the dashboard, and POST for actions")
     ADDRESS = (414, "the address is too long")
-    STRANGER = (403, "open the link that `lws dashboard` printed; each link can be used once, in one browser")
+    NO_SESSION = (403, "open the link that `lws dashboard` printed; each link can be used once, in one browser")
     USED = (403, "this link was already used; restart `lws dashboard` to get a new link")
     READ_ONLY = (403, "the dashboard is read-only; use `lws dashboard --allow-actions` to allow actions")
     FORGED = (403, "the action does not originate from a page of this dashboard; reload the page")
@@ -87,17 +87,17 @@ class RequestHead(Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True, kw_only=True)
 class Secrets:
-    """The random secrets of a server. The caller creates them, and `link` is empty after its use."""
+    """The random secrets of a server. The caller creates them, and `link_token` is empty after its use."""
 
-    place: str
-    link: str
-    session: str
-    action: str
+    path_prefix: str
+    link_token: str
+    session_token: str
+    action_token: str
     is_used: bool = field(default=False, init=False)
 
-    def exchange(self, token: str) -> bool:
+    def redeem(self, token: str) -> bool:
         """Return whether this link token opens the session. It can be used only once."""
-        is_right = are_equal(token, self.link) and not self.is_used
+        is_right = are_equal(token, self.link_token) and not self.is_used
         self.is_used = self.is_used or is_right
         return is_right
 
@@ -112,27 +112,27 @@ class RequestChecks(Struct, frozen=True):
     @property
     def base(self) -> str:
         """Return the common path prefix of all addresses."""
-        return f"/{self.secrets.place}/" if self.secrets.place else "/"
+        return f"/{self.secrets.path_prefix}/" if self.secrets.path_prefix else "/"
 
     @property
     def hosts(self) -> frozenset[str]:
         """Return the values of `Host` that are accepted."""
         return frozenset({f"127.0.0.1:{self.port}", f"localhost:{self.port}"})
 
-    def refusal(self, request: RequestHead) -> Rejection | None:
+    def rejection(self, request: RequestHead) -> Rejection | None:
         """Return the reason why a request is rejected, or None if it is accepted.
 
         `exchange` checks the link token.
         """
-        if (refusal := self._plain_refusal(request)) is not None or self.is_link(request):
+        if (refusal := self._common_rejection(request)) is not None or self.is_link(request):
             return refusal
         if not set(request.sites) <= OWN_SITES:
             return Rejection.ORIGIN
-        if not self.knows(request):
-            return Rejection.STRANGER
-        return self._action_refusal(request) if request.method == "POST" else None
+        if not self.has_session(request):
+            return Rejection.NO_SESSION
+        return self._action_rejection(request) if request.method == "POST" else None
 
-    def _plain_refusal(self, request: RequestHead) -> Rejection | None:
+    def _common_rejection(self, request: RequestHead) -> Rejection | None:
         """Return the reason why a request is rejected for all browsers, or None if there is no such reason."""
         if len(request.hosts) != 1 or request.hosts[0] not in self.hosts:
             return Rejection.HOST
@@ -146,16 +146,16 @@ class RequestChecks(Struct, frozen=True):
         """Return whether a request uses the link that opens the dashboard, from outside the dashboard."""
         return request.method == "GET" and request.path == f"{self.base}open"
 
-    def knows(self, request: RequestHead) -> bool:
+    def has_session(self, request: RequestHead) -> bool:
         """Return whether a request contains the session cookie."""
         session = find_session(request.cookies)
-        return session is not None and are_equal(session, self.secrets.session)
+        return session is not None and are_equal(session, self.secrets.session_token)
 
-    def _action_refusal(self, request: RequestHead) -> Rejection | None:
+    def _action_rejection(self, request: RequestHead) -> Rejection | None:
         if not self.allows_actions:
             return Rejection.READ_ONLY
         tokens = request.action_tokens
-        is_own = bool(request.origins) and len(tokens) == 1 and are_equal(tokens[0], self.secrets.action)
+        is_own = bool(request.origins) and len(tokens) == 1 and are_equal(tokens[0], self.secrets.action_token)
         return None if is_own else Rejection.FORGED
 
 

@@ -35,7 +35,7 @@ class Tier(IntEnum):
 class SetOrder(Struct, frozen=True):
     """The position and tier of each set, the start of its problem, and the time of the last change."""
 
-    places: Mapping[Place, tuple[int, Tier]] = field(default_factory=dict)
+    positions: Mapping[Place, tuple[int, Tier]] = field(default_factory=dict)
     since: Mapping[Place, datetime] = field(default_factory=dict)
     changed: datetime | None = None
 
@@ -45,15 +45,15 @@ class SetOrder(Struct, frozen=True):
 
     def key(self, place: Place, diagnosis: Diagnosis) -> tuple[int, int, datetime, Place]:
         """Return the sort key of a set. New sets are last."""
-        at, tier = self._at(place, diagnosis)
+        at, tier = self._position(place, diagnosis)
         return at, tier, self.since.get(place) or diagnosis.since or LAST, place
 
     def tier(self, place: Place, diagnosis: Diagnosis) -> Tier:
         """Return the part of the page that shows a set. It changes together with the order."""
-        return self._at(place, diagnosis)[1]
+        return self._position(place, diagnosis)[1]
 
-    def _at(self, place: Place, diagnosis: Diagnosis) -> tuple[int, Tier]:
-        return self.places.get(place) or (len(self.places), verdict_tier(diagnosis))
+    def _position(self, place: Place, diagnosis: Diagnosis) -> tuple[int, Tier]:
+        return self.positions.get(place) or (len(self.positions), verdict_tier(diagnosis))
 
 
 def verdict_tier(diagnosis: Diagnosis) -> Tier:

@@ -20,54 +20,58 @@ from lwsctl.model.leaderworkerset import View
 class Snapshot(Cluster, frozen=True, kw_only=True):
     """All sets in a namespace at a point in time. Each set is diagnosed when a page first requires it.
 
-    `trouble` is the reason why it may be out of date, and `answered` the time of the last answer of the API server. `commands`
+    `connection_error` is the reason why it may be out of date, and `last_response` the time of the last answer of the API server. `commands`
     address the same cluster.
     """
 
     now: datetime
     diagnoses: Mapping[ObjectKey, Diagnosis] = field(default_factory=dict)
-    of_sets: Mapping[ObjectKey, Diagnosis] = field(default_factory=dict)
-    trouble: str = ""
-    answered: datetime | None = None
+    disaggregatedset_diagnoses: Mapping[ObjectKey, Diagnosis] = field(default_factory=dict)
+    connection_error: str = ""
+    last_response: datetime | None = None
     order: SetOrder = SetOrder()
     commands: Commands = Commands()
 
     @cached_property
-    def _judged(self) -> dict[Place, Shown]:
+    def _diagnosed(self) -> dict[Place, Shown]:
         return {}
 
-    def judged(self, view: View) -> View:
+    def with_diagnosis(self, view: View) -> View:
         """Return a LeaderWorkerSet with its diagnosis."""
         place = set_location(view)
-        if place not in self._judged:
+        if place not in self._diagnosed:
             last = self.diagnoses.get(view.key)
-            self._judged[place] = replace(view, diagnosis=current.diagnose_view(view, last, self.now, self.commands))
-        return self._judged[place]  # type: ignore[return-value]  # the place contains the kind
+            self._diagnosed[place] = replace(view, diagnosis=current.diagnose_view(view, last, self.now, self.commands))
+        return self._diagnosed[place]  # type: ignore[return-value]  # the place contains the kind
 
-    def judged_whole(self, whole: SetView) -> SetView:
+    def disaggregatedset_with_diagnosis(self, whole: SetView) -> SetView:
         """Return a DisaggregatedSet and its LeaderWorkerSets with their diagnoses."""
         place = set_location(whole)
-        if place not in self._judged:
-            whole = replace(whole, parts=tuple(map(self.judged, whole.parts)))
-            self._judged[place] = replace(
-                whole, diagnosis=current.diagnose_disaggregatedset(whole, self.of_sets.get(whole.key))
+        if place not in self._diagnosed:
+            whole = replace(whole, parts=tuple(map(self.with_diagnosis, whole.parts)))
+            self._diagnosed[place] = replace(
+                whole,
+                diagnosis=current.diagnose_disaggregatedset(whole, self.disaggregatedset_diagnoses.get(whole.key)),
             )
-        return self._judged[place]  # type: ignore[return-value]  # likewise
+        return self._diagnosed[place]  # type: ignore[return-value]  # likewise
 
     def find(self, key: ObjectKey) -> View | None:
         """Return a LeaderWorkerSet with its diagnosis, or None if it does not exist."""
         view = super().find(key)
-        return None if view is None else self.judged(view)
+        return None if view is None else self.with_diagnosis(view)
 
-    def find_whole(self, key: ObjectKey) -> SetView | None:
+    def find_disaggregatedset(self, key: ObjectKey) -> SetView | None:
         """Return a DisaggregatedSet with its diagnosis, or None if it does not exist."""
-        whole = super().find_whole(key)
-        return None if whole is None else self.judged_whole(whole)
+        whole = super().find_disaggregatedset(key)
+        return None if whole is None else self.disaggregatedset_with_diagnosis(whole)
 
     @cached_property
     def ordered(self) -> list[Shown]:
         """Return all sets that are not part of a different set, with their diagnoses, the most urgent first."""
-        items = [self.judged(item) if isinstance(item, View) else self.judged_whole(item) for item in self.roots]
+        items = [
+            self.with_diagnosis(item) if isinstance(item, View) else self.disaggregatedset_with_diagnosis(item)
+            for item in self.roots
+        ]
         return sorted(items, key=lambda item: self.order.key(set_location(item), item.diagnosis))
 
 

@@ -87,12 +87,12 @@ class Subscriptions:
 
     async def channel(self, address: Address) -> PageChannel:
         """Return the channel of a page in its current state."""
-        return (await self._current(address, waits=not page_of(address).shows_first(address))).channel
+        return (await self._open_page(address, waits=not page_of(address).shows_first(address))).channel
 
     @asynccontextmanager
     async def subscribe(self, address: Address) -> AsyncIterator[PageChannel]:
         """Update a page while the context is active, and yield its channel."""
-        opened = await self._current(address, waits=not page_of(address).shows_first(address))
+        opened = await self._open_page(address, waits=not page_of(address).shows_first(address))
         opened.streams += 1
         try:
             async with self._model.update_diagnoses():
@@ -104,7 +104,7 @@ class Subscriptions:
 
     async def facts(self, address: Address) -> PageFacts:
         """Return the lists and recorded failures that a page requires."""
-        return (await self._current(address)).facts
+        return (await self._open_page(address)).facts
 
     async def run(self) -> None:
         """Show each new snapshot on the open pages until cancelled.
@@ -117,13 +117,13 @@ class Subscriptions:
                 for address, opened in self._opened.items():
                     is_due = opened.streams and self._is_due(address, opened)
                     if is_due:
-                        tasks.create_task(self._renew(address, opened))
+                        tasks.create_task(self._reread_lists(address, opened))
                     if opened.streams and (not is_due or page_of(address).shows_first(address)):
-                        self._show(address, opened)
+                        self._update_page(address, opened)
                 if self._model.snapshot is snapshot:  # otherwise, another one was opened in the meantime
                     await self._model.wait_for_change()
 
-    async def _current(self, address: Address, *, waits: bool = True) -> OpenPage:
+    async def _open_page(self, address: Address, *, waits: bool = True) -> OpenPage:
         opened = self._opened.pop(address, None)
         if opened is None:
             opened = OpenPage(PageChannel(randomness.uid()))
@@ -131,9 +131,9 @@ class Subscriptions:
         opened.streams += 1
         try:
             if waits and self._is_due(address, opened):
-                await self._renew(address, opened)
+                await self._reread_lists(address, opened)
             else:
-                self._show(address, opened)
+                self._update_page(address, opened)
         finally:
             opened.streams -= 1
         idle = [key for key, page in self._opened.items() if not page.streams and page is not opened]
@@ -147,14 +147,14 @@ class Subscriptions:
         does_read = page.reads_episodes or bool(page.reads(address))
         return does_read and self._model.clock.monotonic() >= opened.read_at + page.reads_every
 
-    async def _renew(self, address: Address, opened: OpenPage) -> None:
+    async def _reread_lists(self, address: Address, opened: OpenPage) -> None:
         opened.read_at = self._model.clock.monotonic()
         page = page_of(address)
         episodes = await self._episodes(address) if page.reads_episodes else None
         opened.facts = PageFacts(await self._read(page.reads(address)), episodes)
-        self._show(address, opened)
+        self._update_page(address, opened)
 
-    def _show(self, address: Address, opened: OpenPage) -> None:
+    def _update_page(self, address: Address, opened: OpenPage) -> None:
         snapshot = self._model.snapshot
         try:
             facts = replace(opened.facts, before=opened.channel.shown)
@@ -163,9 +163,9 @@ class Subscriptions:
         except Exception as error:  # stored objects may contain any value, and other pages continue
             log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
             trouble = f"this page is outdated, because it cannot be rendered: {errorboundary.describe(error)}"
-            notice = cells.outdated_notes(replace(snapshot, trouble=trouble, answered=opened.made_at))
+            notice = cells.outdated_notes(replace(snapshot, connection_error=trouble, last_response=opened.made_at))
             rendering = {**opened.channel.shown, "trouble": notice}
-        opened.channel.show(rendering)
+        opened.channel.update(rendering)
 
     async def _read(self, queries: Sequence[Query]) -> dict[Resource, list[JSONObject]]:
         objects: dict[Resource, list[JSONObject]] = {}

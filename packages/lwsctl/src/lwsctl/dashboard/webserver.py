@@ -75,10 +75,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 def new_secrets(place: str | None = None) -> Secrets:
     """Create the secrets of a server. By default, the path prefix of its addresses is random."""
     return Secrets(
-        place=secrets.token_hex(8) if place is None else place,
-        link=secrets.token_urlsafe(32),
-        session=secrets.token_urlsafe(32),
-        action=secrets.token_urlsafe(32),
+        path_prefix=secrets.token_hex(8) if place is None else place,
+        link_token=secrets.token_urlsafe(32),
+        session_token=secrets.token_urlsafe(32),
+        action_token=secrets.token_urlsafe(32),
     )
 
 
@@ -86,7 +86,7 @@ class UserPermissions(msgspec.Struct, frozen=True):
     """The permissions of a user, which are the secret of the user's pages and the command runner, if any."""
 
     user: str
-    action: str
+    action_token: str
     runner: Runner | None
 
 
@@ -99,7 +99,7 @@ class Dashboard(msgspec.Struct):
     secrets: Secrets = msgspec.field(default_factory=new_secrets)
     port: int = 0
     about: ClusterIdentity = ClusterIdentity()
-    door: LoginPage | None = None
+    login_page: LoginPage | None = None
     """The login of a shared dashboard. If None, only the browser that opened the link has access."""
     host: str = LOOPBACK
     streams: BrowserStreams = msgspec.field(default_factory=BrowserStreams)
@@ -112,26 +112,26 @@ class Dashboard(msgspec.Struct):
         await self._listener.__aenter__()
         self.port = self._listener.port
 
-    async def leave(self) -> None:
+    async def close(self) -> None:
         """Stop listening, and close all connections. Streams are cancelled, because they never complete."""
-        self.streams.leave()
+        self.streams.close()
         if self._listener is not None:
             await self._listener.__aexit__(None, None, None)
             self._listener = None
 
     @property
-    def gate(self) -> RequestChecks:
+    def request_checks(self) -> RequestChecks:
         """Return the checks for requests."""
         return RequestChecks(self.secrets, self.port, allows_actions=self.runner is not None)
 
     @property
     def link(self) -> str:
         """Return the link that opens the dashboard. It can be used once."""
-        return f"http://{LOOPBACK}:{self.port}{self.gate.base}open?token={self.secrets.link}"
+        return f"http://{LOOPBACK}:{self.port}{self.request_checks.base}open?token={self.secrets.link_token}"
 
     def application(self) -> web.Application:
         """Build the web application."""
-        most = MOST_BODY if self.door is None else MOST_BODY + LONGEST_TOKEN
+        most = MOST_BODY if self.login_page is None else MOST_BODY + LONGEST_TOKEN
         application = web.Application(middlewares=[self._guard], client_max_size=most)
         application.router.add_route("*", "/{rest:.*}", self._respond)
         application.on_response_prepare.append(responses.set_headers)
@@ -140,18 +140,18 @@ class Dashboard(msgspec.Struct):
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Reject a request that fails the checks or has no login before any data is read."""
-        if self.door is not None:
-            return await self.door.guard(request, handler)
-        rejection = self.gate.refusal(responses.request_head(request))
+        if self.login_page is not None:
+            return await self.login_page.guard(request, handler)
+        rejection = self.request_checks.rejection(responses.request_head(request))
         return responses.rejection_response(rejection) if rejection is not None else await handler(request)
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
-        base = self.gate.base
+        base = self.request_checks.base
         if not request.path.startswith(base):
             return responses.not_found()
         first, *rest = request.path.removeprefix(base).split("/")
         if request.method == "POST":
-            return await self._act(request) if (first, rest) == ("act", []) else responses.not_found()
+            return await self._run_action(request) if (first, rest) == ("act", []) else responses.not_found()
         return await self._read(request, first, rest)
 
     async def _read(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse:
@@ -169,18 +169,18 @@ class Dashboard(msgspec.Struct):
                     request, "/".join([first, *rest])
                 )
 
-    def _rights(self, request: web.Request) -> UserPermissions:
+    def _permissions(self, request: web.Request) -> UserPermissions:
         """Return the permissions of the user of a request."""
-        if self.door is None:
-            return UserPermissions(self.about.user, self.secrets.action, self.runner)
+        if self.login_page is None:
+            return UserPermissions(self.about.user, self.secrets.action_token, self.runner)
         visitor = request[VISITOR]
-        return UserPermissions(visitor.user, visitor.action, self.door.visitors.host.runner(visitor.token))
+        return UserPermissions(visitor.user, visitor.action_token, self.login_page.sessions.host.runner(visitor.token))
 
     def _respond_without_cluster(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse | None:
         """Return responses that do not require the API server, or None if the address is different."""
         match first, rest:
-            case "open", [] if self.door is None:
-                return self._open(request)
+            case "open", [] if self.login_page is None:
+                return self._open_session(request)
             case "static", [version, name]:
                 return responses.static_file(version, name)
             case "search", []:
@@ -188,28 +188,28 @@ class Dashboard(msgspec.Struct):
             case _:
                 return None
 
-    def _open(self, request: web.Request) -> web.StreamResponse:
+    def _open_session(self, request: web.Request) -> web.StreamResponse:
         """Exchange the link token for the session cookie. The response redirects the browser."""
-        if not self.secrets.exchange(request.query.get("token", "")):
+        if not self.secrets.redeem(request.query.get("token", "")):
             return responses.rejection_response(Rejection.USED)
-        base = self.gate.base
+        base = self.request_checks.base
         onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")
         icon = tag(
             "link", rel="icon", href=f"{base}{staticfiles.directory()}/icon.svg"
         )  # otherwise, browsers request it from a different path
         response = responses.html_response(html_document("lws", [onward, icon], tag("body")))
-        response.set_cookie(COOKIE, self.secrets.session, path=base, httponly=True, samesite="Strict")
+        response.set_cookie(COOKIE, self.secrets.session_token, path=base, httponly=True, samesite="Strict")
         return response
 
     async def _page(self, request: web.Request, path: str) -> web.StreamResponse:
         try:
             page_address = address.parse(path, request.query)
         except address.NoSuchPageError:
-            return responses.not_found_page(self.gate.base)
-        if page_address.form in (PageForm.PAGE, PageForm.TABLE):
+            return responses.not_found_page(self.request_checks.base)
+        if page_address.format in (PageForm.PAGE, PageForm.TABLE):
             return await self._respond_with_page(request, page_address)
         exported = (self.model.snapshot, page_address, await self.subscriptions.facts(page_address))
-        if page_address.form is PageForm.TEXT:
+        if page_address.format is PageForm.TEXT:
             return web.Response(text=pageexport.text(*exported))
         saved = responses.html_response(pageexport.render_document(*exported))
         saved.headers["Content-Disposition"] = "attachment"
@@ -217,11 +217,11 @@ class Dashboard(msgspec.Struct):
 
     async def _respond_with_page(self, request: web.Request, page_address: address.Address) -> web.StreamResponse:
         channel = await self.subscriptions.channel(page_address)
-        rights = self._rights(request)
+        rights = self._permissions(request)
         serving = Serving(
-            base=self.gate.base,
-            action=rights.action if rights.runner else "",
-            about=replace(self.about, user=rights.user, login=LOGIN if self.door else ""),
+            base=self.request_checks.base,
+            action=rights.action_token if rights.runner else "",
+            about=replace(self.about, user=rights.user, login_name=LOGIN if self.login_page else ""),
             namespace=self.model.namespace,
         )
         response = responses.html_response(
@@ -237,7 +237,11 @@ class Dashboard(msgspec.Struct):
         """Return whether the object of a page exists. Recorded failures may exist after their set is deleted."""
         match page_address.kind:
             case PageKind.SET | PageKind.WHOLE | PageKind.ROLLOUT | PageKind.LOGS:
-                find = self.model.snapshot.find_whole if page_address.is_disaggregatedset else self.model.snapshot.find
+                find = (
+                    self.model.snapshot.find_disaggregatedset
+                    if page_address.is_disaggregatedset
+                    else self.model.snapshot.find
+                )
                 return find(page_address.key) is not None
             case PageKind.CAUSE:
                 return page_address.episode in BY_CODE
@@ -252,12 +256,12 @@ class Dashboard(msgspec.Struct):
             if (topic := self._topic(key, request.query)) is None:
                 return responses.not_found()
             first = (key, topic)
-        if most := self.streams.exceeded_limit(user, is_shared=self.door is not None):
+        if most := self.streams.exceeded_limit(user, is_shared=self.login_page is not None):
             return responses.too_many_streams(most)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
 
         async def admits() -> bool:
-            return self.door is None or await self.door.admits(request)
+            return self.login_page is None or await self.login_page.admits(request)
 
         try:
             await response.prepare(request)
@@ -314,7 +318,7 @@ class Dashboard(msgspec.Struct):
             await write_changes(channel, last, write)
 
     def _user(self, request: web.Request) -> str:
-        return self.about.user if self.door is None else request[VISITOR].user
+        return self.about.user if self.login_page is None else request[VISITOR].user
 
     async def _first_error(self, request: web.Request, kind: str, key: ObjectKey) -> web.StreamResponse:
         owners = self.model.snapshot.members(key, of_whole=kind == "disaggregated")
@@ -331,9 +335,9 @@ class Dashboard(msgspec.Struct):
         panel = await rankdetails.rank_panel(self.model, view, Selection(view.name, parse_group_name(group), number))
         return responses.not_found() if panel is None else responses.html_response(panel)
 
-    async def _act(self, request: web.Request) -> web.StreamResponse:
+    async def _run_action(self, request: web.Request) -> web.StreamResponse:
         """Run the command of an action. Unless the user has confirmed it, run it as a dry run."""
-        rights = self._rights(request)
+        rights = self._permissions(request)
         if rights.runner is None:  # the checks have rejected it, unless the dashboard is shared
             return responses.rejection_response(Rejection.READ_ONLY)
         try:
@@ -351,7 +355,7 @@ class Dashboard(msgspec.Struct):
         except TimeoutError:
             is_done, text = False, f"not complete after {limit:g} s"
         log.info("action", user=rights.user, command=" ".join(words), trial=is_trial, done=is_done)
-        command = " ".join([self.model.commands.lws if self.door is None else "lws", *words])
+        command = " ".join([self.model.commands.lws if self.login_page is None else "lws", *words])
         answer = {
             "command": command,
             "done": is_done,
@@ -377,7 +381,9 @@ async def serve_shared(
     """Serve a dashboard on this address for all users with an accepted token."""
     door = LoginPage(LoginSessions(host, model.clock, lambda: secrets.token_urlsafe(32)), about.title)
     async with _serve(
-        Dashboard(model, Subscriptions(model), about=about, door=door, host=where.host, secrets=new_secrets(place="")),
+        Dashboard(
+            model, Subscriptions(model), about=about, login_page=door, host=where.host, secrets=new_secrets(place="")
+        ),
         where.port,
     ) as dashboard:
         yield dashboard
@@ -392,4 +398,4 @@ async def _serve(dashboard: Dashboard, port: int, *beside: ChangeSource) -> Asyn
             yield dashboard
         finally:
             showing.cancel()
-            await dashboard.leave()
+            await dashboard.close()

@@ -71,8 +71,8 @@ def _diagnose(observed: Observed, selection: Selection) -> Diagnosis:
 
     If a rank does not have a separate cause, use the cause of its group.
     """
-    if observed.of_set is not None:
-        return _diagnose_set(observed, observed.of_set)
+    if observed.set_view is not None:
+        return _diagnose_set(observed, observed.set_view)
     view, now = observed.view, observed.now
     if is_as_desired(view, selection, now) or facts.is_complete(view, selection, ends=observed.runs_to_completion):
         return _healthy_diagnosis(observed, selection)
@@ -151,8 +151,8 @@ def _build_diagnosis(observed: Observed, selection: Selection, cause: Cause, fin
         evidence=(*finding.evidence, *context),
         steps=tuple(step for step in finding.steps if has_kubectl or KUBECTL not in step),
         unread=_unread_kinds(observed),
-        log=finding.log,
-        recorded=finding.recorded,
+        log=finding.failed_container,
+        recorded=finding.recorded_run,
         statement=finding.statement,
         namespace=view.namespace,
         since=since,
@@ -170,7 +170,7 @@ def _state_history(observed: Observed, selection: Selection, verdict: Verdict) -
         first = min(starts, key=lambda startup: startup.since, default=None)
         if first is None or observed.now - first.since < SHORT:
             return None if first is None else first.since, ""
-        last = f" (last time: {duration(first.last)})" if first.last is not None else ""
+        last = f" (last time: {duration(first.other_start)})" if first.other_start is not None else ""
         return first.since, f"for {duration(observed.now - first.since)}{last}"
     crashes = [group.crashes for group in groups if group.crashes and not group.crashes.are_over(observed.now)]
     return min((known.first for known in crashes), default=None), ""
@@ -227,7 +227,7 @@ def _unknown_diagnosis(observed: Observed, selection: Selection) -> Diagnosis:
         code=cause.code,
         title=cause.title,
         subject=set_subject(observed),
-        evidence=ranks.rank_states((rank for _, rank in observed.unready), 5),
+        evidence=ranks.rank_states((rank for _, rank in observed.unready_ranks), 5),
         steps=(observed.lws(f"describe {selection}"),),
         unread=unread,
         namespace=observed.view.namespace,
@@ -236,4 +236,4 @@ def _unknown_diagnosis(observed: Observed, selection: Selection) -> Diagnosis:
 
 
 def _unread_kinds(observed: Observed) -> tuple[str, ...]:
-    return tuple(sorted(resource.group_resource for resource in observed.unread))
+    return tuple(sorted(resource.group_resource for resource in observed.unread_kinds))

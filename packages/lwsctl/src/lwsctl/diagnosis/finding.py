@@ -14,8 +14,8 @@ from lwsctl.model.health import Verdict
 class Finding(Struct, frozen=True, kw_only=True):
     """A detected cause with its object, sentence, evidence and next steps.
 
-    `log` is the container whose log may contain more details. Callers that can read the log add it, and append its
-    error to `statement` (`logerrors.with_lines`). If the pod is deleted, the log of `recorded` is in an episode.
+    `failed_container` is the container whose log may contain more details. Callers that can read the log add it, and append its
+    error to `statement` (`logerrors.with_lines`). If the pod is deleted, the log of `recorded_run` is in an episode.
     `verdict` overrides the verdict of the cause, because some errors are normal during a start.
     """
 
@@ -23,8 +23,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     sentence: str
     evidence: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
-    log: FailedContainer | None = None
-    recorded: RecordedRun | None = None
+    failed_container: FailedContainer | None = None
+    recorded_run: RecordedRun | None = None
     statement: str = ""
     """The sentence without the error of the container."""
     verdict: Verdict | None = None

@@ -53,8 +53,8 @@ class Commands(Struct, frozen=True, kw_only=True):
 class Observed(Struct, frozen=True, kw_only=True, dict=True):
     """A LeaderWorkerSet and its related objects at a point in time.
 
-    `objects` contains the objects that were read, by kind. A missing kind was not required, or is in `unread` because
-    the user does not have permission. If the API server does not serve a kind, its list is empty. `running` are the
+    `objects` contains the objects that were read, by kind. A missing kind was not required, or is in `unread_kinds` because
+    the user does not have permission. If the API server does not serve a kind, its list is empty. `running_pods` are the
     pods on all nodes, or None if there are too many or they cannot be read.
     """
 
@@ -63,9 +63,9 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
     rank: int | None = None
     """The selected rank, or None. The view contains the whole group of the rank."""
     objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
-    unread: frozenset[Resource] = frozenset()
-    running: Sequence[JSONObject] | None = None
-    of_set: SetView | None = None
+    unread_kinds: frozenset[Resource] = frozenset()
+    running_pods: Sequence[JSONObject] | None = None
+    set_view: SetView | None = None
     """The selected DisaggregatedSet, if any. The view then has its name and object but no groups."""
     commands: Commands = field(default_factory=Commands)
     leader_deployment: JSONObject | None = None
@@ -77,7 +77,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         """Return the objects of a kind, or an empty list if the kind was not read."""
         return self.objects.get(resource, ())
 
-    def knows(self, resource: Resource) -> bool:
+    def was_read(self, resource: Resource) -> bool:
         """Return whether a kind was read, which means that unlisted objects do not exist."""
         return resource in self.objects
 
@@ -91,7 +91,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         return self.commands.until_done or self.view.runs_to_completion
 
     @cached_property
-    def unready(self) -> tuple[tuple[Group, Rank], ...]:
+    def unready_ranks(self) -> tuple[tuple[Group, Rank], ...]:
         """Return the selected ranks that are not ready, with their groups, in order. A rejected leader is last.
 
         Ranks that ran to completion are omitted.
@@ -116,10 +116,10 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
             pod = match["pod"] if match else self.view.name
             yield Group(index=-1, ranks=(Rank(group="", index=0, pod=pod, state=MISSING, why=message),))
 
-    def at(self, stage: Callable[[Rank], bool]) -> Sequence[Rank]:
+    def ranks_at(self, stage: Callable[[Rank], bool]) -> Sequence[Rank]:
         """Return the selected unready ranks at a stage. The results are cached."""
         if stage not in self._stages:
-            self._stages[stage] = tuple(rank for _, rank in self.unready if stage(rank))
+            self._stages[stage] = tuple(rank for _, rank in self.unready_ranks if stage(rank))
         return self._stages[stage]
 
     @cached_property
@@ -170,7 +170,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         """Return an lws command with the namespace."""
         return f"{self.commands.lws} -n {self.view.namespace} {words}"
 
-    def kept_log(self, group: GroupName) -> str:
+    def kept_log_step(self, group: GroupName) -> str:
         """Return the next step that shows the logs of a failed group whose pods are kept by a finalizer.
 
         A Kubernetes node deletes the log together with the containers. A manager that records failures reads it
@@ -181,7 +181,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
             return f"if failure recording is enabled, view the logs with: {self.lws(f'history {name}')}"
         return self.lws(f"logs {name}")
 
-    def since(self, stamp: str | None) -> timedelta | None:
+    def time_since(self, stamp: str | None) -> timedelta | None:
         """Return the time since an API timestamp, or None if there is no timestamp."""
         moment = timestamps.read(stamp or "")
         return None if moment is None else self.now - moment

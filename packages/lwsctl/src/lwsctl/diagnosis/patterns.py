@@ -39,7 +39,7 @@ class StageMessage(Struct, frozen=True):
     def __call__(self, observed: Observed) -> Finding | None:
         """Search the ranks."""
         pattern = re.compile(self.pattern)
-        members = observed.at(self.stage)
+        members = observed.ranks_at(self.stage)
         texts = islice(dict.fromkeys(rank.why for rank in members), DISTINCT)  # most messages are equal
         matches = {why: pattern.search(why[:READ]) for why in texts}
         hits = [(rank, match) for rank in members if (match := matches.get(rank.why))]

@@ -79,7 +79,7 @@ def find_pod(view: View, name: str) -> JSONObject | None:
 
 def find_rank(observed: Observed, subject: Subject) -> Rank:
     """Return the rank whose pod is the subject of the finding."""
-    return next(rank for _, rank in observed.unready if rank.pod == subject.name)
+    return next(rank for _, rank in observed.unready_ranks if rank.pod == subject.name)
 
 
 def others_suffix(count: int) -> str:

@@ -14,8 +14,8 @@ from lwsctl.diagnosis.observed import Observed
 def errors(observed: Observed) -> list[FieldError]:
     """Return the errors that creating the stored object would now cause."""
     try:
-        if observed.of_set is not None:
-            return stored_disaggregatedset_errors(observed.of_set.object)
+        if observed.set_view is not None:
+            return stored_disaggregatedset_errors(observed.set_view.object)
         return stored_leaderworkerset_errors(decode(observed.view.object))
     except DecodeError as error:
         return [error.error]

@@ -42,23 +42,23 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
         """Return a LeaderWorkerSet, or None if it does not exist."""
         return next((view for view in self.views if view.key == key), None)
 
-    def find_whole(self, key: ObjectKey) -> SetView | None:
+    def find_disaggregatedset(self, key: ObjectKey) -> SetView | None:
         """Return a DisaggregatedSet, or None if it does not exist."""
         return next((whole for whole in self.sets if whole.key == key), None)
 
-    def at(self, key: ObjectKey, *, of_whole: bool) -> Shown | None:
+    def find_set(self, key: ObjectKey, *, of_whole: bool) -> Shown | None:
         """Return the LeaderWorkerSet, or with `of_whole` the DisaggregatedSet, with this name.
 
         Return None if it does not exist.
         """
-        return self.find_whole(key) if of_whole else self.find(key)
+        return self.find_disaggregatedset(key) if of_whole else self.find(key)
 
     def members(self, key: ObjectKey, *, of_whole: bool) -> Sequence[tuple[View, tuple[str, ...]]]:
         """Return the LeaderWorkerSets of a page and their names in rank paths.
 
         A single LeaderWorkerSet has no name.
         """
-        item = self.at(key, of_whole=of_whole)
+        item = self.find_set(key, of_whole=of_whole)
         if item is None:
             return ()
         return item.owners if isinstance(item, SetView) else [(item, ())]

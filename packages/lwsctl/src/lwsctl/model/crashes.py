@@ -34,10 +34,10 @@ It checks every ten seconds, with data that may be older.
 
 
 class _Run(Struct, frozen=True):
-    """A container run that terminated unexpectedly. If its duration is unknown, `lasted` is None."""
+    """A container run that terminated unexpectedly. If its duration is unknown, `duration` is None."""
 
-    ended: datetime
-    lasted: timedelta | None
+    finished_at: datetime
+    duration: timedelta | None
     number: int
 
 
@@ -53,8 +53,8 @@ def of_group(group: Group, *, ends: bool = False, evictions: Sequence[datetime] 
     runs = [run for rank in suspects for run in _failed_runs(rank.object or {}, ends=ends)]
     if record is None and not runs and not evictions:
         return None
-    times = [*evictions, *(run.ended for run in runs)] + ([record.due] if record else [])
-    lengths = [run.lasted for run in runs if run.lasted is not None]
+    times = [*evictions, *(run.finished_at for run in runs)] + ([record.due] if record else [])
+    lengths = [run.duration for run in runs if run.duration is not None]
     lengths += [later - earlier for earlier, later in pairwise(evictions)]
     lengths += [] if record is None else _recorded_lengths(record)
     return Crashes(

@@ -73,7 +73,7 @@ class Startup(Struct, frozen=True, kw_only=True):
 
     since: datetime
     patience: timedelta
-    last: timedelta | None = None
+    other_start: timedelta | None = None
 
     def may_continue(self, now: datetime) -> bool:
         """Return whether the start is within its time limit."""

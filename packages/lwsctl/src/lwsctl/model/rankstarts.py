@@ -57,7 +57,7 @@ def rank_start(rank: Rank, last: timedelta | None = None) -> Startup | None:
     budget = max(map(_probe_time_limit, meta.spec(rank.object).get("containers") or ()), default=timedelta())
     delay = (max(start_times(rank), default=began) - began) + budget
     known = (last or timedelta()) * LONGER
-    return Startup(since=began, patience=max(WARM_UP, delay, known), last=last)
+    return Startup(since=began, patience=max(WARM_UP, delay, known), other_start=last)
 
 
 def current_start(rank: Rank, last: Mapping[bool, timedelta], now: datetime) -> Startup | None:

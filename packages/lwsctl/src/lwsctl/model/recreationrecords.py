@@ -50,10 +50,10 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
         failed_pod=recreation.failure.pod,
         failed_uid=recreation.failure.uid,
         failed_rank=_rank_of(recreation.failure.pod, record),
-        due=recreation.due,
+        due=recreation.due_at,
         is_waiting=stays and recreation.state is not RecreationState.EXHAUSTED,
         is_exhausted=stays and recreation.state is RecreationState.EXHAUSTED,
-        failure=mask_message(recreation.failure.what),
+        failure=mask_message(recreation.failure.description),
         longest_run=None if seconds is None else timedelta(seconds=seconds),
     )
 

@@ -64,7 +64,7 @@ class Supplement:
         self, client: Client, selection: Selection, *, is_needed: bool = False, optional: bool = False
     ) -> None:
         self._informer = Informer(client, selection, optional=optional)
-        self._requested, self._refused, self._is_needed = asyncio.Event(), asyncio.Event(), is_needed
+        self._requested, self._is_denied, self._is_needed = asyncio.Event(), asyncio.Event(), is_needed
         if is_needed:
             self._requested.set()
 
@@ -84,7 +84,10 @@ class Supplement:
     async def wait_synced(self) -> None:
         """Wait until required objects are known or access is denied. Return immediately if they are not required."""
         if self._is_needed:
-            answers = [asyncio.ensure_future(self._informer.wait_synced()), asyncio.ensure_future(self._refused.wait())]
+            answers = [
+                asyncio.ensure_future(self._informer.wait_synced()),
+                asyncio.ensure_future(self._is_denied.wait()),
+            ]
             try:
                 await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -98,10 +101,10 @@ class Supplement:
             try:
                 await self._informer.run(gives_up=True)
             except ForbiddenError:
-                self._refused.set()
+                self._is_denied.set()
                 return
             except UnauthorizedError:  # an expired token; other code watches the object
-                self._refused.set()
+                self._is_denied.set()
                 await asyncio.sleep(AGAIN)
 
 
@@ -136,7 +139,7 @@ class ConditionWatch:
     def _note(self, _: Change) -> None:
         self._changed.set()
 
-    async def until(self, check: Callable[[], T | None], *, every: float | None = None) -> T:
+    async def wait_for(self, check: Callable[[], T | None], *, every: float | None = None) -> T:
         """Return the first result of `check` that is not None. `check` is called after each change.
 
         If `every` is set, it is also called after this number of seconds without a change. After each check there is
@@ -210,7 +213,7 @@ class AllSets:
 
     def views(self) -> list[View]:
         """Return the current views by namespace and name. Unchanged pods are not parsed again."""
-        return self._explanations.with_evidence(_views(self.sets, self.pods, self._ranks.next()))
+        return self._explanations.with_evidence(_views(self.sets, self.pods, self._ranks.build_reader()))
 
 
 class KnownRanks:
@@ -219,7 +222,7 @@ class KnownRanks:
     def __init__(self) -> None:
         self._last: dict[UID, Rank] = {}
 
-    def next(self) -> Callable[[JSONObject], Rank]:
+    def build_reader(self) -> Callable[[JSONObject], Rank]:
         """Return the function that converts pods to ranks. The cached ranks of other pods are dropped."""
         previous, self._last = self._last, {}
         current = self._last
@@ -351,7 +354,7 @@ async def wait_for(
             watch_conditions(*informers.all, *beside) as objects,
         ):
             if is_done() is None and timeout != 0:
-                await objects.until(is_done, every=every)
+                await objects.wait_for(is_done, every=every)
     except TimeoutError as error:
         raise WaitTimeoutError(name, timeout or 0, missing, informers.view()) from error
     if missing:

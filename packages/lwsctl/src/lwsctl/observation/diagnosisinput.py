@@ -57,10 +57,10 @@ NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
 
 
 class ListRequest(Struct, frozen=True):
-    """A list to read. If the first resource is not served, `instead` is read."""
+    """A list to read. If the first resource is not served, `fallback` is read."""
 
     query: Query
-    instead: Resource | None = None
+    fallback: Resource | None = None
 
 
 async def diagnose_one(
@@ -111,8 +111,8 @@ async def observe_view(
         view=explain_views([plain], evidence, now)[0],
         now=now,
         objects=reader.objects,
-        unread=frozenset(reader.unread),
-        running=None if running is None else running.result(),
+        unread_kinds=frozenset(reader.unread),
+        running_pods=None if running is None else running.result(),
         leader_deployment=reader.leader_deployment,
     )
     if name := missingpods.first_overdue_pod(observed):
@@ -122,7 +122,7 @@ async def observe_view(
     async with asyncio.TaskGroup() as tasks:
         for want in wants:
             tasks.create_task(reader.read(want))
-    return replace(observed, objects=reader.objects, unread=frozenset(reader.unread))
+    return replace(observed, objects=reader.objects, unread_kinds=frozenset(reader.unread))
 
 
 async def _with_history(reader: "Reader", view: View, now: datetime) -> View:
@@ -170,7 +170,7 @@ def _evidence_lists(observed: Observed) -> Iterator[ListRequest]:
         yield ListRequest(Query(RESOURCE_QUOTAS, observed.view.namespace))
     if podpolicies.first_rejected_rank(observed):
         yield from _pod_policy_lists()
-    if managers.find_rejected_pod(observed) and not observed.knows(resources.DEPLOYMENTS):
+    if managers.find_rejected_pod(observed) and not observed.was_read(resources.DEPLOYMENTS):
         yield from manager_lists()
 
 
@@ -285,9 +285,9 @@ class Reader:
         try:
             return await self._lists.all(query)
         except NotFoundError:
-            if want.instead is None:
+            if want.fallback is None:
                 return []
         try:
-            return await self._lists.all(replace(query, resource=want.instead))
+            return await self._lists.all(replace(query, resource=want.fallback))
         except NotFoundError:
             return []

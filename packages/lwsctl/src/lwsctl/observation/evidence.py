@@ -30,12 +30,12 @@ ReadEpisodes: TypeAlias = Callable[[ObjectKey], Awaitable[Sequence[Episode]]]
 
 
 class RunLines(Struct, frozen=True):
-    """The masked last lines of a container run. `is_of_record` is set if the pod of the run is deleted."""
+    """The masked last lines of a container run. `is_from_record` is set if the pod of the run is deleted."""
 
     pod: str
     container: str
     lines: Sequence[str]
-    is_of_record: bool = False
+    is_from_record: bool = False
 
 
 async def with_evidence(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> Diagnosis:
@@ -47,7 +47,7 @@ def with_run_lines(diagnosis: Diagnosis, run: RunLines | None) -> Diagnosis:
     """Return a diagnosis with the error in the log lines of its run. If there are no lines, it is unchanged."""
     if run is None:
         return diagnosis
-    return replace(with_lines(diagnosis, run.pod, run.container, run.lines), is_of_record=run.is_of_record)
+    return replace(with_lines(diagnosis, run.pod, run.container, run.lines), is_of_record=run.is_from_record)
 
 
 async def find_run_lines(client: Client, diagnosis: Diagnosis, read: ReadEpisodes | None = None) -> RunLines | None:
@@ -62,7 +62,7 @@ async def find_run_lines(client: Client, diagnosis: Diagnosis, read: ReadEpisode
         async with timeouts.within(PATIENCE):
             episodes = await (read(key) if read is not None else list_stored_episodes(client, key))
             if lines_of_run := recorded_lines(episodes, run):
-                return RunLines(run.pod, run.container, lines_of_run, is_of_record=True)
+                return RunLines(run.pod, run.container, lines_of_run, is_from_record=True)
     return None
 
 

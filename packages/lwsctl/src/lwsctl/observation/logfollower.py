@@ -40,13 +40,13 @@ def raise_error(_: JSONObject, error: LostLogError) -> None:
 class Streams(Struct):
     """The maximum number of logs that are followed concurrently, which several followers can share, or None.
 
-    `report_full` is called once, when a rank must wait until a different log ends. `lost` is called for each log that
+    `report_full` is called once, when a rank must wait until a different log ends. `on_lost` is called for each log that
     is no longer available.
     """
 
     most: int | None = None
     report_full: Callable[[], None] = lambda: None
-    lost: Lost = raise_error
+    on_lost: Lost = raise_error
     _open: set[asyncio.Task[None]] = field(default_factory=set)
     _was_full: bool = False
 
@@ -59,12 +59,12 @@ class Streams(Struct):
             self.report_full()
         return False
 
-    def take(self, task: asyncio.Task[None]) -> None:
+    def add(self, task: asyncio.Task[None]) -> None:
         """Count a stream until its task finishes."""
         self._open.add(task)
         task.add_done_callback(self._open.discard)
 
-    async def next_end(self) -> None:
+    async def wait_for_closed(self) -> None:
         """Wait until one of the open streams closes."""
         await asyncio.wait(self._open, return_when=asyncio.FIRST_COMPLETED)
 
@@ -91,7 +91,7 @@ class PodSource(Protocol):
 class ConditionCheck(Protocol):
     """An object that repeats a check after each change until the check returns a value."""
 
-    async def until(self, check: Callable[[], bool | None]) -> bool:
+    async def wait_for(self, check: Callable[[], bool | None]) -> bool:
         """Return the first result of `check` that is not None."""
 
 
@@ -141,24 +141,24 @@ class LogFollower:
             def observe() -> bool | None:
                 self._changed.set()
                 self._changed = asyncio.Event()
-                self._begin_all(tasks, informers)
+                self._open_streams(tasks, informers)
                 return True if is_over(informers.object) else None
 
-            await objects.until(observe)
-            while self._begin_all(tasks, informers) or self._readers:
-                await self._streams.next_end()
+            await objects.wait_for(observe)
+            while self._open_streams(tasks, informers) or self._readers:
+                await self._streams.wait_for_closed()
 
     async def wait_until_drained(self, timeout: float) -> None:
         """Wait for at most `timeout` seconds until the logs of terminated runs are completely read."""
         if ended_readers := [reader for reader, goes_on in self._readers.items() if not goes_on()]:
             await asyncio.wait(ended_readers, timeout=timeout)
 
-    def _begin_all(self, tasks: asyncio.TaskGroup, informers: PodSource) -> bool:
+    def _open_streams(self, tasks: asyncio.TaskGroup, informers: PodSource) -> bool:
         """Open a stream for each new run. Return whether a run must wait until another stream is closed."""
         pods = [*filter(self._is_selected, informers.pods.store.list())]
-        return not all(self._begin(tasks, informers, pod) for pod in pods)
+        return not all(self._open_stream(tasks, informers, pod) for pod in pods)
 
-    def _begin(self, tasks: asyncio.TaskGroup, informers: PodSource, pod: JSONObject) -> bool:
+    def _open_stream(self, tasks: asyncio.TaskGroup, informers: PodSource, pod: JSONObject) -> bool:
         """Open a stream if the pod has a new run. Return False if the maximum number of streams is reached."""
         status = container_status(pod, self._options.container)
         uid, number = meta.uid(pod), status.get("restartCount", 0)
@@ -175,7 +175,7 @@ class LogFollower:
             return latest if latest is not None and meta.uid(latest) == uid else None
 
         task = tasks.create_task(self._copy(pod, number, current, after_previous=was_missed))
-        self._streams.take(task)
+        self._streams.add(task)
         self._readers[task] = lambda: is_run(current(), number, self._options.container)
         task.add_done_callback(self._readers.pop)
         return True
@@ -200,7 +200,7 @@ class LogFollower:
         while True:
             before = self._newest[meta.uid(pod)].moment
             if failure is None:
-                await self._run_ended(current, number, pause)
+                await self._wait_for_exit(current, number, pause)
             else:
                 await asyncio.sleep(pause)
             now = current()
@@ -218,7 +218,7 @@ class LogFollower:
             is_progress = self._newest[meta.uid(pod)].moment > before
             pause = FIRST_PAUSE if is_progress else min(pause * 2, LONGEST_PAUSE)
 
-    async def _run_ended(self, current: Callable[[], JSONObject | None], number: int, seconds: float) -> None:
+    async def _wait_for_exit(self, current: Callable[[], JSONObject | None], number: int, seconds: float) -> None:
         """Wait until the pod reports that its run terminated. This is shortly after the end of the log.
 
         Wait for at most `seconds`.
@@ -233,7 +233,7 @@ class LogFollower:
 
     def _report(self, pod: JSONObject, failure: KubeError | None) -> None:
         if isinstance(failure, LostLogError):
-            self._streams.lost(pod, failure)
+            self._streams.on_lost(pod, failure)
 
     async def _copy_run(self, pod: JSONObject, options: PodLogOptions) -> KubeError | None:
         """Pass on new lines of a run. If the end of the log was not reached, return the reason.

@@ -62,7 +62,7 @@ async def survey(
 class ListResult(Struct, frozen=True):
     """The objects in a list, or the error from reading it."""
 
-    arranged: Arranged
+    objects: Arranged
     error: Exception | None = None
 
 
@@ -76,7 +76,7 @@ class SharedLists:
         self._lengths = frozenset(key.name.count("-") + 1 for key in keys)
         self._answers: dict[tuple[Query, bool], ListResult] = {}
 
-    def wide(self, query: Query) -> Query:
+    def widen_query(self, query: Query) -> Query:
         """Return the query for all LeaderWorkerSets that includes a query for one LeaderWorkerSet."""
         own, comma, others = query.label_selector.partition(",")
         namespace = self._namespace if query.namespace else ""
@@ -91,7 +91,7 @@ class SharedLists:
             answer = self._answers[query, is_bounded] = await self._request(query, keys, is_bounded=is_bounded)
         if answer.error is not None:
             raise answer.error
-        return answer.arranged
+        return answer.objects
 
     async def _request(self, query: Query, keys: Keys, *, is_bounded: bool) -> ListResult:
         try:
@@ -110,7 +110,7 @@ class SharedLists:
             raise TooManyError(NODES.group_resource)
         return await self._lists.node(name)
 
-    def mentioned(self, event: JSONObject) -> Iterator[ObjectKey]:
+    def possible_owners(self, event: JSONObject) -> Iterator[ObjectKey]:
         """Yield the possible LeaderWorkerSet keys of an event. For `data-web-0`, `web` is one of them.
 
         The names of pods, claims, PodGroups and Workloads contain the name of their LeaderWorkerSet, separated by
@@ -131,11 +131,11 @@ class OwnLists(Struct, frozen=True):
 
     async def all(self, query: Query) -> Sequence[JSONObject]:
         """Return the objects in a list that belong to the LeaderWorkerSet or to its namespace."""
-        wide = self.shared.wide(query)
+        wide = self.shared.widen_query(query)
         if wide.label_selector != query.label_selector:
             return (await self.shared.read(wide, _keys_by_label)).get(self.key, ())
         if query.resource == CORE_EVENTS:
-            return (await self.shared.read(wide, self.shared.mentioned)).get(self.key, ())
+            return (await self.shared.read(wide, self.shared.possible_owners)).get(self.key, ())
         keys = _keys_by_namespace if query.namespace else _no_keys
         return (await self.shared.read(wide, keys)).get(ObjectKey(query.namespace, ""), ())
 
@@ -185,8 +185,8 @@ async def diagnose_sets(
             view=bare(set_view),
             now=moment.now(),
             objects=reader.objects,
-            unread=frozenset(reader.unread),
-            of_set=set_view,
+            unread_kinds=frozenset(reader.unread),
+            set_view=set_view,
             commands=commands,
         )
         diagnoses.append(diagnose(observed, Selection(set_view.name)))

@@ -26,8 +26,8 @@ from leaderworkerset.decisions.revisioncontent import (
 )
 from leaderworkerset.decisions.rolloutsteps import (
     Budget,
-    StatefulSetProgress,
     InPlace,
+    StatefulSetProgress,
     in_place_obstacle,
     read_in_place,
     read_rollout_budget,
@@ -47,13 +47,13 @@ WAVES_SHOWN: Final = 12
 class ApplyForecast(msgspec.Struct, frozen=True, kw_only=True):
     """The effects of a change to one LeaderWorkerSet. `startup` is the start duration of its groups, if known.
 
-    If `rolls` is set, `kept` groups already have the desired revision, because an incomplete update is reverted.
+    If `has_rollout` is set, `kept_groups` groups already have the desired revision, because an incomplete update is reverted.
     """
 
     name: str
     is_new: bool
-    rolls: bool
-    kept: int
+    has_rollout: bool
+    kept_groups: int
     is_paused: bool
     changes: tuple[FieldChange, ...]
     size: int
@@ -75,7 +75,7 @@ class ApplyForecast(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the Deployment controller determines the order of groups. Steps can then not be predicted."""
 
     @property
-    def takes(self) -> timedelta | None:
+    def duration(self) -> timedelta | None:
         """Return the duration of all waves that create groups, or None if it cannot be estimated."""
         making = sum(bool(wave.groups) for wave in self.forecast.waves)
         return None if self.startup is None else self.startup * making
@@ -102,15 +102,15 @@ def forecast_apply(before: View | None, after: JSONObject) -> ApplyForecast:
     obstacle = _obstacle(old, after) if old is not None and way.is_wanted else ""
     is_barred = bool(obstacle) and way.forbids_recreation
     if is_open or is_barred:
-        future = Forecast(waves=(), held=world.members.bit_count(), is_stuck=False)
+        future = Forecast(waves=(), held_groups=world.members.bit_count(), is_stuck=False)
     else:
         future = forecast(limits, world, is_new_revision=rolls)
     staying = world.ready & ~world.updated if way.is_wanted and not obstacle else 0
     return ApplyForecast(
         name=meta.name(after),
         is_new=old is None,
-        rolls=rolls,
-        kept=world.updated.bit_count() if rolls else 0,
+        has_rollout=rolls,
+        kept_groups=world.updated.bit_count() if rolls else 0,
         is_paused=is_paused(after),
         changes=() if old is None else tuple(field_changes(_parse(old), _parse(after))),
         size=lws.size,
@@ -148,25 +148,25 @@ def lines(plan: ApplyForecast) -> list[str]:
 
 def document(plan: ApplyForecast) -> JSONObject:
     """Return the effects with stable field names, as `-o json` prints them."""
-    takes = plan.takes
+    takes = plan.duration
     return {
         "apiVersion": VERSION,
         "kind": "RolloutPlan",
         "leaderWorkerSet": plan.name,
         "created": plan.is_new,
-        "newRevision": plan.rolls,
+        "newRevision": plan.has_rollout,
         "paused": plan.is_paused,
         "changes": [{"field": change.path, "before": change.before, "after": change.after} for change in plan.changes],
         "steps": [
-            {"groups": sorted(wave.groups), "extraGroups": wave.extra, "availableGroups": wave.available}
+            {"groups": sorted(wave.groups), "extraGroups": wave.surge, "availableGroups": wave.available_groups}
             for wave in plan.forecast.waves
         ],
         "inPlacePods": plan.in_place * plan.size,
         "recreatedPods": _recreated_groups(plan) * plan.size,
         "notInPlace": plan.obstacle,
-        "heldGroups": plan.forecast.held,
-        "peakExtraPods": plan.forecast.extra * plan.size,
-        "lowestAvailableGroups": plan.forecast.available,
+        "heldGroups": plan.forecast.held_groups,
+        "peakExtraPods": plan.forecast.max_surge * plan.size,
+        "lowestAvailableGroups": plan.forecast.min_available,
         "estimatedSeconds": None if takes is None else int(takes.total_seconds()),
         "exhaustedGroups": [group.name for group in plan.exhausted],
         "endsByItself": not plan.forecast.is_stuck,
@@ -221,26 +221,28 @@ def _summary(plan: ApplyForecast) -> str:
     making = sum(len(wave.groups) for wave in plan.forecast.waves)
     if plan.is_new:
         return f"{format_count(plan.budget.replicas, 'group')} of {format_count(plan.size, 'pod')} would be created"
-    if plan.is_open and plan.rolls:
+    if plan.is_open and plan.has_rollout:
         bounds = f"at most {plan.budget.unavailable} unavailable, at most {plan.budget.surge} extra"
         return f"a new revision: the Deployment controller replaces all groups in any order; {bounds}"
     if plan.is_open:
         return f"no new revision: {format_count(plan.budget.replicas, 'group')} of {format_count(plan.size, 'pod')} desired"
     if not plan.forecast.waves:
-        return "no groups would be created or deleted" + (_partition_note(plan) if plan.rolls else "")
-    back = f"the revision of {format_count(plan.kept, 'existing group')}" if plan.kept else "a new revision"
-    reason = back if plan.rolls else "no new revision"
+        return "no groups would be created or deleted" + (_partition_note(plan) if plan.has_rollout else "")
+    back = (
+        f"the revision of {format_count(plan.kept_groups, 'existing group')}" if plan.kept_groups else "a new revision"
+    )
+    reason = back if plan.has_rollout else "no new revision"
     action = "updated" if plan.in_place else "created"
     return f"{reason}: {format_count(making, 'group')} of {format_count(plan.size, 'pod')} would be {action}{_partition_note(plan)}"
 
 
 def _partition_note(plan: ApplyForecast) -> str:
-    if not plan.forecast.held:
+    if not plan.forecast.held_groups:
         return ""
     if plan.is_barred:
-        return f"; {format_count(plan.forecast.held, 'group')} would remain at the previous revision"
+        return f"; {format_count(plan.forecast.held_groups, 'group')} would remain at the previous revision"
     why = "the rollout is paused" if plan.is_paused else f"partition {plan.budget.partition}"
-    return f"; {format_count(plan.forecast.held, 'group')} would remain at the previous revision ({why})"
+    return f"; {format_count(plan.forecast.held_groups, 'group')} would remain at the previous revision ({why})"
 
 
 def _recreated_groups(plan: ApplyForecast) -> int:
@@ -261,7 +263,7 @@ def _step_lines(plan: ApplyForecast) -> Iterator[str]:
     waves = plan.forecast.waves
     for number, wave in enumerate(waves, start=1):
         if number < WAVES_SHOWN or number == len(waves):
-            yield f"  step {number}: {_wave_text(wave)}; {wave.available} available{_surge_text(wave, plan.size)}"
+            yield f"  step {number}: {_wave_text(wave)}; {wave.available_groups} available{_surge_text(wave, plan.size)}"
         elif number == WAVES_SHOWN:
             yield f"  … {format_count(len(waves) - WAVES_SHOWN, 'more step')}"
 
@@ -269,7 +271,7 @@ def _step_lines(plan: ApplyForecast) -> Iterator[str]:
 def _exhausted_effects(plan: ApplyForecast) -> Iterator[str]:
     """Yield the effects on groups without remaining restarts. These groups are replaced, deleted or kept."""
     indexes = {index for wave in plan.forecast.waves for index in wave.groups}
-    if plan.is_open and plan.rolls:
+    if plan.is_open and plan.has_rollout:
         indexes = {group.index for group in plan.exhausted}
     in_turn = [group.name for group in plan.exhausted if group.index in indexes]
     staying = [
@@ -290,15 +292,15 @@ def _wave_text(wave: RolloutStage) -> str:
 
 
 def _surge_text(wave: RolloutStage, size: int) -> str:
-    return f", {format_count(wave.extra * size, 'extra pod')}" if wave.extra else ""
+    return f", {format_count(wave.surge * size, 'extra pod')}" if wave.surge else ""
 
 
 def _limit_lines(plan: ApplyForecast) -> Iterator[str]:
     if plan.forecast.is_stuck:
         yield "  it would not complete, because groups that are not ready count as unavailable"
-    if plan.forecast.available is None or plan.is_new:
+    if plan.forecast.min_available is None or plan.is_new:
         return
-    pods = format_count(plan.forecast.extra * plan.size, "extra pod")
-    yield f"at most {pods}; at least {plan.forecast.available} of {format_count(plan.budget.replicas, 'group')} available"
-    if (takes := plan.takes) is not None and plan.startup is not None:
+    pods = format_count(plan.forecast.max_surge * plan.size, "extra pod")
+    yield f"at most {pods}; at least {plan.forecast.min_available} of {format_count(plan.budget.replicas, 'group')} available"
+    if (takes := plan.duration) is not None and plan.startup is not None:
         yield f"about {duration(takes)}: {format_count(plan.samples, 'group')} started in {duration(plan.startup)} each"

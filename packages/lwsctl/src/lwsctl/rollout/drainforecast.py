@@ -26,16 +26,16 @@ MIRROR: Final = "kubernetes.io/config.mirror"
 class DrainForecast(Struct, frozen=True, kw_only=True):
     """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that must be moved, in their order.
 
-    At most `at_once` groups move at a time, and `extra` of them are replaced before they are deleted. `takes` is the
-    total duration, estimated from earlier starts, or None if unknown. If `why_not` is not empty, no group moves.
+    At most `max_concurrent` groups move at a time, and `surge` of them are replaced before they are deleted. `duration` is the
+    total duration, estimated from earlier starts, or None if unknown. If `obstacle` is not empty, no group moves.
     """
 
-    place: str
+    set_path: str
     groups: tuple[GroupName, ...]
-    at_once: int
-    extra: int
-    takes: timedelta | None
-    why_not: str = ""
+    max_concurrent: int
+    surge: int
+    duration: timedelta | None
+    obstacle: str = ""
 
 
 def forecast_moves(view: View, groups: Sequence[Group], why_not: str = "") -> DrainForecast:
@@ -47,12 +47,12 @@ def forecast_moves(view: View, groups: Sequence[Group], why_not: str = "") -> Dr
     ordered = [group.name for group in sorted(groups, key=_move_order)]
     starts = startup_times(view)
     return DrainForecast(
-        place=f"{view.namespace}/{view.name}",
+        set_path=f"{view.namespace}/{view.name}",
         groups=tuple(choose_moves(ordered, available, least=0)),
-        at_once=at_once,
-        extra=extra,
-        takes=median_low(starts) * ceil(len(groups) / at_once) if starts else None,
-        why_not=why_not,
+        max_concurrent=at_once,
+        surge=extra,
+        duration=median_low(starts) * ceil(len(groups) / at_once) if starts else None,
+        obstacle=why_not,
     )
 
 
@@ -65,12 +65,12 @@ def lines(sets: Iterable[DrainForecast]) -> Iterator[str]:
     """Yield a line for each LeaderWorkerSet with the groups that would move, or the reason why none would move."""
     for leaving in sets:
         many = f"{'group' if len(leaving.groups) == 1 else 'groups'} {', '.join(map(str, leaving.groups))}"
-        if leaving.why_not:
-            yield f"  {leaving.place}: {many} would remain: {leaving.why_not}"
+        if leaving.obstacle:
+            yield f"  {leaving.set_path}: {many} would remain: {leaving.obstacle}"
             continue
-        extra = f", {format_count(leaving.extra, 'extra group')} first" if leaving.extra else ""
-        takes = f", about {duration(leaving.takes)}" if leaving.takes is not None else ""
-        yield f"  {leaving.place}: {many} would move, at most {leaving.at_once} at a time{extra}{takes}"
+        extra = f", {format_count(leaving.surge, 'extra group')} first" if leaving.surge else ""
+        takes = f", about {duration(leaving.duration)}" if leaving.duration is not None else ""
+        yield f"  {leaving.set_path}: {many} would move, at most {leaving.max_concurrent} at a time{extra}{takes}"
 
 
 def count_other_pods(pods: Iterable[JSONObject]) -> str:

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.decisions.rolloutsteps import (
     Budget,
-    StatefulSetProgress,
     GroupIndex,
     RolloutLeaders,
+    StatefulSetProgress,
     States,
     choose_outdated_leaders,
     highest_indexes,
@@ -44,29 +44,29 @@ class RolloutStage(Struct, frozen=True, kw_only=True):
     """A wave with the created groups, the number of surplus groups, and the number of available groups."""
 
     groups: tuple[int, ...]
-    extra: int
-    available: int
+    surge: int
+    available_groups: int
 
 
 class Forecast(Struct, frozen=True, kw_only=True):
     """All waves of a rollout.
 
-    `held` groups keep the old revision. If `is_stuck` is set, the rollout does not complete.
+    `held_groups` groups keep the old revision. If `is_stuck` is set, the rollout does not complete.
     """
 
     waves: tuple[RolloutStage, ...]
-    held: int
+    held_groups: int
     is_stuck: bool
 
     @property
-    def extra(self) -> int:
+    def max_surge(self) -> int:
         """Return the maximum number of groups in excess of the desired number."""
-        return max((wave.extra for wave in self.waves), default=0)
+        return max((wave.surge for wave in self.waves), default=0)
 
     @property
-    def available(self) -> int | None:
+    def min_available(self) -> int | None:
         """Return the minimum number of available groups, or None if no group is changed."""
-        return min((wave.available for wave in self.waves), default=None)
+        return min((wave.available_groups for wave in self.waves), default=None)
 
 
 class RolloutState(Struct, frozen=True):
@@ -96,7 +96,7 @@ def forecast(limits: Budget, world: RolloutState, *, is_new_revision: bool) -> F
     held_count = indexes_below(outdated, limits.partition).bit_count()
     has_room = last.current.replicas == limits.replicas or held_count > 0  # surge groups replace the blocked groups
     is_done = outdated.bit_count() == held_count and has_room
-    return Forecast(waves=tuple(waves), held=held_count, is_stuck=not is_done)
+    return Forecast(waves=tuple(waves), held_groups=held_count, is_stuck=not is_done)
 
 
 def _waves(
@@ -128,7 +128,7 @@ def _waves(
         if creations or world.members & ~whole:
             extra = max(decided.current.replicas - limits.replicas, 0)
             available = (decided.ready & kept).bit_count()
-            yield ended, RolloutStage(groups=tuple(highest_indexes(creations)), extra=extra, available=available)
+            yield ended, RolloutStage(groups=tuple(highest_indexes(creations)), surge=extra, available_groups=available)
         elif ended == world:
             return
         world = ended
@@ -166,7 +166,7 @@ def _rollout_leaders(world: RolloutState, limits: Budget, *, current: str) -> Ro
         leaders={NEW: world.updated, OLD: world.members & ~world.updated},
         statefulset_revisions={NEW: world.updated, OLD: world.members & ~world.updated},
     )
-    return RolloutLeaders.of(_statefulset(world.current, current), folded, limits, size=1, key=NEW)
+    return RolloutLeaders.from_statefulset(_statefulset(world.current, current), folded, limits, size=1, key=NEW)
 
 
 def _statefulset(current: StatefulSetProgress, revision: str) -> JSONObject:

@@ -43,7 +43,7 @@ class Relocation(Struct, frozen=True):
     """The number of pods that fit on each node, or the reason why the group does not fit."""
 
     pods: Mapping[str, int]
-    why_nowhere: str = ""
+    obstacle: str = ""
     is_preempting: bool = False
     """Whether the group fits only if it preempts pods that have a lower priority."""
 
@@ -53,8 +53,8 @@ class Relocation(Struct, frozen=True):
         >>> str(Relocation({"b": 1, "a": 2})), str(Relocation({}, "no other node exists"))
         ('it fits on a (2 pods), b (1 pod)', 'it does not fit on any other node (no other node exists)')
         """
-        if self.why_nowhere:
-            return f"it does not fit on any other node ({self.why_nowhere})"
+        if self.obstacle:
+            return f"it does not fit on any other node ({self.obstacle})"
         nodes = [f"{name} ({format_count(count, 'pod')})" for name, count in sorted(self.pods.items())]
         preempting = " after preemption of pods with a lower priority" if self.is_preempting else ""
         return f"it fits on {join_names(nodes, NAMED_NODES)}{preempting}"
@@ -87,7 +87,7 @@ def unplaceable_groups(
 ) -> Iterator[str]:
     """Yield a line for each group that fits on no schedulable node, even if no other group is moved."""
     for group in groups:
-        if (outlook := relocate(view.object, group, closed, cluster)).why_nowhere:
+        if (outlook := relocate(view.object, group, closed, cluster)).obstacle:
             yield f"  {view.namespace}/{view.name}: group {group.name} would wait, because {outlook}"
 
 

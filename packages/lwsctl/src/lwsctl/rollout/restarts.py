@@ -19,8 +19,8 @@ from lwsctl.model.leaderworkerset import View
 class RestartStep(Struct, frozen=True):
     """The ranks to delete, and the groups that are not ready again yet."""
 
-    now: tuple[Rank, ...]
-    unready: tuple[GroupName, ...]
+    ranks: tuple[Rank, ...]
+    unready_groups: tuple[GroupName, ...]
 
 
 def pods_to_delete(view: View, names: Sequence[GroupName], rank: int | None = None) -> dict[GroupName, str]:

@@ -35,7 +35,7 @@ class RoleForecast(Struct, frozen=True, kw_only=True):
 
     name: str
     is_new: bool
-    rolls: bool
+    has_rollout: bool
     slices: int
     changes: tuple[FieldChange, ...]
     roles: tuple[str, ...]
@@ -56,7 +56,7 @@ def forecast_roles(before: JSONObject | None, after: JSONObject) -> RoleForecast
     return RoleForecast(
         name=new.name,
         is_new=old is None,
-        rolls=rolls,
+        has_rollout=rolls,
         slices=new.slices,
         changes=() if before is None else tuple(fieldchanges.field_changes(before, after)),
         roles=names,
@@ -71,11 +71,11 @@ def lines(plan: RoleForecast) -> Iterator[str]:
     yield from fieldchanges.change_lines(plan.changes)
     each = f" in each of {plan.slices} slices" if plan.slices > 1 else ""
     for name, state in zip(plan.roles, plan.states, strict=True):
-        if plan.is_new or plan.rolls or state.initial != state.target:
+        if plan.is_new or plan.has_rollout or state.initial != state.target:
             now = "" if plan.is_new else f", now {state.initial}"
             yield f"  role {name}: {format_count(state.target, 'group')} desired{now}{each}"
     if not plan.is_new:
-        yield "a new revision: the groups of all roles would be replaced" if plan.rolls else "no new revision"
+        yield "a new revision: the groups of all roles would be replaced" if plan.has_rollout else "no new revision"
     for number, step in enumerate(plan.steps, start=1):
         if number < WAVES_SHOWN or number == len(plan.steps):
             yield f"  step {number}: {_counts_text(plan, step)}"
@@ -90,7 +90,7 @@ def document(plan: RoleForecast) -> JSONObject:
         "kind": "RolloutPlan",
         "disaggregatedSet": plan.name,
         "created": plan.is_new,
-        "newRevision": plan.rolls,
+        "newRevision": plan.has_rollout,
         "slices": plan.slices,
         "changes": [{"field": change.path, "before": change.before, "after": change.after} for change in plan.changes],
         "roles": [

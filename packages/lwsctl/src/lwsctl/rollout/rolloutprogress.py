@@ -27,30 +27,30 @@ SHORTEST: Final = timedelta(seconds=1)
 
 
 class RolloutProgress(Struct, frozen=True, kw_only=True):
-    """The progress of a rollout, in which `done` of `desired` groups are updated and ready.
+    """The progress of a rollout, in which `done_groups` of `desired_groups` groups are updated and ready.
 
-    The partition blocks `held` groups.
+    The partition blocks `held_groups` groups.
     """
 
     name: str
-    done: int
-    updated: int
-    ready: int
-    desired: int
-    held: int
+    done_groups: int
+    updated_groups: int
+    ready_groups: int
+    desired_groups: int
+    held_groups: int
     is_complete: bool
     is_paused: bool
     remaining: timedelta | None
     reason: str
-    passed: tuple[GroupName, ...] = ()
+    exhausted_old_groups: tuple[GroupName, ...] = ()
     """Old-revision groups without remaining restarts. The rollout replaces them without waiting."""
-    exhausted: tuple[GroupName, ...] = ()
+    exhausted_groups: tuple[GroupName, ...] = ()
     """Latest-revision groups without remaining restarts. The rollout waits until a user recovers them."""
 
     @property
     def progress_values(self) -> tuple[int, int, int]:
         """Return the values that change during the progress of the rollout."""
-        return self.done, self.updated, self.ready
+        return self.done_groups, self.updated_groups, self.ready_groups
 
 
 def measure_progress(view: View, now: datetime) -> RolloutProgress:
@@ -65,36 +65,38 @@ def measure_progress(view: View, now: datetime) -> RolloutProgress:
     is_complete = is_observed and view.leaders is not None and len(done) >= desired and not view.is_updating
     return RolloutProgress(
         name=view.name,
-        done=len(done),
-        updated=len(updated),
-        ready=view.ready_by_pods,
-        desired=desired,
-        held=held_count,
+        done_groups=len(done),
+        updated_groups=len(updated),
+        ready_groups=view.ready_by_pods,
+        desired_groups=desired,
+        held_groups=held_count,
         is_complete=is_complete,
         is_paused=is_paused(lws),
         remaining=None if is_complete else _remaining_time(lws, len(done), desired, now),
         reason=reasons(view).removeprefix("; "),
-        passed=tuple(group.name for group in rolled if group.is_exhausted and group not in updated),
-        exhausted=tuple(group.name for group in updated if group.is_exhausted),
+        exhausted_old_groups=tuple(group.name for group in rolled if group.is_exhausted and group not in updated),
+        exhausted_groups=tuple(group.name for group in updated if group.is_exhausted),
     )
 
 
 def progress_line(rollout: RolloutProgress) -> str:
     """Return the progress of a rollout in one line.
 
-    >>> progress_line(RolloutProgress(name="web", done=1, updated=2, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
+    >>> progress_line(RolloutProgress(name="web", done_groups=1, updated_groups=2, ready_groups=3, desired_groups=4, held_groups=0, is_complete=False, is_paused=False,
     ...     remaining=timedelta(seconds=90), reason=""))
     'web: 1/4 groups updated, 1 starting; about 90s remaining'
     """
-    parts = [f"{rollout.done}/{format_count(rollout.desired, 'group')} updated"]
-    if starting := rollout.updated - rollout.done:
+    parts = [f"{rollout.done_groups}/{format_count(rollout.desired_groups, 'group')} updated"]
+    if starting := rollout.updated_groups - rollout.done_groups:
         parts[0] += f", {starting} starting"
-    if rollout.held:
-        parts.append(f"the partition blocks {format_count(rollout.held, 'group')}")
-    if rollout.passed:
-        parts.append(f"exhausted: {format_groups(rollout.passed)}, replaced without counting in maxUnavailable")
-    if rollout.exhausted:
-        parts.append(f"exhausted: {format_groups(rollout.exhausted)}; to recover: lws recover {rollout.name}")
+    if rollout.held_groups:
+        parts.append(f"the partition blocks {format_count(rollout.held_groups, 'group')}")
+    if rollout.exhausted_old_groups:
+        parts.append(
+            f"exhausted: {format_groups(rollout.exhausted_old_groups)}, replaced without counting in maxUnavailable"
+        )
+    if rollout.exhausted_groups:
+        parts.append(f"exhausted: {format_groups(rollout.exhausted_groups)}; to recover: lws recover {rollout.name}")
     if rollout.is_paused:
         parts.append("paused")
     elif rollout.remaining is not None and rollout.remaining >= SHORTEST:
@@ -105,17 +107,17 @@ def progress_line(rollout: RolloutProgress) -> str:
 def brief_line(rollout: RolloutProgress) -> str:
     """Return the progress for a terminal. The most important information is first, because lines are truncated.
 
-    >>> brief_line(RolloutProgress(name="web", done=1, updated=2, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
+    >>> brief_line(RolloutProgress(name="web", done_groups=1, updated_groups=2, ready_groups=3, desired_groups=4, held_groups=0, is_complete=False, is_paused=False,
     ...     remaining=timedelta(seconds=90), reason="web-1 is Pending: no node"))
     'web: 1/4 groups updated; about 90s remaining; web-1 is Pending: no node; 1 starting'
     """
-    parts = [f"{rollout.done}/{format_count(rollout.desired, 'group')} updated"]
+    parts = [f"{rollout.done_groups}/{format_count(rollout.desired_groups, 'group')} updated"]
     if rollout.is_paused:
         parts.append("paused")
     elif rollout.remaining is not None and rollout.remaining >= SHORTEST:
         parts.append(f"about {duration(rollout.remaining)} remaining")
     parts += [rollout.reason] if rollout.reason else []
-    parts += [f"{starting} starting"] if (starting := rollout.updated - rollout.done) else []
+    parts += [f"{starting} starting"] if (starting := rollout.updated_groups - rollout.done_groups) else []
     return f"{rollout.name}: {'; '.join(parts)}"
 
 
@@ -127,12 +129,12 @@ def document(rollout: RolloutProgress) -> JSONObject:
         "leaderWorkerSet": rollout.name,
         "complete": rollout.is_complete,
         "paused": rollout.is_paused,
-        "doneGroups": rollout.done,
-        "updatedGroups": rollout.updated,
-        "readyGroups": rollout.ready,
-        "wantedGroups": rollout.desired,
-        "heldGroups": rollout.held,
-        "exhaustedGroups": [*rollout.passed, *rollout.exhausted],
+        "doneGroups": rollout.done_groups,
+        "updatedGroups": rollout.updated_groups,
+        "readyGroups": rollout.ready_groups,
+        "wantedGroups": rollout.desired_groups,
+        "heldGroups": rollout.held_groups,
+        "exhaustedGroups": [*rollout.exhausted_old_groups, *rollout.exhausted_groups],
         "estimatedSeconds": None if rollout.remaining is None else int(rollout.remaining.total_seconds()),
         "reason": rollout.reason,
     }
@@ -141,13 +143,13 @@ def document(rollout: RolloutProgress) -> JSONObject:
 def progress_bar(rollout: RolloutProgress) -> str:
     """Return a bar that shows the finished, starting, and remaining groups.
 
-    >>> progress_bar(RolloutProgress(name="web", done=2, updated=3, ready=3, desired=4, held=0, is_complete=False, is_paused=False,
+    >>> progress_bar(RolloutProgress(name="web", done_groups=2, updated_groups=3, ready_groups=3, desired_groups=4, held_groups=0, is_complete=False, is_paused=False,
     ...     remaining=None, reason=""))
     '[##########=====-----]'
     """
-    total = max(rollout.desired, 1)
-    done = BAR * min(rollout.done, total) // total if rollout.desired else BAR
-    starting = BAR * min(rollout.updated, total) // total - done if rollout.desired else 0
+    total = max(rollout.desired_groups, 1)
+    done = BAR * min(rollout.done_groups, total) // total if rollout.desired_groups else BAR
+    starting = BAR * min(rollout.updated_groups, total) // total - done if rollout.desired_groups else 0
     return f"[{'#' * done}{'=' * starting}{'-' * (BAR - done - starting)}]"
 
 

@@ -20,15 +20,15 @@ from lwsctl.views.wording import format_count, format_groups
 class ScaleDown(Struct, frozen=True, kw_only=True):
     """The groups that are certainly deleted, the unready groups among them, and the remaining unready groups.
 
-    `others` is the number of ready groups that are also deleted. If it is negative, this number of groups in `going`
+    `other_count` is the number of ready groups that are also deleted. If it is negative, this number of groups in `deleted`
     remains. Kubernetes selects these groups.
     """
 
-    going: tuple[GroupName, ...]
-    broken: tuple[GroupName, ...]
-    staying: tuple[GroupName, ...] = ()
-    over: tuple[GroupName, ...] = ()
-    others: int = 0
+    deleted: tuple[GroupName, ...]
+    unready_deleted: tuple[GroupName, ...]
+    unready_remaining: tuple[GroupName, ...] = ()
+    exhausted_remaining: tuple[GroupName, ...] = ()
+    other_count: int = 0
 
 
 def forecast(view: View, replicas: int) -> ScaleDown:
@@ -36,31 +36,31 @@ def forecast(view: View, replicas: int) -> ScaleDown:
     live = [group for group in view.groups if not _is_ending(group)]
     if groupname.uses_random_keys(view.object):
         broken = _names(group for group in live if not group.is_ready)
-        return ScaleDown(going=broken, broken=broken, others=max(len(live) - replicas, 0) - len(broken))
+        return ScaleDown(deleted=broken, unready_deleted=broken, other_count=max(len(live) - replicas, 0) - len(broken))
     going = [group for group in live if group.index >= replicas]
     staying = [group for group in live if group.index < replicas and not group.is_ready]
     return ScaleDown(
-        going=_names(going),
-        broken=_names(group for group in going if not group.is_ready),
-        staying=_names(group for group in staying if not group.is_over),
-        over=_names(group for group in staying if group.is_over),
+        deleted=_names(going),
+        unready_deleted=_names(group for group in going if not group.is_ready),
+        unready_remaining=_names(group for group in staying if not group.is_over),
+        exhausted_remaining=_names(group for group in staying if group.is_over),
     )
 
 
 def lines(name: str, scale_down: ScaleDown) -> Iterator[str]:
     """Yield sentences about the deleted and remaining groups."""
-    if scale_down.others < 0:
-        count = len(scale_down.going) + scale_down.others
-        yield f"{name}: {count} of {format_groups(scale_down.going)} {_verb(count)}, because Kubernetes deletes unready groups first"
+    if scale_down.other_count < 0:
+        count = len(scale_down.deleted) + scale_down.other_count
+        yield f"{name}: {count} of {format_groups(scale_down.deleted)} {_verb(count)}, because Kubernetes deletes unready groups first"
         return
-    ready = [group for group in scale_down.going if group not in scale_down.broken]
-    if scale_down.broken:
-        yield f"{name}: {format_groups(scale_down.broken)} {_verb(len(scale_down.broken))} (not ready)"
+    ready = [group for group in scale_down.deleted if group not in scale_down.unready_deleted]
+    if scale_down.unready_deleted:
+        yield f"{name}: {format_groups(scale_down.unready_deleted)} {_verb(len(scale_down.unready_deleted))} (not ready)"
     if ready:
         yield f"{name}: {format_groups(ready)} {_verb(len(ready))} although ready, because groups with an index are deleted in descending order"
-    if scale_down.others > 0:
-        yield f"{name}: {format_count(scale_down.others, 'ready group')} {_verb(scale_down.others)}"
-    for stays, what in ((scale_down.staying, ""), (scale_down.over, ", and not recreated")):
+    if scale_down.other_count > 0:
+        yield f"{name}: {format_count(scale_down.other_count, 'ready group')} {_verb(scale_down.other_count)}"
+    for stays, what in ((scale_down.unready_remaining, ""), (scale_down.exhausted_remaining, ", and not recreated")):
         if stays:
             verb = "remain" if len(stays) > 1 else "remains"
             yield f"{name}: {format_groups(stays)} {verb} (not ready{what})"

@@ -29,11 +29,11 @@ class ViewSubject(Struct, frozen=True):
     name: str
     owner: str
     facts: Mapping[str, str]
-    whole: str
+    line: str
     group: Group | None = None
 
     @property
-    def pace(self) -> str:
+    def rate_limit_key(self) -> str:
         """Return the name by which lines are grouped for rate limiting."""
         return self.name if self.group is None else f"{self.owner} groups"
 
@@ -51,11 +51,13 @@ def lines(
 ) -> dict[str, str]:
     """Return a line for each subject that changed since it was last shown and whose lines are not rate-limited."""
     changed = {
-        name: _change_line(previous.get(name), subject) for name, subject in now.items() if subject.pace not in paused
+        name: _change_line(previous.get(name), subject)
+        for name, subject in now.items()
+        if subject.rate_limit_key not in paused
     }
     gone = {name: f"{name}{GONE}" for name, before in previous.items() if name not in now and _is_missed(before, now)}
     return {name: text for name, text in changed.items() if text} | {
-        name: text for name, text in gone.items() if previous[name].pace not in paused
+        name: text for name, text in gone.items() if previous[name].rate_limit_key not in paused
     }
 
 
@@ -69,10 +71,10 @@ def group_lines(texts: Mapping[str, str], known_subjects: Mapping[str, ViewSubje
             by_owner[known_subjects[name].owner, text.endswith(GONE)].append(group)
     for (owner, is_gone), groups in by_owner.items():
         if is_gone:
-            names = GroupRow(tuple(sorted(groups, key=lambda group: group.index)), "", "").places
+            names = GroupRow(tuple(sorted(groups, key=lambda group: group.index)), "", "").group_names
             shared_lines.append(f"{owner} groups {names}{GONE}")
         else:
-            shared_lines += [f"{owner} groups {fold.places}: {fold.text}" for fold in group_rows(groups, now)]
+            shared_lines += [f"{owner} groups {fold.group_names}: {fold.text}" for fold in group_rows(groups, now)]
     return shared_lines
 
 
@@ -87,7 +89,7 @@ def _change_line(before: ViewSubject | None, subject: ViewSubject) -> str:
     if not changed and previous_facts.keys() <= subject.facts.keys():
         return ""
     only = changed[0] if len(changed) == 1 and previous_facts.keys() <= subject.facts.keys() else subject.name
-    return f"{only}: {subject.facts[only]}" if only != subject.name else subject.whole
+    return f"{only}: {subject.facts[only]}" if only != subject.name else subject.line
 
 
 def _subjects(view: View, now: datetime, prefix: str) -> Iterator[ViewSubject]:

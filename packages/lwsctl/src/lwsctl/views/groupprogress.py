@@ -36,7 +36,7 @@ def progress_steps(progress: Progress, now: datetime) -> str:
     >>> progress_steps(Progress(step=120, total=480, metrics=(("loss", "2.1"),)), datetime.now())
     '[#####---------------] step 120 of 480 (25 %), loss 2.1'
     """
-    share, left = progress.share, progress.remaining_time(now)
+    share, left = progress.fraction, progress.remaining_time(now)
     parts = [f"step {progress.step}"]
     if share is not None:
         filled = int(share * BAR)

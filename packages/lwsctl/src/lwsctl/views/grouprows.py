@@ -33,7 +33,7 @@ class GroupRow(Struct, frozen=True):
 
     groups: tuple[Group, ...]
     state: str
-    why: str
+    reason: str
 
     @property
     def is_fine(self) -> bool:
@@ -41,7 +41,7 @@ class GroupRow(Struct, frozen=True):
         return all(group.is_fine for group in self.groups)
 
     @property
-    def places(self) -> str:
+    def group_names(self) -> str:
         """Return the group indexes as ranges, or the first few keys."""
         keys = [group.key for group in self.groups if group.key]
         if not keys:
@@ -73,7 +73,7 @@ class GroupRow(Struct, frozen=True):
         """Return the number of ready ranks, the states of the other ranks, and the reason."""
         others = "" if self.state == READY else f" ({self.state})"
         text = f"{self.ready_ranks} of {wording.format_count(self.ranks, 'rank')} ready{others}"
-        return f"{text}; {self.why}" if self.why else text
+        return f"{text}; {self.reason}" if self.reason else text
 
     def age(self, now: datetime) -> str:
         """Return the age of the leaders. If ages differ, return the lowest and the highest age."""

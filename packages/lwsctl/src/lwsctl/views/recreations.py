@@ -47,7 +47,7 @@ def in_place(group: Group, now: datetime) -> str:
     restarted_pods = [(pod, note) for pod, note in notes if note.restarts]
     if not restarted_pods:
         return ""
-    pod, note = min(restarted_pods, key=lambda pair: (pair[1].since is None, -pair[1].restarts))
-    since = f", not ready for {duration(now - note.since)}" if note.since is not None else ""
+    pod, note = min(restarted_pods, key=lambda pair: (pair[1].started_at is None, -pair[1].restarts))
+    since = f", not ready for {duration(now - note.started_at)}" if note.started_at is not None else ""
     others = f" (and {format_count(len(restarted_pods) - 1, 'more pod')})" if len(restarted_pods) > 1 else ""
     return f"pod {pod} restarted all its containers in place {format_count(note.restarts, 'time')}{since}{others}"

@@ -262,7 +262,7 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: LiveScenar
     with pytest.raises(CommandError, match="web/1 is not exhausted; no changes were made"):
         await recover(session, Selection("web", 1))
     assert await Restart(session, RestartRequest("web", (1,))).run(60) == "web group 1 restarted"
-    status = await RolloutFollower(session, space.key("web"), 60).once()
+    status = await RolloutFollower(session, space.key("web"), 60).current_progress()
     assert "exhausted: group 0; to recover: lws recover web" in status
 
     assert await recover(session, Selection("web", None), is_trial=True) == "web group 0 recovered (dry run)"

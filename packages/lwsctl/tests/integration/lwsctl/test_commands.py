@@ -180,7 +180,7 @@ async def explained(space: LiveScenario, place: str, words: str) -> str:
 
     try:
         async with timeouts.within(LIMIT), following(*informers.all) as objects:
-            return await objects.until(reason)
+            return await objects.wait_for(reason)
     except TimeoutError:
         raise AssertionError(f"no {words!r} at {place}, but {informers.view()}") from None
 
@@ -220,7 +220,7 @@ async def test_recreated_group_shows_the_failed_pod(space: LiveScenario) -> None
         return told.failed_pod if told and told.count == 1 and not told.is_waiting else None
 
     async with timeouts.within(LIMIT), following(*informers.all) as objects:
-        assert await objects.until(recreated) == "web-0-1"
+        assert await objects.wait_for(recreated) == "web-0-1"
 
 
 async def test_disaggregated_set_is_listed_with_its_parts(space: LiveScenario) -> None:
@@ -309,7 +309,7 @@ async def set_that_is(space: LiveScenario, wanted: Callable[[SetView], bool]) ->
 
     try:
         async with timeouts.within(LIMIT), following(*informers.all) as objects:
-            return await objects.until(as_wanted)
+            return await objects.wait_for(as_wanted)
     except TimeoutError:
         raise AssertionError(f"the set is not as wanted: {informers.view()}") from None
 

@@ -281,7 +281,7 @@ async def test_other_commands_report_the_cause_of_explain(space: LiveScenario) -
     await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
     await space.until(warned("urgent"))
     told = await named(space, "LWS-E026")
-    said = await CauseMonitor(session_of(space), "web", print).conclude()
+    said = await CauseMonitor(session_of(space), "web", print).final_cause()
     assert said == f"\n{headline(told)}\nuse `lws -n {space.namespace} explain web` for details"
     title = "web is stuck (LWS-E026): the priority class does not exist"
     session = session_of(space)
@@ -289,7 +289,7 @@ async def test_other_commands_report_the_cause_of_explain(space: LiveScenario) -
     assert await stuck_notes(session, Lists(space.client), space.namespace, [], [whole]) == [
         f"{title}; use `lws -n {space.namespace} explain web` for details"
     ]
-    assert await CauseMonitor(session_of(space), "nobody", print).conclude() == ""
+    assert await CauseMonitor(session_of(space), "nobody", print).final_cause() == ""
 
 
 async def test_explain_without_a_name_lists_the_worst_first(space: LiveScenario) -> None:

@@ -207,7 +207,7 @@ async def test_rollout_status_names_the_reason_when_it_stalls(space: LiveScenari
     late = r"not complete after 1 s \(web: 0/2 groups updated.*\)\nweb is stuck \(LWS-E074\): "
     with pytest.raises(TimedOutError, match=late):
         await follower(space).follow(1)
-    assert (await follower(space).once()).startswith("web: 0/2 groups updated")
+    assert (await follower(space).current_progress()).startswith("web: 0/2 groups updated")
     assert (await follower(space).document())["complete"] is False
 
 
@@ -217,7 +217,7 @@ async def test_rollout_status_names_the_cause_once(space: LiveScenario, capsys: 
     await space.replace_worker_template(pod_template(priorityClassName="urgent"))
     causes = CauseMonitor(session, "web", notes.append, first=0.2)
     async with timeouts.within(30), following(*follower(space).informers, causes) as objects:
-        await objects.until(lambda: notes or None, every=0.1)
+        await objects.wait_for(lambda: notes or None, every=0.1)
     assert notes == [
         f"web is stuck (LWS-E026): {MISSING_CLASS}",
         "next: create PriorityClass urgent, or correct priorityClassName in the template of web",
@@ -309,7 +309,7 @@ async def test_forecast_of_a_manifest_comes_true(space: LiveScenario) -> None:
     space.always(count)
     await apply(space, new)
     assert "complete" in await follower(space).follow(120)
-    assert least[0] >= 2 == found.forecast.available
+    assert least[0] >= 2 == found.forecast.min_available
 
 
 async def test_rejected_manifest_is_named(space: LiveScenario) -> None:

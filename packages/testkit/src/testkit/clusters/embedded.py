@@ -90,7 +90,7 @@ class ModeledPods:
 
     def _end_container(self, pod: JSONObject, code: int) -> None:
         container_id = meta.status(pod)["containerStatuses"][0]["containerID"]
-        self.runner.end(container_id.removeprefix("process://"), Exit(code))
+        self.runner.stop_process(container_id.removeprefix("process://"), Exit(code))
 
 
 @dataclass

@@ -63,13 +63,13 @@ class GoTypes:
         self._fields: dict[str, dict[str, GoField]] = {}
 
     @cached_property
-    def own(self) -> dict[str, dict[str, str]]:
+    def own_types(self) -> dict[str, dict[str, str]]:
         """Return the table in the file, without the base table."""
         return msgspec.json.decode(self._file.read_bytes(), type=dict[str, dict[str, str]])
 
     def owner(self, struct: str) -> "GoTypes":
         """Return the table that declares a struct, which is this table or a base table."""
-        if struct in self.own:
+        if struct in self.own_types:
             return self
         if self._base is None:
             raise KeyError(f"no Go type {struct!r} is recorded in {self._file.name}")
@@ -83,7 +83,7 @@ class GoTypes:
         """
         fields = self._fields.get(struct)
         if fields is None:
-            declared = self.owner(struct).own[struct]
+            declared = self.owner(struct).own_types[struct]
             fields = {name: _field(*notation.split(",")) for name, notation in declared.items()}
             self._fields[struct] = fields
         return fields

@@ -34,18 +34,18 @@ def group(obj: JSONObject) -> Iterable[str]:
 def filled(*objects: JSONObject) -> Writer:
     writer = Writer({"group": group})
     for output in (ListStarted(), ListPage(objects), END):
-        writer.take(output)
+        writer.apply(output)
     return writer
 
 
 def test_objects_of_a_list_appear_when_it_is_complete() -> None:
     writer = filled(pod("old"))
 
-    assert writer.take(ListStarted()) == []
-    assert writer.take(ListPage((pod("a"),))) == []
+    assert writer.apply(ListStarted()) == []
+    assert writer.apply(ListPage((pod("a"),))) == []
     assert writer.list() == (pod("old"),)
 
-    changes = writer.take(END)
+    changes = writer.apply(END)
 
     assert writer.list() == (pod("a"),)
     assert changes == [Change(pod("old"), None), Change(None, pod("a"))]
@@ -54,64 +54,64 @@ def test_objects_of_a_list_appear_when_it_is_complete() -> None:
 def test_unchanged_object_is_not_reported_after_a_new_list() -> None:
     writer = filled(pod("a"), pod("b"))
 
-    writer.take(ListStarted())
-    writer.take(ListPage((pod("a"), pod("b", 2))))
+    writer.apply(ListStarted())
+    writer.apply(ListPage((pod("a"), pod("b", 2))))
 
-    assert writer.take(END) == [Change(pod("b"), pod("b", 2))]
+    assert writer.apply(END) == [Change(pod("b"), pod("b", 2))]
 
 
 def test_replaced_object_is_reported_as_deleted_and_added() -> None:
     writer = filled(pod("a", uid="1"))
 
-    writer.take(ListStarted())
-    writer.take(ListPage((pod("a", 2, uid="2"),)))
+    writer.apply(ListStarted())
+    writer.apply(ListPage((pod("a", 2, uid="2"),)))
 
-    assert writer.take(END) == [Change(pod("a", uid="1"), None), Change(None, pod("a", 2, uid="2"))]
+    assert writer.apply(END) == [Change(pod("a", uid="1"), None), Change(None, pod("a", 2, uid="2"))]
 
 
 def test_new_list_discards_an_unfinished_one() -> None:
     writer = filled()
     for output in (ListStarted(), ListPage((pod("a"),)), ListStarted(), ListPage((pod("b"),))):
-        writer.take(output)
+        writer.apply(output)
 
-    assert writer.take(END) == [Change(None, pod("b"))]
+    assert writer.apply(END) == [Change(None, pod("b"))]
 
 
 def test_object_dropped_from_an_unfinished_list_does_not_appear() -> None:
     writer = filled()
     for output in (ListStarted(), ListPage((pod("a"), pod("b"))), ListItemRemoved(pod("a", 2))):
-        writer.take(output)
+        writer.apply(output)
 
-    assert writer.take(END) == [Change(None, pod("b"))]
+    assert writer.apply(END) == [Change(None, pod("b"))]
 
 
 def test_changes_appear_immediately() -> None:
     writer = filled()
 
-    assert writer.take(ObjectApplied(pod("a"))) == [Change(None, pod("a"))]
-    assert writer.take(ObjectApplied(pod("a", 2))) == [Change(pod("a"), pod("a", 2))]
+    assert writer.apply(ObjectApplied(pod("a"))) == [Change(None, pod("a"))]
+    assert writer.apply(ObjectApplied(pod("a", 2))) == [Change(pod("a"), pod("a", 2))]
     assert writer.get(key("a")) == pod("a", 2)
-    assert writer.take(ObjectDeleted(pod("a", 3))) == [Change(pod("a", 3), None)]
+    assert writer.apply(ObjectDeleted(pod("a", 3))) == [Change(pod("a", 3), None)]
     assert writer.get(key("a")) is None
     assert len(writer) == 0
 
 
 def test_deletion_of_an_unknown_object_is_not_a_change() -> None:
-    assert filled().take(ObjectDeleted(pod("a"))) == []
+    assert filled().apply(ObjectDeleted(pod("a"))) == []
 
 
 def test_bookmark_is_not_a_change() -> None:
-    assert filled(pod("a")).take(Bookmark(ResourceVersion("9"))) == []
+    assert filled(pod("a")).apply(Bookmark(ResourceVersion("9"))) == []
 
 
 def test_index_follows_the_objects() -> None:
     writer = filled(pod("a"), pod("b"))
 
-    writer.take(ObjectApplied(pod("a", 2, group="1")))
+    writer.apply(ObjectApplied(pod("a", 2, group="1")))
 
     assert writer.by_index("group", "0") == (pod("b"),)
     assert writer.by_index("group", "1") == (pod("a", 2, group="1"),)
-    writer.take(ObjectDeleted(pod("a", 3, group="2")))
+    writer.apply(ObjectDeleted(pod("a", 3, group="2")))
     assert writer.by_index("group", "1") == ()
 
 
@@ -142,7 +142,7 @@ def test_replayed_changes_equal_the_store_and_its_index(
 ) -> None:
     writer, replayed = filled(), dict[ObjectKey, JSONObject]()
     for output in outputs:
-        for change in writer.take(output):
+        for change in writer.apply(output):
             if change.new is None:
                 del replayed[meta.key(change.object)]
             else:

@@ -68,7 +68,7 @@ def test_burst_and_rate_hold_in_every_interval(rate: float, burst: int, gaps: li
     bucket, now, sent = TokenBucket(rate, burst), 0.0, []
     for gap in gaps:
         now += gap
-        sent.append(now + bucket.take(now))
+        sent.append(now + bucket.reserve(now))
     assert sent == sorted(sent)
     for index, first in enumerate(sent):
         for count, last in enumerate(sent[index:], start=1):

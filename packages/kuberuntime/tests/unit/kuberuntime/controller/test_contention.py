@@ -27,7 +27,7 @@ def wrote(contents: list[int], seconds: float) -> tuple[Contention, float]:
     """Return the record after writes at equal intervals, and the time of the last write."""
     contention = Contention()
     for number, content in enumerate(contents):
-        contention.wrote(WEB, content, number * seconds)
+        contention.record_write(WEB, content, number * seconds)
     return contention, (len(contents) - 1) * seconds
 
 
@@ -46,28 +46,28 @@ def wrote(contents: list[int], seconds: float) -> tuple[Contention, float]:
 def test_equal_writes_wait(contents: list[int], seconds: float, expected: float) -> None:
     contention, now = wrote(contents, seconds)
 
-    assert contention.wait(WEB, contents[-1], now) == pytest.approx(expected)
-    assert contention.wait(WEB, 3, now) == 0
-    assert contention.wait(WEB._replace(fields=("other",)), 1, now) == 0
-    assert contention.wait(WEB._replace(key=ObjectKey("default", "api")), 1, now) == 0
+    assert contention.delay(WEB, contents[-1], now) == pytest.approx(expected)
+    assert contention.delay(WEB, 3, now) == 0
+    assert contention.delay(WEB._replace(fields=("other",)), 1, now) == 0
+    assert contention.delay(WEB._replace(key=ObjectKey("default", "api")), 1, now) == 0
 
 
 def test_slow_writes_stay_slow_until_they_end() -> None:
     contention, now = wrote([1] * LIMIT, 0.01)
     for _ in range(2 * LIMIT):
-        now += contention.wait(WEB, 1, now)
-        contention.wrote(WEB, 1, now)
-        assert contention.wait(WEB, 1, now) == pytest.approx(DELAY)
+        now += contention.delay(WEB, 1, now)
+        contention.record_write(WEB, 1, now)
+        assert contention.delay(WEB, 1, now) == pytest.approx(DELAY)
 
-    assert contention.wait(WEB, 1, now + WINDOW + DELAY + 1) == 0
+    assert contention.delay(WEB, 1, now + WINDOW + DELAY + 1) == 0
     assert len(contention) == 0
 
 
 def test_wait_is_reported_once_for_each_write() -> None:
     contention, now = wrote([1] * LIMIT, 0.01)
-    assert [contention.reports(WEB) for _ in range(3)] == [True, False, False]
-    contention.wrote(WEB, 1, now + DELAY)
-    assert contention.reports(WEB)
+    assert [contention.must_report(WEB) for _ in range(3)] == [True, False, False]
+    contention.record_write(WEB, 1, now + DELAY)
+    assert contention.must_report(WEB)
 
 
 @settings(max_examples=examples(100))
@@ -78,13 +78,13 @@ def test_writes_are_bounded_and_new_content_never_waits(requests: list[tuple[flo
     row: list[float] = []
     for gap, content in requests:
         now += gap
-        wait = contention.wait(WEB, content, now)
+        wait = contention.delay(WEB, content, now)
         assert wait <= DELAY
         if content != last:
             assert wait == 0
             row, last = [], content
         if wait == 0:
-            contention.wrote(WEB, content, now)
+            contention.record_write(WEB, content, now)
             row.append(now)
         recent = [moment for moment in row if now - moment < WINDOW]
         assert len(recent) <= LIMIT + WINDOW / DELAY
@@ -93,7 +93,7 @@ def test_writes_are_bounded_and_new_content_never_waits(requests: list[tuple[flo
 def test_memory_of_writes_is_bounded() -> None:
     contention = Contention()
     for number in range(MOST + 5):
-        contention.wrote(WEB._replace(key=ObjectKey("default", str(number))), 1, 0)
+        contention.record_write(WEB._replace(key=ObjectKey("default", str(number))), 1, 0)
 
     assert len(contention) == MOST
 

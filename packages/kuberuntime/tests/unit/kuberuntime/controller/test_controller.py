@@ -100,7 +100,11 @@ async def rig(
         plan=doubler.plan,
         executor=Executor(Client(server), NoEvents(), VirtualClock()),
         options=ControllerOptions(
-            workers=workers, is_quiet=quiet, rest=rest, written=lambda _, writes: written.extend(writes), failed=failed
+            workers=workers,
+            is_quiet=quiet,
+            min_interval=rest,
+            on_written=lambda _, writes: written.extend(writes),
+            on_failed=failed,
         ),
     )
     manager = Manager(informers=[informer], runnables=[controller])

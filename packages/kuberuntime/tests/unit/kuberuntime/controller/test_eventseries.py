@@ -15,5 +15,5 @@ def test_completed_series_are_removed_from_memory() -> None:
     memory = SeriesMemory(10, 360.0)
     for one in (series(b"a"), series(b"b"), series(b"c", 1.0)):
         memory.put(one)
-    assert memory.take(b"a", 360.5) is None
+    assert memory.pop(b"a", 360.5) is None
     assert len(memory) == 1

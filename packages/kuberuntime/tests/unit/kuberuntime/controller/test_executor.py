@@ -404,7 +404,7 @@ def test_failure_is_reported_if_the_plan_requests_it() -> None:
 )
 def test_only_a_refusal_is_reported_by_on_refusal(script: Response | Exception, patches: int) -> None:
     """An error that a retry may resolve is not a rejection."""
-    plan = Plan((Finally(actions=(CREATE,), on_refusal=(REPORT,)),))
+    plan = Plan((Finally(actions=(CREATE,), on_rejection=(REPORT,)),))
 
     outcome = execute(plan, script, *[respond(200, WRITTEN)] * patches)
 

@@ -35,7 +35,7 @@ class Rig:
         await asyncio.sleep(0.5)
 
     def holds(self, key: ObjectKey = LWS) -> bool:
-        return self.barrier.holds(key)
+        return self.barrier.is_waiting(key)
 
 
 @asynccontextmanager

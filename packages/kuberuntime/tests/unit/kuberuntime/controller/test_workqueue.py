@@ -61,7 +61,7 @@ async def test_add_does_not_wait_for_a_delay() -> None:
 
 async def test_additions_during_a_rest_return_the_key_once() -> None:
     queue = WorkQueue[str]()
-    queue.rest("a", 10)
+    queue.delay_additions("a", 10)
     for _ in range(3):
         queue.add("a")
         await asyncio.sleep(1)
@@ -71,7 +71,7 @@ async def test_additions_during_a_rest_return_the_key_once() -> None:
 
 async def test_rest_without_additions_returns_no_key() -> None:
     queue = WorkQueue[str]()
-    queue.rest("a", 10)
+    queue.delay_additions("a", 10)
     await asyncio.sleep(11)
     queue.add("b")
     assert (await queue.get(), len(queue)) == ("b", 0)
@@ -79,7 +79,7 @@ async def test_rest_without_additions_returns_no_key() -> None:
 
 async def test_timer_ends_during_a_rest() -> None:
     queue = WorkQueue[str]()
-    queue.rest("a", 10)
+    queue.delay_additions("a", 10)
     queue.add_after("a", 3)
     await queue.get()
     assert now() == 3

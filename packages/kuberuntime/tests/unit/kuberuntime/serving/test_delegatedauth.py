@@ -125,22 +125,22 @@ async def test_scraper_with_a_new_token_is_answered_during_a_flood() -> None:
 def test_unknown_tokens_of_one_address_leave_room_for_others() -> None:
     """The request from another address is answered before any review for the first address completes."""
     unknown = UnknownTokenLimiter()
-    assert [unknown.take("10.0.0.1", 0.0) for _ in range(100)].count(True) == 1 + UNKNOWN_BURST
-    assert [unknown.take(f"10.0.1.{number}", 0.0) for number in range(100)].count(True) == UNKNOWN_BURST - 1
+    assert [unknown.try_take("10.0.0.1", 0.0) for _ in range(100)].count(True) == 1 + UNKNOWN_BURST
+    assert [unknown.try_take(f"10.0.1.{number}", 0.0) for number in range(100)].count(True) == UNKNOWN_BURST - 1
 
 
 @pytest.mark.parametrize("becomes_good", ["by time", "by a valid token"])
 def test_address_is_not_suspected_forever(becomes_good: str) -> None:
     unknown, now = UnknownTokenLimiter(), 0.0
-    while unknown.take("10.0.0.1", now):
+    while unknown.try_take("10.0.0.1", now):
         pass
     if becomes_good == "by time":
         now += SUSPECT_SECONDS
     else:
         unknown.clear("10.0.0.1")
-    while unknown.take("10.0.0.2", now):  # exhausts the budget of suspicious addresses
+    while unknown.try_take("10.0.0.2", now):  # exhausts the budget of suspicious addresses
         pass
-    assert unknown.take("10.0.0.1", now)
+    assert unknown.try_take("10.0.0.1", now)
 
 
 @pytest.mark.virtual_time
@@ -154,7 +154,9 @@ async def test_valid_token_clears_its_address() -> None:
 
 def test_memory_of_suspected_addresses_is_bounded() -> None:
     unknown = UnknownTokenLimiter()
-    taken = [unknown.take(f"10.0.{number >> 8}.{number & 255}", number / UNKNOWN_RATE) for number in range(LIMIT + 10)]
+    taken = [
+        unknown.try_take(f"10.0.{number >> 8}.{number & 255}", number / UNKNOWN_RATE) for number in range(LIMIT + 10)
+    ]
     assert all(taken)
     assert len(unknown._suspects) == LIMIT
 

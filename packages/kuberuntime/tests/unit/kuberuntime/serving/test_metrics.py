@@ -113,7 +113,7 @@ def test_webhooks_leadership_and_certificates_have_metrics() -> None:
     metrics = Metrics()
     metrics.prepare_webhook("/mutate")
     assert samples(metrics)['controller_runtime_webhook_requests_total{code="200",webhook="/mutate"}'] == 0
-    metrics.webhook_answered("/mutate", 200, 0.01)
+    metrics.count_webhook_request("/mutate", 200, 0.01)
     leadership = metrics.leadership("lock")
     leadership.leading(is_leader=True)
     metrics.read_certificate(failed=False)

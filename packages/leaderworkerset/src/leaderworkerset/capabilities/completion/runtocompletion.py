@@ -135,7 +135,9 @@ def preserve_finished_group(group: LiveGroup) -> PolicyDecision:
     if end is None:
         return NOTHING
     is_done = meta.is_deleting(leader) or retention.is_recovered(leader)
-    return PolicyDecision(holds="the group has completed", actions=() if is_done else (_terminate_group(group, end),))
+    return PolicyDecision(
+        delay_reason="the group has completed", actions=() if is_done else (_terminate_group(group, end),)
+    )
 
 
 def finish(group: LiveGroup) -> PolicyDecision:
@@ -149,7 +151,7 @@ def finish(group: LiveGroup) -> PolicyDecision:
     end = group_result(group.lws, group.leader, group.revisions, group.now)
     if end is not None:
         return PolicyDecision(
-            holds="the group is being completed",
+            delay_reason="the group is being completed",
             actions=(mark_finished(group.leader, end), _terminate_group(group, end)),
         )
     left = remaining_time(settings, group.leader, group.revisions, group.now)
@@ -202,7 +204,7 @@ def hang_failure(obj: JSONObject, leader: JSONObject) -> Failure | None:
     blamed, timeout = hang.longest_silent_rank, settings.timeout
     waits = f", waits for {blamed.waits}" if blamed.waits else ""
     length = 0 if timeout is None else int(timeout.total_seconds())
-    return Failure(pod=blamed.pod, uid=UID(blamed.uid), what=f"no progress for {length} s{waits}")
+    return Failure(pod=blamed.pod, uid=UID(blamed.uid), description=f"no progress for {length} s{waits}")
 
 
 def find_hang(group: LiveGroup) -> Fault:

@@ -33,7 +33,7 @@ class DisruptionSettings(Struct, frozen=True, kw_only=True):
 
     budget: str = OFF
     watches_nodes: bool = True
-    turn: timedelta = timedelta(seconds=60)
+    open_duration: timedelta = timedelta(seconds=60)
 
 
 def limit(settings: DisruptionSettings, annotations: Mapping[str, str], spec: LeaderWorkerSetSpec) -> int | None:

@@ -36,8 +36,8 @@ class EvictableGroups(Struct, frozen=True):
     If `requeue_after` is None, the next turn starts after a change.
     """
 
-    close: Sequence[ProtectedGroup]
-    open: Sequence[ProtectedGroup]
+    to_close: Sequence[ProtectedGroup]
+    to_open: Sequence[ProtectedGroup]
     requeue_after: float | None
 
 
@@ -52,9 +52,9 @@ def decide(
     groups: Sequence[ProtectedGroup], budget: Allowance, settings: DisruptionSettings, now: datetime
 ) -> EvictableGroups:
     """Return the groups to close and the groups to open now."""
-    away = [group for group in groups if not group.is_open and not group.is_whole]
-    staying = [group for group in groups if group.is_open and not group.is_whole]
-    whole = sorted((group for group in groups if group.is_whole), key=_label_sort_key)
+    away = [group for group in groups if not group.is_open and not group.is_complete]
+    staying = [group for group in groups if group.is_open and not group.is_complete]
+    whole = sorted((group for group in groups if group.is_complete), key=_label_sort_key)
     places = max(budget.limit - budget.missing - len(away) - len(staying), 0)
     selection, again = _select_groups(whole, places, settings, now)
     stay = {group.label for group in selection}
@@ -67,12 +67,12 @@ def _groups_to_open(
     groups: Sequence[ProtectedGroup], candidates: Sequence[ProtectedGroup], budget: Allowance
 ) -> list[ProtectedGroup]:
     """Return the candidates that can be opened now. Unavailable candidates do not reduce the remaining budget."""
-    used = budget.missing + sum(not group.is_quiet for group in groups)
+    used = budget.missing + sum(not group.has_no_pending_eviction for group in groups)
     opened: list[ProtectedGroup] = []
     for group in sorted(candidates, key=lambda candidate: not candidate.must_move):
-        if group.budget is not None and used + group.is_quiet <= budget.limit:
+        if group.budget is not None and used + group.has_no_pending_eviction <= budget.limit:
             opened.append(group)
-            used += group.is_quiet
+            used += group.has_no_pending_eviction
     return opened
 
 
@@ -96,7 +96,7 @@ def _select_groups(
         first = {group.label for group in waiting}
         others = sorted(rest, key=lambda group: (group.label not in first, not group.is_open))
         return [*staying, *others[:left]], ends
-    seconds = settings.turn.total_seconds()
+    seconds = settings.open_duration.total_seconds()
     begin = int(now.timestamp() // seconds) * left % len(waiting)
     turns = [*waiting[begin:], *waiting[:begin]]
     again = seconds - now.timestamp() % seconds

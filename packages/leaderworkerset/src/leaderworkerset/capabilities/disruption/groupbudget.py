@@ -43,12 +43,12 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
         return self.budget is not None and _min_available(self.budget) < self.size
 
     @property
-    def is_exact(self) -> bool:
+    def has_expected_min_available(self) -> bool:
         """Return whether the controller sets this `minAvailable`, which is `OPEN` or `min_available`."""
         return self.budget is not None and _min_available(self.budget) in {OPEN, self.min_available}
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Return whether all pods are ready and not terminating, according to the budget status."""
         if self.budget is None or not self.is_present:
             return False
@@ -56,14 +56,14 @@ class ProtectedGroup(Struct, frozen=True, kw_only=True):
         return not status.get("disruptedPods") and int(status.get("currentHealthy") or 0) >= self.size
 
     @property
-    def is_quiet(self) -> bool:
+    def has_no_pending_eviction(self) -> bool:
         """Return whether no eviction can be in progress, and no further eviction will be allowed.
 
         The API server records an eviction in the status before it deletes the pod. It does not grant evictions while
         the status belongs to an older spec. So it is certain if the status of the closed spec shows all pods healthy
         and no recorded eviction.
         """
-        return self.is_whole and not self.is_open and self.budget is not None and meta.is_observed(self.budget)
+        return self.is_complete and not self.is_open and self.budget is not None and meta.is_observed(self.budget)
 
 
 def budget_name(lws: JSONObject, label: str) -> str:

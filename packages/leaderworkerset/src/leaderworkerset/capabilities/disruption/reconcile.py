@@ -86,7 +86,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
     writes: list[Action] = [guarded_delete(POD_DISRUPTION_BUDGETS, owned) for owned in gone]
     writes += [groupbudget.create(obj, group) for group in groups if group.label not in by_label]
     writes += _budget_patches(obj, groups, decision)
-    whole = {group.label for group in groups if group.is_whole}
+    whole = {group.label for group in groups if group.is_complete}
     marked, ends = eviction_mark_patches(obj, observed.pods, whole, observed.now)
     again = min((delay for delay in (decision.requeue_after, ends) if delay is not None), default=None)
     return Plan(concurrently([*writes, *marked]), again)
@@ -134,13 +134,13 @@ def _budget_patches(
     obj: JSONObject, groups: Sequence[ProtectedGroup], decision: evictablegroups.EvictableGroups
 ) -> list[Patch]:
     """Return the writes to existing budgets. A budget for a previous group size is closed with the new size."""
-    changing = {group.label for group in (*decision.close, *decision.open)}
-    inexact = [group for group in groups if not group.is_exact and group.label not in changing]
-    closed = [*decision.close, *inexact]
+    changing = {group.label for group in (*decision.to_close, *decision.to_open)}
+    inexact = [group for group in groups if not group.has_expected_min_available and group.label not in changing]
+    closed = [*decision.to_close, *inexact]
     writes = [
         groupbudget.set_min_available(group.budget, group.min_available) for group in closed if group.budget is not None
     ]
-    for group in decision.open:
+    for group in decision.to_open:
         if group.budget is not None:
             note = f"Group {group.label} can be evicted because one of its nodes is being drained"
             events = (MAY_BE_EVICTED(obj, note),) if group.must_move else ()

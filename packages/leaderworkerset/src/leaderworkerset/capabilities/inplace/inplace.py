@@ -29,7 +29,7 @@ from leaderworkerset.capabilities.inplace import inplaceresources
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import outdatedleaders, revisions
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
-from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, indexes_below, descending_indexes
+from leaderworkerset.core.leaderworkerset.groupindex import GroupIndex, descending_indexes, indexes_below
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
 from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
 
@@ -87,16 +87,16 @@ class Route(Struct, frozen=True, kw_only=True):
     setting: InPlace = InPlace.OFF
     obstacles: Mapping[str, str] = field(default_factory=dict)
 
-    def follow(self, folded: GroupIndex) -> GroupIndex:
+    def with_rejected_groups(self, folded: GroupIndex) -> GroupIndex:
         """Return the group summary, including groups that cannot complete their current in-place update.
 
         Groups whose nodes rejected the resize are kept if groups may only be updated in place.
         """
-        stranded = folded.updating & ~self._possible(folded)
-        refused = 0 if self.setting.forbids_recreation else folded.refused
-        if not stranded and refused == folded.refused:
+        stranded = folded.updating & ~self._updatable_groups(folded)
+        refused = 0 if self.setting.forbids_recreation else folded.rejected
+        if not stranded and refused == folded.rejected:
             return folded
-        return replace(folded, updating=folded.updating & ~stranded, stranded=stranded, refused=refused)
+        return replace(folded, updating=folded.updating & ~stranded, stranded=stranded, rejected=refused)
 
     def release(self, statefulset: JSONObject, folded: GroupIndex, size: int, span: range) -> tuple[int, int]:
         """Return the groups in the released `span` of indexes that are updated in place, and the resulting partition.
@@ -111,14 +111,14 @@ class Route(Struct, frozen=True, kw_only=True):
         current = living & folded.statefulset_revisions.get(str(status.get("updateRevision")), 0)
         is_counted = int(status.get("updatedReplicas") or 0) >= current.bit_count()
         outdated = living & ~(current if is_counted else current & ~indexes_below(current, span.stop))
-        ready = folded.available(size) & ~folded.leaders.get(self.key, 0)
-        fresh = ready & self._possible(folded) if self.setting.is_wanted else 0
-        unchanged = ready & ~self._possible(folded) if self.setting.forbids_recreation else 0
+        ready = folded.available_groups(size) & ~folded.leaders.get(self.key, 0)
+        fresh = ready & self._updatable_groups(folded) if self.setting.is_wanted else 0
+        unchanged = ready & ~self._updatable_groups(folded) if self.setting.forbids_recreation else 0
         inside = indexes_below(outdated, span.stop) & ~indexes_below(outdated, span.start)
         indexes = inside & ~current & (folded.updating | fresh)
         return indexes, max(span.start, (indexes | inside & (unchanged | current)).bit_length())
 
-    def _possible(self, folded: GroupIndex) -> int:
+    def _updatable_groups(self, folded: GroupIndex) -> int:
         return sum(folded.leaders.get(revision, 0) for revision, why in self.obstacles.items() if not why)
 
 
@@ -159,12 +159,12 @@ def decide(facts: SetFacts, leaders: LeaderDecision) -> LeaderDecision:
     if leaders.applied is None and rollout.released | folded.updating:
         leaders = replace(leaders, actions=(*leaders.actions, *_mark_all(facts, folded, rollout.released)))
     if labels.IN_PLACE in facts.lws.annotations:
-        leaders = replace(leaders, updating=_events(facts, leaders, folded))
+        leaders = replace(leaders, update_events=_events(facts, leaders, folded))
     return leaders
 
 
 def _mark_all(facts: SetFacts, folded: GroupIndex, released: int) -> tuple[Action, ...]:
-    living, current, key = facts.living, facts.current, facts.revision.key
+    living, current, key = facts.leader_workload, facts.current, facts.revision.key
     if living is None or current is None or current.revision != key or not outdatedleaders.is_observed(living):
         return ()
     groups = groups_to_mark(folded, facts.observed.groups, facts.lws.name, key, released)
@@ -174,15 +174,15 @@ def _mark_all(facts: SetFacts, folded: GroupIndex, released: int) -> tuple[Actio
 def _events(facts: SetFacts, leaders: LeaderDecision, folded: GroupIndex) -> Sequence[Event]:
     """Return the events of an update, except for groups that were already updated in place."""
     if facts.revision.is_new:
-        known, key = facts.observed.revisions, groupname.revision_key(facts.living or {})
+        known, key = facts.observed.revisions, groupname.revision_key(facts.leader_workload or {})
         new = facts.revision.created or revisions.find_revision(known, facts.revision.key)
         return obstacle_events(facts.obj, known, key, new, facts.gang)
     if facts.current is None:
-        return leaders.updating
+        return leaders.update_events
     released = indexes_below(folded.members, facts.current.partition)
     span = released & ~indexes_below(folded.members, leaders.source.partition)
     is_done = span and not span & ~folded.leaders.get(facts.revision.key, 0)
-    return () if is_done else leaders.updating
+    return () if is_done else leaders.update_events
 
 
 def find_route(
@@ -199,7 +199,7 @@ def find_route(
         for revision in folded.leaders
     }
     route = Route(key=key, setting=setting, obstacles=obstacles)
-    return route, route.follow(folded)
+    return route, route.with_rejected_groups(folded)
 
 
 def obstacle_between(old: JSONObject | None, new: JSONObject | None) -> str:
@@ -284,7 +284,7 @@ def groups_to_mark(
     These are released groups and groups with a new target revision.
     """
     candidates = (groups[f"{name}-{index}"] for index in descending_indexes(released | folded.updating))
-    return [group for group in candidates if group.updating != key and not group.is_deleting]
+    return [group for group in candidates if group.target_revision != key and not group.is_deleting]
 
 
 def mark_leader(obj: JSONObject, group: GroupFacts, key: str, statefulset: JSONObject) -> Patch:

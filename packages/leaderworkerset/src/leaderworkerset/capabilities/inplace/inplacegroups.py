@@ -19,7 +19,7 @@ def mark_updating(facts: GroupFacts, leader: JSONObject, worker_statefulset: JSO
     updating = updating_to(leader, worker_statefulset)
     if not updating:
         return facts
-    return replace(facts, is_leader_ready=False, updating=updating, is_refused=is_rejected(leader))
+    return replace(facts, is_leader_ready=False, target_revision=updating, is_rejected=is_rejected(leader))
 
 
 def excuses(_lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject) -> bool:

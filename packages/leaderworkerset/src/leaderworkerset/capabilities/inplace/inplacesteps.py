@@ -109,42 +109,42 @@ class MarkedGroup(Struct, frozen=True, dict=True):
         return [self.group.leader, *self.members]
 
     @property
-    def is_only(self) -> bool:
+    def is_in_place_only(self) -> bool:
         """Return whether the group may be updated only in place."""
         return inplace.read(meta.annotations(self.group.obj)).forbids_recreation
 
     @cached_property
-    def refusals(self) -> Sequence[tuple[JSONObject, str]]:
+    def rejections(self) -> Sequence[tuple[JSONObject, str]]:
         """Return the pods that cannot be resized, with the reasons."""
         return [(pod, why) for pod in self.pods if (why := inplaceresources.rejection(pod))]
 
     @property
-    def made_of(self) -> str:
+    def worker_revision(self) -> str:
         """Return the StatefulSet revision for the worker pods."""
         return str(meta.status(self.workers or {}).get("updateRevision") or "")
 
     @cached_property
     def outdated_workers(self) -> Sequence[JSONObject]:
         """Return the workers with a different revision."""
-        return [pod for pod in self.members if not self.is_of(pod, self.made_of)]
+        return [pod for pod in self.members if not self.has_revisions(pod, self.worker_revision)]
 
     @property
-    def is_whole(self) -> bool:
+    def has_all_workers(self) -> bool:
         """Return whether all workers exist."""
         return self.workers is None or len(self.members) >= int(meta.spec(self.workers).get("replicas", 1))
 
     @property
-    def is_counted(self) -> bool:
+    def status_counts_workers(self) -> bool:
         """Return whether the StatefulSet status counts all workers as updated. The status can be outdated."""
         status = meta.status(self.workers or {})
         return self.workers is None or int(status.get("updatedReplicas") or 0) >= len(self.members)
 
     @property
-    def leader_made_of(self) -> str:
+    def leader_revision(self) -> str:
         """Return the StatefulSet revision for the leader."""
         return meta.annotations(self.group.leader).get(labels.IN_PLACE_STATEFULSET_REVISION, "")
 
-    def is_of(self, pod: JSONObject, made_of: str) -> bool:
+    def has_revisions(self, pod: JSONObject, made_of: str) -> bool:
         """Return whether a pod has the target revision and the specified StatefulSet revision."""
         own = meta.labels(pod)
         return (groupname.revision_key(pod), own.get(labels.STATEFULSET_REVISION)) == (self.key, made_of)
@@ -193,12 +193,12 @@ def _resize(now: MarkedGroup, pod: JSONObject, amounts: Mapping[ResourceField, s
     waits.
     """
     due = inplaceresources.missing_quantities(pod, amounts)
-    if not due or (inplacegroups.is_rejected(now.group.leader) and not now.is_only):
+    if not due or (inplacegroups.is_rejected(now.group.leader) and not now.is_in_place_only):
         return ()
     change = {"spec": _containers({}, inplaceresources.container_resources(due))}
     failed = decisionevents.failed_update(now.group.obj, f"Cannot resize pod {meta.name(pod)}: {{error}}", pod)
     patch = identified_patch(PODS, pod, change, subresource="resize", kind="strategic", on_failure=(failed,))
-    return (Finally(actions=(patch,), on_refusal=(_mark_rejected(now),)),)
+    return (Finally(actions=(patch,), on_rejection=(_mark_rejected(now),)),)
 
 
 def _resize_all(now: MarkedGroup) -> tuple[Action, ...]:
@@ -207,8 +207,8 @@ def _resize_all(now: MarkedGroup) -> tuple[Action, ...]:
 
 def _reject(now: MarkedGroup) -> tuple[Action, ...]:
     """Mark the leader once for each revision."""
-    pod, why = now.refusals[0]
-    what = "its group is unchanged" if now.is_only else "its group is recreated"
+    pod, why = now.rejections[0]
+    what = "its group is unchanged" if now.is_in_place_only else "its group is recreated"
     event = inplace.HELD(now.group.obj, f"Cannot resize pod {meta.name(pod)}, so {what}: {why}", pod)
     return (replace(_mark_rejected(now), on_success=(event,)),)
 
@@ -268,7 +268,7 @@ class StepRule(NamedTuple):
     """An update step with its condition and its writes."""
 
     step: InPlaceStep
-    holds: Callable[[MarkedGroup], bool]
+    applies: Callable[[MarkedGroup], bool]
     actions: Callable[[MarkedGroup], tuple[Action, ...]] = lambda _: ()
 
 
@@ -284,21 +284,23 @@ STEPS: Final = (
     ),
     StepRule(
         InPlaceStep.AWAIT_CONTROLLER,
-        lambda now: now.workers is not None and not (meta.is_observed(now.workers) and now.made_of),
+        lambda now: now.workers is not None and not (meta.is_observed(now.workers) and now.worker_revision),
     ),
     StepRule(
         InPlaceStep.PATCH_WORKERS,
         lambda now: bool(now.outdated_workers),
-        lambda now: (Concurrently(sequences=tuple(_patch(now, pod, now.made_of) for pod in now.outdated_workers)),),
+        lambda now: (
+            Concurrently(sequences=tuple(_patch(now, pod, now.worker_revision) for pod in now.outdated_workers)),
+        ),
     ),
     StepRule(
         InPlaceStep.PATCH_LEADER,
-        lambda now: now.is_whole and not now.is_of(now.group.leader, now.leader_made_of),
-        lambda now: _patch(now, now.group.leader, now.leader_made_of),
+        lambda now: now.has_all_workers and not now.has_revisions(now.group.leader, now.leader_revision),
+        lambda now: _patch(now, now.group.leader, now.leader_revision),
     ),
     StepRule(
         InPlaceStep.REFUSE,
-        lambda now: bool(now.refusals) and not inplacegroups.is_rejected(now.group.leader),
+        lambda now: bool(now.rejections) and not inplacegroups.is_rejected(now.group.leader),
         _reject,
     ),
     StepRule(
@@ -308,7 +310,7 @@ STEPS: Final = (
     ),
     StepRule(
         InPlaceStep.AWAIT_WORKERS,
-        lambda now: not (now.is_whole and now.is_counted and all(map(_is_updated, now.members))),
+        lambda now: not (now.has_all_workers and now.status_counts_workers and all(map(_is_updated, now.members))),
     ),
     StepRule(
         InPlaceStep.LET_GO,
@@ -322,7 +324,7 @@ STEPS: Final = (
 
 def next_step(marked: MarkedGroup) -> StepRule:
     """Return the next step of a group. Raise ValueError if its revision is invalid."""
-    return next(row for row in STEPS if row.holds(marked))
+    return next(row for row in STEPS if row.applies(marked))
 
 
 def decide(group: LiveGroup) -> PolicyDecision:

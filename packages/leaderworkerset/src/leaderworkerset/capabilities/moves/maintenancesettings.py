@@ -25,7 +25,7 @@ class MaintenanceSettings(Struct, frozen=True):
     taint: str = ""
     moves_by_default: bool = False
 
-    def moves(self, annotations: Mapping[str, str]) -> bool:
+    def moves_groups(self, annotations: Mapping[str, str]) -> bool:
         """Return whether the groups of a LeaderWorkerSet with these annotations are moved."""
         setting = annotations.get(labels.MOVE_OFF_CLOSED_NODES)
         return setting == ON if setting in (ON, OFF) else self.moves_by_default

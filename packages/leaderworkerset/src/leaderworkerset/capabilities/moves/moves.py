@@ -22,8 +22,8 @@ from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFac
 from leaderworkerset.core.leaderworkerset.deploymentleaders import Leaders
 from leaderworkerset.core.leaderworkerset.groupindex import (
     GroupIndex,
-    indexes_below,
     descending_indexes,
+    indexes_below,
     regular_indexes,
 )
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
@@ -60,7 +60,7 @@ def with_moving_groups(facts: SetFacts, folded: GroupIndex) -> GroupIndex:
     known, name = facts.observed.groups, facts.lws.name
     indexes = regular_indexes([known[leader] for leader in leaving if leader in known], name, folded)
     return replace(
-        folded, departing=indexes_below(indexes & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas)
+        folded, moving=indexes_below(indexes & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas)
     )
 
 
@@ -104,7 +104,7 @@ def _groups_to_move(facts: SetFacts, folded: GroupIndex | None) -> Mapping[str, 
             group.leader: group for group in facts.observed.groups.values() if _stays(group) and group.leader in leaving
         }
         return dict(sorted(groups.items()))
-    names = (f"{facts.lws.name}-{index}" for index in descending_indexes(folded.departing))
+    names = (f"{facts.lws.name}-{index}" for index in descending_indexes(folded.moving))
     return {name: facts.observed.groups[name] for name in names}
 
 
@@ -114,12 +114,12 @@ def _stays(group: GroupFacts) -> bool:
 
 def _is_rolled_out(facts: SetFacts, folded: GroupIndex | None) -> bool:
     """Return whether the leader workload is not currently replacing leaders."""
-    if facts.living is None:
+    if facts.leader_workload is None:
         return False
     if folded is not None:
-        return not outdatedleaders.is_rolling(facts.living, folded)
+        return not outdatedleaders.is_rolling(facts.leader_workload, folded)
     groups, key = facts.observed.groups.values(), facts.revision.key
-    return deploymentleaders.is_current(Leaders(facts.living, groups, key, has_older=False))
+    return deploymentleaders.is_current(Leaders(facts.leader_workload, groups, key, has_older=False))
 
 
 def _select_groups(facts: SetFacts, folded: GroupIndex | None, groups: Mapping[str, GroupFacts]) -> list[str]:
@@ -132,8 +132,8 @@ def _available_groups(facts: SetFacts, folded: GroupIndex | None) -> frozenset[s
         return frozenset(
             group.leader for group in facts.observed.groups.values() if _stays(group) and group.is_leader_ready
         )
-    living = 0 if facts.living is None else outdatedleaders.retained_groups(facts.living, folded)
-    available = descending_indexes(living & folded.available(facts.lws.size))
+    living = 0 if facts.leader_workload is None else outdatedleaders.retained_groups(facts.leader_workload, folded)
+    available = descending_indexes(living & folded.available_groups(facts.lws.size))
     return frozenset(f"{facts.lws.name}-{index}" for index in available)
 
 

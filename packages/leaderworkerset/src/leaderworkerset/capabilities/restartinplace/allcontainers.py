@@ -73,24 +73,30 @@ def decide(obj: JSONObject, pods: Iterable[JSONObject], deadline: timedelta, now
         if note != known:
             news = (_restart_event(obj, pod, note, deadline),) if note.restarts > known.restarts else ()
             patches.append(_annotation_patch(pod, note, news))
-        if note.since is not None:
-            ends.append((note.since + deadline, pod))
+        if note.started_at is not None:
+            ends.append((note.started_at + deadline, pod))
     actions = concurrently(patches)
     if not ends:
         return Fault(actions=actions)
     end, pod = min(ends, key=lambda deadline_of_pod: deadline_of_pod[0])
-    return Fault(actions=actions, left=end - now) if end > now else Fault(failure=_timeout_failure(pod, deadline))
+    return (
+        Fault(actions=actions, remaining_time=end - now)
+        if end > now
+        else Fault(failure=_timeout_failure(pod, deadline))
+    )
 
 
 def _current_restarts(pod: JSONObject, now: datetime) -> InPlaceRestarts:
     """Return the required pod annotation. A time in the future is from a different clock, and is replaced."""
     known = restartannotation.read(pod)
     restarts = max(known.restarts, _restarts(pod))
-    if known.since is None and restarts == known.restarts:
+    if known.started_at is None and restarts == known.restarts:
         return known
     if podstate.stays_ready(pod):
         return InPlaceRestarts(restarts)
-    return InPlaceRestarts(restarts, known.since if known.since is not None and known.since <= now else now)
+    return InPlaceRestarts(
+        restarts, known.started_at if known.started_at is not None and known.started_at <= now else now
+    )
 
 
 def _restarts(pod: JSONObject) -> int:
@@ -104,7 +110,7 @@ def _restarts(pod: JSONObject) -> int:
 
 
 def _restart_event(obj: JSONObject, pod: JSONObject, note: InPlaceRestarts, deadline: timedelta) -> Event:
-    limit = f". It must be ready within {_seconds(deadline)}" if note.since is not None else ""
+    limit = f". It must be ready within {_seconds(deadline)}" if note.started_at is not None else ""
     text = f"Pod {meta.name(pod)} restarted all its containers in place (restart {note.restarts}){limit}"
     return decisionevents.restarted_in_place(obj, text, pod)
 
@@ -116,7 +122,7 @@ def _annotation_patch(pod: JSONObject, note: InPlaceRestarts, news: tuple[Event,
 
 def _timeout_failure(pod: JSONObject, deadline: timedelta) -> Failure:
     what = f"not ready {_seconds(deadline)} after it restarted all its containers in place"
-    return Failure(pod=meta.name(pod), uid=meta.uid(pod), restarts=_restarts(pod), what=what)
+    return Failure(pod=meta.name(pod), uid=meta.uid(pod), restarts=_restarts(pod), description=what)
 
 
 def _seconds(length: timedelta) -> str:

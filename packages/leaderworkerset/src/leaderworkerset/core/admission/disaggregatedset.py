@@ -39,12 +39,14 @@ def validate_disaggregatedset(
     obj: JSONObject, old: JSONObject | None = None, support: Support = NO_GANG.support
 ) -> list[FieldError]:
     """Return all errors of a new object, or only the additional errors of an update if `old` is specified."""
-    return new_errors(lambda new, stored: errors_of(RULES, DisaggregatedSetChange.of(new, stored, support)), obj, old)
+    return new_errors(
+        lambda new, stored: errors_of(RULES, DisaggregatedSetChange.from_objects(new, stored, support)), obj, old
+    )
 
 
 def stored_errors(obj: JSONObject) -> list[FieldError]:
     """Return errors that are reported only for new objects."""
-    return errors_of(RULES, DisaggregatedSetChange.of(obj, obj, NO_GANG.support))
+    return errors_of(RULES, DisaggregatedSetChange.from_objects(obj, obj, NO_GANG.support))
 
 
 def warnings(obj: JSONObject) -> list[str]:
@@ -196,7 +198,7 @@ class DisaggregatedSetChange(NamedTuple):
     support: Support
 
     @classmethod
-    def of(cls, obj: JSONObject, old: JSONObject | None, support: Support) -> "DisaggregatedSetChange":
+    def from_objects(cls, obj: JSONObject, old: JSONObject | None, support: Support) -> "DisaggregatedSetChange":
         """Return the change to an object."""
         return cls(obj, decode(obj), old or {}, support)
 

@@ -24,12 +24,12 @@ class Rule(NamedTuple, Generic[T]):
     """
 
     numbers: str
-    find: Callable[[T], Iterable[FieldError]]
+    find_errors: Callable[[T], Iterable[FieldError]]
 
 
 def errors_of(rules: Iterable[Rule[T]], change: T) -> list[FieldError]:
     """Return the errors of all rules in order."""
-    return [error for rule in rules for error in rule.find(change)]
+    return [error for rule in rules for error in rule.find_errors(change)]
 
 
 def new_errors(check: Check[T], new: T, old: T | None) -> list[FieldError]:

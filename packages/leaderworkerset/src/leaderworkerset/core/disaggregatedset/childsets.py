@@ -29,25 +29,25 @@ class RolePart(Struct, frozen=True, kw_only=True):
     is_deleting: bool
     created_at: str
     replicas: int
-    initial: int | None
+    initial_replicas: int | None
     """The initial number of groups in the rollout that replaces this revision, or None if it is not recorded."""
-    created: int
-    ready: int
-    updated: int
-    replacement: str = ""
+    created_replicas: int
+    ready_replicas: int
+    updated_replicas: int
+    replacement_policy: str = ""
     """The replacement policy of groups with random keys, or empty for groups with ordinals."""
-    termination: str | None = None
+    termination_policy: str | None = None
     """The termination policy in the spec, or None if an annotation specifies it."""
 
     @property
     def baseline(self) -> int:
         """Return the initial number of groups in a rollout (R-DS-40)."""
-        return self.replicas if self.initial is None else self.initial
+        return self.replicas if self.initial_replicas is None else self.initial_replicas
 
     @property
     def is_stable(self) -> bool:
         """Return whether all desired groups are ready (R-DS-37)."""
-        return self.ready == self.replicas and not self.is_deleting
+        return self.ready_replicas == self.replicas and not self.is_deleting
 
 
 def owned_sets(objects: Iterable[JSONObject], owner: UID) -> list[RolePart]:
@@ -74,14 +74,14 @@ def read_part(obj: JSONObject) -> RolePart:
         is_deleting=meta.is_deleting(obj),
         created_at=meta.creation_timestamp(obj),
         replicas=_count(spec.get("replicas"), 1),
-        initial=decimals.natural(meta.annotations(obj).get(INITIAL_REPLICAS, "")),
-        created=_count(status.get("replicas"), 0),
-        ready=_count(status.get("readyReplicas"), 0),
-        updated=_count(status.get("updatedReplicas"), 0),
-        replacement=spec.get("groupReplacementPolicy") or GroupReplacementPolicy.POST_TERMINATION
+        initial_replicas=decimals.natural(meta.annotations(obj).get(INITIAL_REPLICAS, "")),
+        created_replicas=_count(status.get("replicas"), 0),
+        ready_replicas=_count(status.get("readyReplicas"), 0),
+        updated_replicas=_count(status.get("updatedReplicas"), 0),
+        replacement_policy=spec.get("groupReplacementPolicy") or GroupReplacementPolicy.POST_TERMINATION
         if groupname.uses_random_keys(obj)
         else "",
-        termination=spec.get("podTerminationPolicy"),
+        termination_policy=spec.get("podTerminationPolicy"),
     )
 
 

@@ -34,12 +34,12 @@ class RoleState(Struct, frozen=True):
         return self.surge if self.surge > 0 else max(1, self.unavailable)
 
     @property
-    def has_floor(self) -> bool:
+    def has_min_groups(self) -> bool:
         """Return whether a minimum number of groups must be available, except during a scale-up (R-DS-50)."""
         return self.initial >= self.target
 
     @property
-    def floor(self) -> int:
+    def min_groups(self) -> int:
         """Return the minimum number of available groups."""
         return self.target - self.unavailable
 
@@ -146,7 +146,7 @@ def _preserve_ready_groups(state: State, step: PlannerStep) -> PlannerStep:
     ):
         return PlannerStep(_old_counts(state), step.new)
     kept = tuple(
-        max(old, min(role.old, role.floor - role.new)) if role.has_floor else old
+        max(old, min(role.old, role.min_groups - role.new)) if role.has_min_groups else old
         for role, old in zip(state, step.old, strict=True)
     )
     whole = _without_single_roles(state, kept, supply=_new_counts(state))
@@ -160,7 +160,7 @@ def _preserve_ready_groups(state: State, step: PlannerStep) -> PlannerStep:
 def _falls_below_minimum(state: State, old: Sequence[int]) -> bool:
     """Return whether a role would have fewer groups than its minimum and its current number."""
     return any(
-        role.has_floor and left < role.old and left + role.new < role.floor
+        role.has_min_groups and left < role.old and left + role.new < role.min_groups
         for role, left in zip(state, old, strict=True)
     )
 
@@ -184,7 +184,7 @@ def _drain_proportionally(state: State, steps: int) -> tuple[int, ...]:
     return tuple(
         max(
             min(role.old, max(0, role.initial - batch * role.initial // steps)),
-            max(0, role.floor - role.new) if role.has_floor else 0,
+            max(0, role.min_groups - role.new) if role.has_min_groups else 0,
         )
         for role in state
     )
@@ -193,7 +193,7 @@ def _drain_proportionally(state: State, steps: int) -> tuple[int, ...]:
 def _max_old_groups(state: State, rising: Sequence[int]) -> tuple[int, ...]:
     """Return the maximum number of old groups of each role that can exist in addition to the batch (R-DS-52)."""
     return tuple(
-        max(0, min(role.old, role.max_groups - new), role.floor - new if role.has_floor else 0)
+        max(0, min(role.old, role.max_groups - new), role.min_groups - new if role.has_min_groups else 0)
         for role, new in zip(state, rising, strict=True)
     )
 
@@ -203,7 +203,7 @@ def _without_single_roles(state: State, old: tuple[int, ...], *, supply: Sequenc
     present = [left for role, left in zip(state, old, strict=True) if role.initial > 0]
     if 0 not in present or not any(present):
         return old
-    if all(new >= role.floor for role, new in zip(state, supply, strict=True) if role.has_floor):
+    if all(new >= role.min_groups for role, new in zip(state, supply, strict=True) if role.has_min_groups):
         return (0,) * len(old)
     return tuple(1 if role.initial > 0 and left == 0 else left for role, left in zip(state, old, strict=True))
 

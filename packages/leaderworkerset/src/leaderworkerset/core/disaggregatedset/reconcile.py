@@ -90,10 +90,10 @@ def _set_policies(desired: DesiredSet, parts: Sequence[RolePart]) -> Iterator[Pa
         if role is None or part.is_deleting:
             continue
         policies: JSONObject = {}
-        if part.replacement and part.replacement != role.replacement.value:
-            policies["groupReplacementPolicy"] = role.replacement.value
-        if part.termination != role.termination:
-            policies["podTerminationPolicy"] = role.termination
+        if part.replacement_policy and part.replacement_policy != role.replacement_policy.value:
+            policies["groupReplacementPolicy"] = role.replacement_policy.value
+        if part.termination_policy != role.termination_policy:
+            policies["podTerminationPolicy"] = role.termination_policy
         if policies:
             yield _patch(desired.obj, part, {"spec": policies})
 

@@ -97,7 +97,7 @@ def _status(set_name: str, role: str, scaler: JSONObject, parts: Sequence[RolePa
         "observedGeneration": meta.generation(scaler),
     }
     return {
-        "replicas": sum(part.created for part in parts if part.role == role),
+        "replicas": sum(part.created_replicas for part in parts if part.role == role),
         "selector": f"{SET_NAME}={set_name},{ROLE}={role},{labels.WORKER_INDEX}={labels.LEADER_WORKER_INDEX}",
         "observedGeneration": meta.generation(scaler),
         "conditions": meta.with_condition(scaler, ready, timestamps.render(now)),

@@ -24,7 +24,7 @@ def reconcile_services(
     obj: JSONObject, current: Mapping[str, RolePart | None], old: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> list[Action]:
     """Return the actions for the Services of one slice. `current` contains the latest parts by role, or None."""
-    parts = [part for part in current.values() if part is not None and part.ready > 0]
+    parts = [part for part in current.values() if part is not None and part.ready_replicas > 0]
     if len(parts) < len(current) or not parts:
         return []
     present = {meta.name(service) for service in services}
@@ -45,7 +45,7 @@ def delete(service: JSONObject) -> Delete:
 
 def _serving_revisions(old: Sequence[RolePart]) -> set[str]:
     """Return the old revisions with at least one ready group for each role."""
-    idle = {part.revision for part in old if part.ready == 0}
+    idle = {part.revision for part in old if part.ready_replicas == 0}
     return {part.revision for part in old} - idle
 
 

@@ -100,9 +100,9 @@ def _role_status(role: str, parts: Sequence[RolePart], revision: str) -> RoleSta
     own = [part for part in parts if part.role == role]
     return RoleStatus(
         name=role,
-        replicas=sum(part.created for part in own),
-        ready_replicas=sum(part.ready for part in own),
-        updated_replicas=sum(part.updated for part in own if part.revision == revision),
+        replicas=sum(part.created_replicas for part in own),
+        ready_replicas=sum(part.ready_replicas for part in own),
+        updated_replicas=sum(part.updated_replicas for part in own if part.revision == revision),
     )
 
 

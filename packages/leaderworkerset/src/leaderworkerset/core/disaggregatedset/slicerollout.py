@@ -41,7 +41,7 @@ def next_actions(
     """Return the next step, or an empty step if new groups are unready. `new` contains the parts by role."""
     missing = tuple(role.name for role in roles if role.name not in new)
     if not new:
-        records = tuple(part for part in old if part.initial != part.replicas)
+        records = tuple(part for part in old if part.initial_replicas != part.replicas)
         return RolloutActions(is_start=True, records=records, creates=missing)
     if missing:  # an interrupted start, or a LeaderWorkerSet that was deleted manually (Q-3)
         return RolloutActions(creates=missing)
@@ -100,9 +100,9 @@ def _scale_downs(
 ) -> list[Resize]:
     budget = {name: role.old - left for name, role, left in zip(names, state, step.old, strict=True)}
     spare = {
-        name: max(0, role.old - max(0, role.floor - role.new))
+        name: max(0, role.old - max(0, role.min_groups - role.new))
         for name, role in zip(names, state, strict=True)
-        if role.has_floor
+        if role.has_min_groups
     }
     revisions = childsets.group_by_revision(old)
     kept = drain(

@@ -70,8 +70,8 @@ def build(group: GangGroup, name: str) -> JSONObject:
 COSCHEDULING: Final = Provider(
     name=NAME,
     group_object=POD_GROUPS,
-    suits=lambda _pod: True,  # the API does not show which scheduler runs the plugin
-    is_taken=has_pod_group,
+    schedules=lambda _pod: True,  # the API does not show which scheduler runs the plugin
+    has_pod_group=has_pod_group,
     link=link,
     build=build,
     errors=errors,

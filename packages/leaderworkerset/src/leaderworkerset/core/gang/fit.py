@@ -40,7 +40,7 @@ class _NodeSpace(Struct):
     name: str
     labels: dict[str, str]
     taints: tuple[JSONObject, ...]
-    left: dict[str, int]
+    free: dict[str, int]
 
     def admits(self, need: Need) -> bool:
         """Return whether the pod can run on the node, regardless of free resources."""
@@ -54,12 +54,12 @@ class _NodeSpace(Struct):
 
     def count(self, need: Need) -> int:
         """Return the number of pods with these requirements that fit on the node."""
-        return max(min(self.left.get(name, 0) // amount for name, amount in need.requests), 0)
+        return max(min(self.free.get(name, 0) // amount for name, amount in need.requests), 0)
 
-    def take(self, need: Need, number: int) -> None:
+    def reserve(self, need: Need, number: int) -> None:
         """Reserve resources for `number` pods, or release them if the number is negative."""
         for name, amount in need.requests:
-            self.left[name] = self.left.get(name, 0) - number * amount
+            self.free[name] = self.free.get(name, 0) - number * amount
 
 
 class _Search(Struct):
@@ -68,7 +68,7 @@ class _Search(Struct):
     nodes: list[_NodeSpace]
     start: int = 0
 
-    def places(self, need: Need, number: int) -> Iterator[tuple[_NodeSpace, int]]:
+    def find_nodes(self, need: Need, number: int) -> Iterator[tuple[_NodeSpace, int]]:
         """Yield nodes with free resources and the number of pods that fit, until all pods are placed."""
         for index in range(self.start, len(self.nodes)):
             node = self.nodes[index]
@@ -94,7 +94,7 @@ class FreeSpace(Struct):
 
     _nodes: list[_NodeSpace]
     _searches: dict[Need, _Search] = field(default_factory=dict)
-    _hopeless: set[frozenset[tuple[Need, int]]] = field(default_factory=set)
+    _unplaceable: set[frozenset[tuple[Need, int]]] = field(default_factory=set)
 
     def place(self, needs: Mapping[Need, int]) -> bool:
         """Reserve resources for all pods or for none. Return whether all pods fit."""
@@ -103,17 +103,17 @@ class FreeSpace(Struct):
     def distribute(self, needs: Mapping[Need, int]) -> Counter[str] | None:
         """Reserve resources like `place`. Return the number of pods per node, or None if not all pods fit."""
         amounts = frozenset(needs.items())
-        if amounts in self._hopeless:
+        if amounts in self._unplaceable:
             return None
         reservations: list[tuple[_NodeSpace, Need, int]] = []
-        for need in sorted(needs, key=self._choice):
+        for need in sorted(needs, key=self._sort_key):
             before = len(reservations)
-            reservations += [(node, need, number) for node, number in self._search(need).places(need, needs[need])]
+            reservations += [(node, need, number) for node, number in self._search(need).find_nodes(need, needs[need])]
             for node, _, number in reservations[before:]:
-                node.take(need, number)
+                node.reserve(need, number)
             if sum(number for _, _, number in reservations[before:]) < needs[need]:
-                self._give_back(reservations)
-                self._hopeless.add(amounts)
+                self._release(reservations)
+                self._unplaceable.add(amounts)
                 return None
         for need in needs:
             self._search(need).skip_full(need)
@@ -122,11 +122,11 @@ class FreeSpace(Struct):
             pods[node.name] += number
         return pods
 
-    def _give_back(self, reservations: Iterable[tuple[_NodeSpace, Need, int]]) -> None:
+    def _release(self, reservations: Iterable[tuple[_NodeSpace, Need, int]]) -> None:
         for node, need, number in reservations:
-            node.take(need, -number)
+            node.reserve(need, -number)
 
-    def _choice(self, need: Need) -> tuple[int, tuple[tuple[str, int], ...]]:
+    def _sort_key(self, need: Need) -> tuple[int, tuple[tuple[str, int], ...]]:
         """Return a sort key for requirements, so that the requirements with the fewest nodes are placed first."""
         return len(self._search(need).nodes), need.requests
 
@@ -147,7 +147,7 @@ def obstacle(node: JSONObject, used: Amounts, need: Need) -> str:
     Return an empty string if it fits.
     """
     space = _node_space(node, used)
-    if lacking := [name for name, amount in need.requests if space.left.get(name, 0) < amount]:
+    if lacking := [name for name, amount in need.requests if space.free.get(name, 0) < amount]:
         return ", ".join(lacking)
     if not space.is_selected(need):
         return "node selector, affinity or volume"
@@ -182,5 +182,5 @@ def _node_space(node: JSONObject, used: Amounts) -> _NodeSpace:
         name=meta.name(node),
         labels=meta.labels(node),
         taints=tuple(placement.repelling_taints(meta.spec(node))),
-        left={name: amount.nanos - used.get(name, 0) for name, amount in allocatable.items()},
+        free={name: amount.nanos - used.get(name, 0) for name, amount in allocatable.items()},
     )

@@ -120,7 +120,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         return list(dict.fromkeys([*own, *(SCHEDULING if self._follows else ())]))
 
     @property
-    def opens_gates(self) -> bool:
+    def uses_gate(self) -> bool:
         """Return whether the built-in gate can be selected."""
         return BUILT_IN.name in self.providers
 
@@ -170,10 +170,10 @@ class Gangs(Struct, frozen=True, kw_only=True):
         choice = _selected_scheduler(meta.annotations(pod))
         if is_leader:
             provider = self._provider(choice, pod)
-            return pod if provider is None or provider.is_taken(pod) else self._mark_leader(pod, provider, request)
+            return pod if provider is None or provider.has_pod_group(pod) else self._mark_leader(pod, provider, request)
         provider = self.providers.get(choice or self.default)
         name = "" if provider is None else self._group_name(pod, provider)
-        return pod if provider is None or not name or provider.is_taken(pod) else provider.link(pod, name)
+        return pod if provider is None or not name or provider.has_pod_group(pod) else provider.link(pod, name)
 
     def decide(self, group: GangGroup) -> PolicyDecision:
         """Create the group object if it does not exist. The object of a previous leader must be deleted first."""
@@ -181,19 +181,19 @@ class Gangs(Struct, frozen=True, kw_only=True):
         if scheduling is not None and self._follows:
             return replicas.decide(group, scheduling)
         scheduler = self.providers.get(_selected_scheduler(meta.annotations(leader)) or self.default)
-        provider = None if scheduler is None else scheduler.edition(group.live.scheduling.kinds)
+        provider = None if scheduler is None else scheduler.served_version(group.live.scheduling.kinds)
         name = "" if provider is None else _recorded_group_name(leader, provider)
         kind = None if provider is None else provider.group_object
         if provider is None or kind is None or not name:
             return PolicyDecision()
         known = _find(group.live.scheduling.objects, kind, name)
         if known is None:
-            return PolicyDecision(actions=tuple(self._creations(group, provider, kind, name)))
+            return PolicyDecision(actions=tuple(self._create_objects(group, provider, kind, name)))
         if meta.is_controlled(known, leader) and not meta.is_deleting(known):
             return PolicyDecision()
         holds = f"waits for {kind.kind} {name} of a previous leader to be deleted"
         removal = Delete(resource=kind, key=meta.key(known), uid=meta.uid(known))
-        return PolicyDecision(holds=holds, actions=() if meta.is_deleting(known) else (removal,))
+        return PolicyDecision(delay_reason=holds, actions=() if meta.is_deleting(known) else (removal,))
 
     def prepare(self, whole: GangSet) -> Preparation:
         """Create the shared objects of groups with `spec.scheduling`. Volcano groups do not have shared objects."""
@@ -202,9 +202,9 @@ class Gangs(Struct, frozen=True, kw_only=True):
             return UNSUPPORTED
         return preparation.prepare(whole, scheduling) if self._follows else Preparation(is_done=True)
 
-    def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
+    def delete_unused(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
         """Delete shared objects of unused revisions. The garbage collector deletes the objects of single groups."""
-        editions = (edition for provider in self.providers.values() for edition in provider.editions)
+        editions = (edition for provider in self.providers.values() for edition in provider.versions)
         shared = [edition.shared for edition in editions if edition.shared is not None]
         return [
             guarded_delete(resource, obj)
@@ -218,7 +218,9 @@ class Gangs(Struct, frozen=True, kw_only=True):
         """Return the provider for a leader pod with this annotation."""
         if (choice or self.default) != AUTO:
             return self.providers.get(choice or self.default)
-        suiting = (provider for provider in DETECTABLE.values() if provider.name in self.served and provider.suits(pod))
+        suiting = (
+            provider for provider in DETECTABLE.values() if provider.name in self.served and provider.schedules(pod)
+        )
         return next(suiting, None)
 
     def _mark_leader(self, pod: JSONObject, provider: Provider, request: str) -> JSONObject:
@@ -239,7 +241,7 @@ class Gangs(Struct, frozen=True, kw_only=True):
         own = meta.labels(pod)
         return "-".join(own.get(key, "") for key in NAMING)
 
-    def _creations(self, group: GangGroup, provider: Provider, kind: Resource, name: str) -> Iterator[Action]:
+    def _create_objects(self, group: GangGroup, provider: Provider, kind: Resource, name: str) -> Iterator[Action]:
         if (shared := provider.shared) is not None:
             for obj in provider.build_shared(group):
                 if _find(group.live.scheduling.objects, shared, meta.name(obj)) is None:

@@ -48,7 +48,7 @@ class _Group(Struct, frozen=True):
     gated: Sequence[JSONObject]
     size: int
 
-    def rank(self) -> tuple[bool, int, str, str]:
+    def sort_key(self) -> tuple[bool, int, str, str]:
         """Return a sort key for the group."""
         priority = int(meta.spec(self.leader).get("priority") or 0)
         return len(self.gated) == self.size, -priority, meta.creation_timestamp(self.leader), str(meta.key(self.leader))
@@ -63,7 +63,7 @@ def reconcile(observed: ObservedCluster) -> Plan:
     for pod in observed.unbound:
         if not meta.spec(pod).get("schedulingGates"):
             space.place({fit.read_need(pod): 1})
-    starting = [group for group in sorted(waiting, key=_Group.rank) if space.place(fit.count_needs(group.gated))]
+    starting = [group for group in sorted(waiting, key=_Group.sort_key) if space.place(fit.count_needs(group.gated))]
     return Plan(concurrently(opening for group in starting for opening in concurrently(map(_remove_gate, group.gated))))
 
 
@@ -123,6 +123,6 @@ def _link(pod: JSONObject, _group: str) -> JSONObject:
 
 
 BUILT_IN: Final = Provider(
-    name=BUILT_IN_NAME, suits=lambda _pod: True, is_taken=lambda _pod: False, link=_link, errors=_errors
+    name=BUILT_IN_NAME, schedules=lambda _pod: True, has_pod_group=lambda _pod: False, link=_link, errors=_errors
 )
 """The built-in gate, which works with any scheduler and does not require group objects."""

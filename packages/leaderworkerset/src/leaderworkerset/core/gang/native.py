@@ -133,8 +133,8 @@ NATIVE_ALPHA: Final = Provider(
     name=NAME,
     group_object=ALPHA_POD_GROUPS,
     shared=ALPHA_WORKLOADS,
-    suits=is_scheduled_by_default,
-    is_taken=has_pod_group,
+    schedules=is_scheduled_by_default,
+    has_pod_group=has_pod_group,
     link=link,
     build=_build_alpha,
     build_shared=_build_alpha_shared,
@@ -146,5 +146,5 @@ NATIVE: Final = replace(
     shared=WORKLOADS,
     build=build,
     build_shared=build_shared,
-    older=NATIVE_ALPHA,
+    previous_version=NATIVE_ALPHA,
 )

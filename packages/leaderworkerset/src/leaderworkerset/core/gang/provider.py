@@ -29,14 +29,14 @@ class Provider(Struct, frozen=True, kw_only=True):
     """A gang scheduler.
 
     `group_object` is the kind of a group's object, if there is one. `shared` is the kind of objects that the groups of
-    one revision share. `suits` returns whether `auto` may select this scheduler for a pod with its `schedulerName`.
+    one revision share. `schedules` returns whether `auto` may select this scheduler for a pod with its `schedulerName`.
     """
 
     name: str
     group_object: Resource | None = None
     shared: Resource | None = None
-    suits: Callable[[JSONObject], bool]
-    is_taken: Callable[[JSONObject], bool]
+    schedules: Callable[[JSONObject], bool]
+    has_pod_group: Callable[[JSONObject], bool]
     """Return whether the user has already linked the pod."""
     link: Callable[[JSONObject, str], JSONObject]
     build: Callable[[GangGroup, str], JSONObject] = lambda _group, _name: {}  # of schedulers with group objects only
@@ -44,28 +44,28 @@ class Provider(Struct, frozen=True, kw_only=True):
     errors: Callable[[LeaderWorkerSet], Sequence[FieldError]] = lambda _lws: ()
     is_named_by_revision: bool = False
     """Whether group objects are named after the group and revision instead of the leader pod."""
-    older: "Provider | None" = None
+    previous_version: "Provider | None" = None
     """The same scheduler with the API version of older clusters."""
 
     @property
-    def editions(self) -> tuple["Provider", ...]:
+    def versions(self) -> tuple["Provider", ...]:
         """Return the scheduler for each API version, latest first."""
-        return (self,) if self.older is None else (self, self.older)
+        return (self,) if self.previous_version is None else (self, self.previous_version)
 
     @property
     def group_objects(self) -> tuple[Resource, ...]:
         """Return the group object kinds. A cluster serves at most one of these kinds."""
-        return tuple(edition.group_object for edition in self.editions if edition.group_object is not None)
+        return tuple(edition.group_object for edition in self.versions if edition.group_object is not None)
 
     @property
     def resources(self) -> tuple[Resource, ...]:
         """Return the kinds that the scheduler uses."""
-        kinds = (kind for edition in self.editions for kind in (edition.shared, edition.group_object))
+        kinds = (kind for edition in self.versions for kind in (edition.shared, edition.group_object))
         return tuple(kind for kind in kinds if kind is not None)
 
-    def edition(self, served: Collection[Resource]) -> "Provider":
+    def served_version(self, served: Collection[Resource]) -> "Provider":
         """Return the scheduler with the served API version, or with the latest version if none is served."""
-        return next((provider for provider in self.editions if provider.group_object in served), self)
+        return next((provider for provider in self.versions if provider.group_object in served), self)
 
 
 def scheduler_name(pod_spec: JSONObject) -> str:

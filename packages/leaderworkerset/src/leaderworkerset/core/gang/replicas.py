@@ -66,7 +66,7 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
     begin = workloadnames.pod_group_prefix(annotated, meta.name(workload))
     if _has_other_pod_group(leader, begin, level):
         return PolicyDecision(
-            holds=f"leader pod {meta.name(leader)} belongs to a previous LeaderWorkerSet with this name"
+            delay_reason=f"leader pod {meta.name(leader)} belongs to a previous LeaderWorkerSet with this name"
         )
     if astray := _recreate_mismatched_group(group, workloadnames.group_name(leader, begin, level, labels.WORKER)):
         return astray
@@ -133,7 +133,7 @@ def _recreate_mismatched_group(group: GangGroup, expected: str) -> PolicyDecisio
     ):
         return None
     note = f"Workers of leader pod {meta.name(leader)} do not belong to PodGroup {expected}; recreating the group"
-    return PolicyDecision(holds=note, actions=(restartpolicy.recreate(group.live, note),))
+    return PolicyDecision(delay_reason=note, actions=(restartpolicy.recreate(group.live, note),))
 
 
 def _create(group: GangGroup, pod_groups: Sequence[JSONObject]) -> PolicyDecision:
@@ -148,7 +148,7 @@ def _create(group: GangGroup, pod_groups: Sequence[JSONObject]) -> PolicyDecisio
             creations.append(Create(resource=POD_GROUPS, object=pod_group, unless_own=True, on_failure=(failed,)))
         elif not meta.is_controlled(existing, obj):
             event = decisionevents.unexpected_owner_event(leader, meta.name(pod_group))
-            return PolicyDecision(holds=event.note, actions=(Emit(events=(event,)),), requeue_after=RETRY)
+            return PolicyDecision(delay_reason=event.note, actions=(Emit(events=(event,)),), requeue_after=RETRY)
         elif meta.is_deleting(existing):
             return _decide_terminating(group, meta.name(pod_group))
         elif drift := workloads.pod_group_drift(existing, pod_group):
@@ -165,5 +165,5 @@ def _decide_terminating(group: GangGroup, name: str) -> PolicyDecision:
     has_workers = _own_workers(group) is not None
     is_complete = has_workers or (group.revised.size == 1 and not replacement.is_gated(leader))
     if is_complete or workloadnames.linked_pod_group(leader) != name:
-        return PolicyDecision(holds=note)
-    return PolicyDecision(holds=note, actions=(restartpolicy.recreate(group.live, note),))
+        return PolicyDecision(delay_reason=note)
+    return PolicyDecision(delay_reason=note, actions=(restartpolicy.recreate(group.live, note),))

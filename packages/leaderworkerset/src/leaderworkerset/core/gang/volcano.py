@@ -50,8 +50,8 @@ def build(group: GangGroup, name: str) -> JSONObject:
 VOLCANO: Final = Provider(
     name=NAME,
     group_object=POD_GROUPS,
-    suits=is_scheduled_by_volcano,
-    is_taken=lambda _pod: False,
+    schedules=is_scheduled_by_volcano,
+    has_pod_group=lambda _pod: False,
     link=link,
     build=build,
     is_named_by_revision=True,

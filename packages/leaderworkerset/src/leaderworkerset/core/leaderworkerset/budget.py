@@ -20,7 +20,7 @@ class Budget(Struct, frozen=True, kw_only=True):
     surge: int
 
     @property
-    def burst(self) -> int:
+    def max_groups(self) -> int:
         """Return the maximum number of groups."""
         return self.replicas + self.surge
 
@@ -33,7 +33,7 @@ class Budget(Struct, frozen=True, kw_only=True):
         """Return the number of groups to retain while `unready` groups are unready or outdated (R-ROLL-3)."""
         if unready <= self.surge:
             return self.replicas + max(unready - self.unavailable, 0)
-        return self.burst
+        return self.max_groups
 
 
 def read(spec: LeaderWorkerSetSpec) -> Budget:

@@ -27,7 +27,7 @@ class Identity(NamedTuple):
     owners: list[OwnerReference]
 
     @classmethod
-    def of(cls, obj: JSONObject) -> "Identity":
+    def from_object(cls, obj: JSONObject) -> "Identity":
         """Return the identity of the current object."""
         metadata = meta.metadata(obj)
         annotations, owners = without_restart_counts(meta.annotations(obj)), metadata.get("ownerReferences") or []
@@ -54,13 +54,15 @@ def next_source(
     obj: JSONObject, key: str, replicas: int, partition: int, living: JSONObject | None, last: LastApply | None
 ) -> tuple[Source, bool]:
     """Return the source of the leader workload, and whether to apply it. An unchanged source is not applied again."""
-    source = Source(Identity.of(obj), key, replicas, partition)
-    return source, living is None or last != LastApply(source, Identity.of(living))
+    source = Source(Identity.from_object(obj), key, replicas, partition)
+    return source, living is None or last != LastApply(source, Identity.from_object(living))
 
 
 def matches_last_apply(desired: JSONObject, living: JSONObject, whole: JSONObject) -> bool:
     """Return whether the complete leader workload matches the desired state, and the cache is current."""
-    return Identity.of(whole) == Identity.of(living) and appliedfields.is_applied(desired, whole, labels.FIELD_MANAGER)
+    return Identity.from_object(whole) == Identity.from_object(living) and appliedfields.is_applied(
+        desired, whole, labels.FIELD_MANAGER
+    )
 
 
 def without_restart_counts(annotations: dict[str, str]) -> dict[str, str]:

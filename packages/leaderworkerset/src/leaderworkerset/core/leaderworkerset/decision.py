@@ -71,7 +71,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
 class SetFacts(Struct, frozen=True):
     """The observed state with the decoded LeaderWorkerSet, and the desired revision of its groups.
 
-    `living` is the leader workload, and `current` its rollout progress. `folded` is the summary of groups with
+    `leader_workload` is the leader workload, and `current` its rollout progress. `folded` is the summary of groups with
     indexes, and empty for groups with random keys (`is_hash`). If `has_signs` is false, capabilities cannot change the
     plan, and are not called. A capability can add a `route`, which is the in-place update of groups.
     """
@@ -81,7 +81,7 @@ class SetFacts(Struct, frozen=True):
     lws: LeaderWorkerSet
     revision: Resolution
     gang: Gang
-    living: JSONObject | None
+    leader_workload: JSONObject | None
     folded: GroupIndex
     current: StatefulSetProgress | None
     is_hash: bool
@@ -92,19 +92,19 @@ class SetFacts(Struct, frozen=True):
 class LeaderDecision(Struct, frozen=True, kw_only=True):
     """The decision about the leaders, and the resulting status.
 
-    `applied` is the desired leader workload, or None if nothing is applied. `updating` are the events of an update. If
+    `applied` is the desired leader workload, or None if nothing is applied. `update_events` are the events of an update. If
     nothing is applied, the `actions` are performed. The status is computed when the leader workload is observed
-    (R-STAT-2), unless there is an `error`. Leaders with random keys have a `turn`, and leaders with ordinals have a
+    (R-STAT-2), unless there is an `error`. Leaders with random keys have a `replacement`, and leaders with ordinals have a
     `rollout`.
     """
 
     source: Source
     actions: tuple[Action, ...]
     applied: JSONObject | None
-    updating: Sequence[Event] = ()
+    update_events: Sequence[Event] = ()
     assessment: Assessment | None
     error: str | None = None
-    turn: Replacement = NO_REPLACEMENT
+    replacement: Replacement = NO_REPLACEMENT
     rollout: Rollout | None = None
 
     @property

@@ -19,7 +19,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.policytypes import GroupIdentity
 from leaderworkerset.core.extensions import Extensions
 from leaderworkerset.core.leaderworkerset import gatedleaders, statefulsets, status
-from leaderworkerset.core.leaderworkerset.cachedapply import next_source, matches_last_apply
+from leaderworkerset.core.leaderworkerset.cachedapply import matches_last_apply, next_source
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.gatedleaders import FormerGroups
 from leaderworkerset.core.leaderworkerset.groupstate import GroupFacts
@@ -154,14 +154,16 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDeci
     revision = next((candidate for candidate in observed.revisions if groupname.revision_key(candidate) == key), {})
     last_replicas = observed.known.applied.source.replicas if observed.known.applied else None
     size = deployment_replicas(
-        lws, facts.living, observed.groups.values(), last_replicas, meta.creation_timestamp(revision)
+        lws, facts.leader_workload, observed.groups.values(), last_replicas, meta.creation_timestamp(revision)
     )
-    source, applies = next_source(obj, key, size, 0, facts.living, observed.known.applied)
+    source, applies = next_source(obj, key, size, 0, facts.leader_workload, observed.known.applied)
     workload = None
     if applies:
         workload = build(obj, lws, key=key, size=size)
         applies = not (
-            facts.living and observed.known.whole and matches_last_apply(workload, facts.living, observed.known.whole)
+            facts.leader_workload
+            and observed.known.whole
+            and matches_last_apply(workload, facts.leader_workload, observed.known.whole)
         )
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:
@@ -172,8 +174,10 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDeci
         source=source,
         actions=turn.actions,
         applied=workload if applies else None,
-        assessment=assess(lws, leaders_of(facts, facts.living), now) if facts.living is not None else None,
-        turn=turn,
+        assessment=assess(lws, leaders_of(facts, facts.leader_workload), now)
+        if facts.leader_workload is not None
+        else None,
+        replacement=turn,
     )
 
 

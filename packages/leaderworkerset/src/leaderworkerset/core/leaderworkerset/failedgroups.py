@@ -31,7 +31,7 @@ class FailedGroups(Struct, frozen=True):
     """The actions that release pods, and the groups whose restart counts are reset."""
 
     actions: tuple[Action, ...] = ()
-    cleared: Collection[Key] = ()
+    reset_keys: Collection[Key] = ()
 
 
 def find_failed_groups(facts: SetFacts) -> FailedGroups:
@@ -49,7 +49,7 @@ def find_failed_groups(facts: SetFacts) -> FailedGroups:
     cleared = recovered | ended if facts.is_hash else recovered
     return FailedGroups(
         retention.remove_finalizer([pod for pod in kept if groupname.leader_name(pod) not in staying]),
-        {Key.of(pod) for pod in exhausted if meta.name(pod) in cleared},
+        {Key.from_leader(pod) for pod in exhausted if meta.name(pod) in cleared},
     )
 
 
@@ -68,7 +68,7 @@ def _resumed_leaders(
 
 def _removed_ordinal_leaders(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
     """Yield the leaders that their StatefulSet will delete because of the owner, the replicas or the template."""
-    living, current = facts.living, facts.current
+    living, current = facts.leader_workload, facts.current
     if living is None or current is None:
         return
     for leader in exhausted:
@@ -124,7 +124,7 @@ def _assign_counts(counts: Counts, admitted: Sequence[JSONObject], owners: Mappi
     """Assign the highest restart count without a leader to each admitted leader without a count (N-RB-13)."""
     claimed = dict(counts)
     for leader in admitted:
-        key = Key.of(leader)
+        key = Key.from_leader(leader)
         free = _keys_without_leader(claimed, key.revision, owners)
         if key not in claimed and free:
             claimed[key] = claimed.pop(free[0])
@@ -160,5 +160,5 @@ def records_of_removed_groups(
 
 def records_without_replacement(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts]) -> list[JSONObject]:
     """Return the records of deleted groups with random keys that are not replaced."""
-    needed = leaders.keys() | {group.replaces for group in leaders.values()}
+    needed = leaders.keys() | {group.replaced_group for group in leaders.values()}
     return [record for record in records if recreationrecord.leader_of(record) not in needed]

@@ -78,7 +78,7 @@ class _AdmissionOrder(Struct, frozen=True):
     `has_missing_leaders` states that leaders must still be created. `excess` is the number of groups beyond replicas and surge.
     """
 
-    ahead: Sequence[JSONObject]
+    admitted: Sequence[JSONObject]
     waiting: Sequence[JSONObject]
     relevant: Collection[str]
     has_missing_leaders: bool
@@ -107,16 +107,16 @@ def decide(
         predecessors[meta.name(leader)] = name
         event = decisionevents.replacement_deferred_event(obj, leader, len(turn.relevant))
         patches.append(record_wait(leader, name, event))
-    replaced_names = {group.replaces for group in groups if not group.is_deleting} | set(predecessors.values())
+    replaced_names = {group.replaced_group for group in groups if not group.is_deleting} | set(predecessors.values())
     others = chain(free, _recreated_leaders(former.records, key, groups))
     followed = (name for name in others if name not in replaced_names)
     recorded = {recreationrecord.leader_of(record): record for record in former.records}
-    for leader in turn.ahead:
+    for leader in turn.admitted:
         replaced = _replaced_group(leader) or next(followed, "")
         patches.append(admit(obj, leader, replaced, former.prefer(obj, leader, recorded.get(replaced))))
     surplus = gated.surplus.keys() if turn.has_missing_leaders else gated.ending.keys() - set(predecessors.values())
     return Replacement(
-        concurrently(patches), _surplus_groups(gated, surplus & gated.ending.keys(), turn.excess), turn.ahead
+        concurrently(patches), _surplus_groups(gated, surplus & gated.ending.keys(), turn.excess), turn.admitted
     )
 
 
@@ -162,7 +162,7 @@ def _recreated_leaders(records: Iterable[JSONObject], key: str, groups: Collecti
     """Yield the deleted leaders with this revision whose groups were recreated, latest first."""
     known = {group.leader for group in groups if not group.is_deleting}
     former = [
-        (read.due, recreationrecord.leader_of(record))
+        (read.due_at, recreationrecord.leader_of(record))
         for record in records
         if (read := recreationrecord.read(record)) and read.revision == key
     ]

@@ -55,7 +55,7 @@ class States(NamedTuple):
     moving: int = 0
 
     @classmethod
-    def of(cls, states: Mapping[int, GroupState]) -> "States":
+    def from_states(cls, states: Mapping[int, GroupState]) -> "States":
         """Return the index sets for the states, which are specified by index."""
         return cls(
             sum(1 << index for index, state in states.items() if state.is_ready),
@@ -67,7 +67,7 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
     """An immutable summary of all groups.
 
     `stranded` groups are `updating` groups that cannot complete their update. The set is empty until it is computed.
-    `refused` is a subset with groups that cannot be resized. `departing` groups must be moved from their nodes. Surge
+    `rejected` is a subset with groups that cannot be resized. `moving` groups must be moved from their nodes. Surge
     groups replace them like updated groups. `exhausted` groups have no successor, and include `complete` and `late`
     groups.
     """
@@ -82,9 +82,9 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
     gated: int = 0
     exhausted: int = 0
     updating: int = 0
-    refused: int = 0
+    rejected: int = 0
     stranded: int = 0
-    departing: int = 0
+    moving: int = 0
     complete: int = 0
     late: int = 0
     alone: int = 0
@@ -95,7 +95,7 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
     irregular: Mapping[str, GroupFacts] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, group: GroupFacts) -> "GroupIndex":
+    def from_group(cls, group: GroupFacts) -> "GroupIndex":
         """Return the summary of one group with index 0, regardless of its actual index."""
         return _add_group(cls(), group, 0)
 
@@ -103,7 +103,7 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
         """Return the groups without workers, based on their size at creation or, if unknown, in the spec."""
         return ~self.larger if size == 1 else self.alone
 
-    def available(self, size: int) -> int:
+    def available_groups(self, size: int) -> int:
         """Return the groups that are ready at their original size, without workers of a previous leader."""
         whole = (self.workers_ready & self.of_one_revision) | self.without_workers(size)
         return self.leader_ready & ~self.deleting & whole
@@ -120,7 +120,7 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
         earlier leader, is about to be deleted, and must not permit the replacement of a second group.
         """
         complete = self.workers_named | self.without_workers(size)
-        ready, updated = self.available(size) & complete, self.count_updated(size, revision) & complete
+        ready, updated = self.available_groups(size) & complete, self.count_updated(size, revision) & complete
         exhausted = self.members & ~self.leaders.get(revision, 0) & self.exhausted
         return States(ready, updated, self.gated, exhausted)
 
@@ -159,7 +159,7 @@ class Groups:
         if group is None:
             return
         index = regular_index(group, self._name, self._limit)
-        if index is None or self._is_of_one_too_many(group):
+        if index is None or self._exceeds_revision_limit(group):
             self.summary = replace(self.summary, irregular={**self.summary.irregular, group.leader: group})
         else:
             self.summary = _add_group(self.summary, group, index)
@@ -173,7 +173,7 @@ class Groups:
         elif group.index is not None:
             self.summary = _remove_group(self.summary, group.index)
 
-    def _is_of_one_too_many(self, group: GroupFacts) -> bool:
+    def _exceeds_revision_limit(self, group: GroupFacts) -> bool:
         """Return whether the group has a new revision after the maximum number of revisions was reached."""
         known = self.summary
         pairs = [(known.leaders, group.revision), (known.statefulset_revisions, group.statefulset_revision)]
@@ -253,12 +253,12 @@ def _add_group(folded: GroupIndex, group: GroupFacts, index: int) -> GroupIndex:
         deleting=folded.deleting | (bit if group.is_deleting else 0),
         gated=folded.gated | (bit if group.is_gated else 0),
         exhausted=folded.exhausted | (bit if group.is_exhausted else 0),
-        updating=folded.updating | (bit if group.updating else 0),
-        refused=folded.refused | (bit if group.is_refused else 0),
-        complete=folded.complete | (bit if group.end is GroupEnd.COMPLETE else 0),
-        late=folded.late | (bit if group.end is GroupEnd.LATE else 0),
-        alone=folded.alone | (bit if group.own_size == 1 else 0),
-        larger=folded.larger | (bit if group.own_size > 1 else 0),
+        updating=folded.updating | (bit if group.target_revision else 0),
+        rejected=folded.rejected | (bit if group.is_rejected else 0),
+        complete=folded.complete | (bit if group.result is GroupEnd.COMPLETE else 0),
+        late=folded.late | (bit if group.result is GroupEnd.LATE else 0),
+        alone=folded.alone | (bit if group.original_size == 1 else 0),
+        larger=folded.larger | (bit if group.original_size > 1 else 0),
         leaders={**folded.leaders, group.revision: folded.leaders.get(group.revision, 0) | bit},
         workers=folded.workers
         if workers is None
@@ -284,7 +284,7 @@ def _remove_group(folded: GroupIndex, index: int) -> GroupIndex:
         gated=folded.gated & others,
         exhausted=folded.exhausted & others,
         updating=folded.updating & others,
-        refused=folded.refused & others,
+        rejected=folded.rejected & others,
         complete=folded.complete & others,
         late=folded.late & others,
         alone=folded.alone & others,

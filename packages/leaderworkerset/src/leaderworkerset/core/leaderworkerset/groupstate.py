@@ -38,12 +38,12 @@ class GroupFacts(Struct, frozen=True):
     - `is_gated`: the leader has scheduling gates. A queue has not admitted the group yet, or has evicted it.
     - `original_size` is the size with which the leader was created, 0 if unknown. The spec may differ now.
     - `has_replacement_gate`: the leader has the gate of leaders that may replace another group.
-    - `replaces` is the leader of the replaced group, if known (`gatedleaders.py`).
-    - `is_exhausted`: the group exhausted its restarts, or ended by itself (`end`). It has no successor, and is not ready,
+    - `replaced_group` is the leader of the replaced group, if known (`gatedleaders.py`).
+    - `is_exhausted`: the group exhausted its restarts, or ended by itself (`result`). It has no successor, and is not ready,
       whatever the status of its terminating pods (N-ST-13).
     - `is_condemned`: the group failed, and is to be recreated or was given up. It is not ready, whatever its pods report.
-    - `updating` is the revision to which the group is being updated in place. Until then, the group is not ready.
-    - `is_refused`: its nodes do not support that update.
+    - `target_revision` is the revision to which the group is being updated in place. Until then, the group is not ready.
+    - `is_rejected`: its nodes do not support that update.
     """
 
     leader: str
@@ -56,14 +56,14 @@ class GroupFacts(Struct, frozen=True):
     is_deleting: bool = False
     statefulset_revision: str = ""
     is_gated: bool = False
-    own_size: int = 0
+    original_size: int = 0
     has_replacement_gate: bool = False
-    replaces: str = ""
+    replaced_group: str = ""
     is_exhausted: bool = False
-    end: GroupEnd | None = None
+    result: GroupEnd | None = None
     is_condemned: bool = False
-    updating: str = ""
-    is_refused: bool = False
+    target_revision: str = ""
+    is_rejected: bool = False
 
 
 def describe(
@@ -93,11 +93,11 @@ def describe(
         is_deleting=meta.is_deleting(leader),
         statefulset_revision=meta.labels(leader).get(labels.STATEFULSET_REVISION, ""),
         is_gated=bool(gates),
-        own_size=original_size(leader),
+        original_size=original_size(leader),
         has_replacement_gate=labels.REPLACEMENT_GATE in gates,
-        replaces=meta.annotations(leader).get(labels.REPLACES, ""),
+        replaced_group=meta.annotations(leader).get(labels.REPLACES, ""),
         is_exhausted=is_exhausted,
-        end=groupname.group_result(leader),
+        result=groupname.group_result(leader),
         is_condemned=is_condemned,
     )
 

@@ -27,14 +27,14 @@ from leaderworkerset.core.leaderworkerset.groupstate import creates_latest_revis
 
 
 class StatefulSetProgress(NamedTuple):
-    """The current leader StatefulSet. `annotated` is the original value of its `replicas` annotation.
+    """The current leader StatefulSet. `replicas_annotation` is the original value of its `replicas` annotation.
 
     `is_behind` is true if its controller has reported a status, but has not observed the latest generation.
     """
 
     replicas: int
     partition: int
-    annotated: str
+    replicas_annotation: str
     revision: str = ""
     is_behind: bool = False
 
@@ -46,7 +46,7 @@ def read_progress(statefulset: JSONObject) -> StatefulSetProgress:
     return StatefulSetProgress(
         replicas=int(spec.get("replicas", 1)),
         partition=int(rolling.get("partition") or 0),
-        annotated=(metadata.get("annotations") or {}).get(labels.REPLICAS, ""),
+        replicas_annotation=(metadata.get("annotations") or {}).get(labels.REPLICAS, ""),
         revision=(metadata.get("labels") or {}).get(labels.TEMPLATE_REVISION_HASH, ""),
         is_behind=bool(observed) and observed != (metadata.get("generation") or 0),
     )
@@ -62,12 +62,12 @@ class RolloutLeaders(Struct, frozen=True):
     folded: GroupIndex
     limits: Budget
     key: str
-    now: StatefulSetProgress
+    current: StatefulSetProgress
     available: int
     outdated: int
 
     @classmethod
-    def of(
+    def from_statefulset(
         cls, statefulset: JSONObject, folded: GroupIndex, limits: Budget, *, size: int, key: str
     ) -> "RolloutLeaders":
         """Return the leaders of groups with the spec size `size`."""
@@ -75,7 +75,7 @@ class RolloutLeaders(Struct, frozen=True):
         outdated = (
             existing & ~folded.leaders.get(key, 0) & ~_groups_with_revision(statefulset, folded, "updateRevision")
         )
-        available = existing & folded.available(size)
+        available = existing & folded.available_groups(size)
         return cls(statefulset, folded, limits, key, read_progress(statefulset), available, outdated)
 
 
@@ -83,7 +83,7 @@ def decide(
     statefulset: JSONObject, folded: GroupIndex, limits: Budget, *, size: int, key: str
 ) -> tuple[Sequence[int], str]:
     """Return the groups whose leaders are deleted, and the revision for all new leaders."""
-    leaders = RolloutLeaders.of(statefulset, folded, limits, size=size, key=key)
+    leaders = RolloutLeaders.from_statefulset(statefulset, folded, limits, size=size, key=key)
     return leaders_to_delete(leaders), recreate_revision(leaders)
 
 
@@ -98,8 +98,11 @@ def leaders_to_delete(leaders: RolloutLeaders) -> list[int]:
     left_behind = (_broken_groups_to_recreate(leaders) if leaders.outdated else 0) | _unresizable_groups(
         statefulset, folded, limits
     )
-    exhausted = indexes_below(folded.exhausted & ~folded.leaders.get(leaders.key, 0), leaders.now.replicas)
-    available, rolled = leaders.available, leaders.outdated & ~indexes_below(leaders.outdated, leaders.now.partition)
+    exhausted = indexes_below(folded.exhausted & ~folded.leaders.get(leaders.key, 0), leaders.current.replicas)
+    available, rolled = (
+        leaders.available,
+        leaders.outdated & ~indexes_below(leaders.outdated, leaders.current.partition),
+    )
     if not ignores_max_unavailable(statefulset) and not exhausted:
         # A StatefulSet controller with maxUnavailable support counts broken leaders, and replaces none if the limit
         # is reached.
@@ -152,7 +155,7 @@ def _broken_groups(leaders: RolloutLeaders) -> int:
     Groups below the user's partition stay unchanged. The highest groups also stay unchanged, because the rollout
     reaches them first, unless all leaders are created from the latest revision.
     """
-    folded, candidates = leaders.folded, indexes_below(leaders.outdated, leaders.now.partition)
+    folded, candidates = leaders.folded, indexes_below(leaders.outdated, leaders.current.partition)
     if not has_one_revision(leaders.statefulset):
         candidates = indexes_below(candidates, (leaders.outdated & leaders.available).bit_length())
     lost = ~leaders.available & ~folded.gated & ~folded.updating & ~folded.exhausted
@@ -162,7 +165,7 @@ def _broken_groups(leaders: RolloutLeaders) -> int:
 
 def _remaining_budget(leaders: RolloutLeaders) -> int:
     """Return the number of additional groups, including surge groups, that can be updated while unready."""
-    limits, now = leaders.limits, leaders.now
+    limits, now = leaders.limits, leaders.current
     staying = ~leaders.folded.updating & (leaders.available | indexes_below(leaders.outdated, now.partition))
     changing = now.replicas - indexes_below(staying, now.replicas).bit_count()
     return max(limits.unavailable + now.replicas - limits.replicas - changing, 0)
@@ -170,7 +173,7 @@ def _remaining_budget(leaders: RolloutLeaders) -> int:
 
 def _unresizable_groups(statefulset: JSONObject, folded: GroupIndex, limits: Budget) -> int:
     """Return groups that cannot be resized above the StatefulSet's partition, or below the user's partition."""
-    refused = retained_groups(statefulset, folded) & folded.refused
+    refused = retained_groups(statefulset, folded) & folded.rejected
     return refused & ~indexes_below(refused, read_progress(statefulset).partition) | indexes_below(
         refused, limits.partition
     )

@@ -113,7 +113,7 @@ def _required_reads(facts: SetFacts, now: datetime, extensions: Extensions) -> f
     conditions = {
         Read.LEADERS: _may_start(facts) or (facts.has_signs and extensions.sets.deletes_leaders(facts)),
         Read.HISTORY: known.history is None and _changes_history(facts, now),
-        Read.WORKLOAD: facts.living is not None and known.applied is None and known.whole is None,
+        Read.WORKLOAD: facts.leader_workload is not None and known.applied is None and known.whole is None,
         Read.NAMESPACE: bool(facts.observed.evidence),
     }
     return frozenset(read for read, is_needed in conditions.items() if is_needed)
@@ -122,9 +122,9 @@ def _required_reads(facts: SetFacts, now: datetime, extensions: Extensions) -> f
 def outdated_revisions(facts: SetFacts) -> Sequence[JSONObject]:
     """Return the revisions from which no pods will be created after the update is complete (R-REV-14)."""
     obsolete = facts.revision.obsolete
-    if not obsolete or facts.living is None or facts.is_hash:
+    if not obsolete or facts.leader_workload is None or facts.is_hash:
         return obsolete
-    return () if may_create_older(facts.living, facts.revision.key) else obsolete
+    return () if may_create_older(facts.leader_workload, facts.revision.key) else obsolete
 
 
 def _may_start(facts: SetFacts) -> bool:
@@ -138,8 +138,12 @@ def _may_start(facts: SetFacts) -> bool:
 def _changes_history(facts: SetFacts, now: datetime) -> bool:
     """Return whether a revision is created or deleted. A new LeaderWorkerSet has no history."""
     if facts.revision.created is not None:
-        return facts.living is not None or meta.generation(facts.obj) > 1
-    return facts.living is not None and bool(outdated_revisions(facts)) and _is_update_done(facts, facts.living, now)
+        return facts.leader_workload is not None or meta.generation(facts.obj) > 1
+    return (
+        facts.leader_workload is not None
+        and bool(outdated_revisions(facts))
+        and _is_update_done(facts, facts.leader_workload, now)
+    )
 
 
 def _is_update_done(facts: SetFacts, living: JSONObject, now: datetime) -> bool:

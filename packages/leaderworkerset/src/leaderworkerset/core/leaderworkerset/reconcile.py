@@ -109,7 +109,9 @@ def _decide(facts: SetFacts, now: datetime, extensions: Extensions) -> Decision:
         assessment = status.assess_rejected(lws, assessment, now)
     left = failedgroups.find_failed_groups(facts) if facts.observed.evidence else FailedGroups()
     decision = _build_decision(PlanInput(facts, prepared, leaders, left, conflict, assessment, extensions.sets), now)
-    return decision if expiry.seconds is None else replace(decision, plan=decision.plan.within(expiry.seconds))
+    return (
+        decision if expiry.seconds is None else replace(decision, plan=decision.plan.with_requeue_limit(expiry.seconds))
+    )
 
 
 def _prepare(facts: SetFacts, now: datetime) -> Preparation:
@@ -124,27 +126,27 @@ def _prepare(facts: SetFacts, now: datetime) -> Preparation:
 def _schedulable_pod_count(group: GroupFacts, facts: SetFacts) -> int:
     """Return the number of schedulable pods in a group. It is 0 for a gated keyed leader of an older revision."""
     is_closed = facts.is_hash and group.has_replacement_gate and group.revision != facts.revision.key
-    return 0 if is_closed else group.own_size or facts.lws.size
+    return 0 if is_closed else group.original_size or facts.lws.size
 
 
 class PlanInput(Struct, frozen=True):
     """The input of the plan steps.
 
-    `assessment` contains the new status. `left` contains the remaining failed groups.
+    `new_status` contains the new status. `failed_groups` contains the remaining failed groups.
     """
 
     facts: SetFacts
-    prepared: Preparation
+    preparation: Preparation
     leaders: LeaderDecision
-    left: FailedGroups
+    failed_groups: FailedGroups
     conflict: str
-    assessment: Assessment | None
+    new_status: Assessment | None
     hook: SetHook
 
 
 def _build_decision(parts: PlanInput, now: datetime) -> Decision:
     facts, leaders, conflict = parts.facts, parts.leaders, parts.conflict
-    if restart_writes := _count_restarts(facts, leaders, parts.left):
+    if restart_writes := _count_restarts(facts, leaders, parts.failed_groups):
         return Decision(Plan(restart_writes))  # the next resourceVersion is reconciled again
     writes = tuple(action for step in STEPS for action in step(parts))
     error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
@@ -153,7 +155,7 @@ def _build_decision(parts: PlanInput, now: datetime) -> Decision:
         Plan((*writes, *events), _requeue_after(facts, leaders), error, _failure_status(parts, writes, now)),
         revision_generation=facts.revision.revision_generation,
         source=leaders.source,
-        surplus=leaders.turn.surplus,
+        surplus=leaders.replacement.surplus,
         applied=_matching_apply(facts, leaders),
     )
 
@@ -161,12 +163,12 @@ def _build_decision(parts: PlanInput, now: datetime) -> Decision:
 def _requeue_after(facts: SetFacts, leaders: LeaderDecision) -> float | None:
     """Return the seconds until the next reconciliation without a watch event."""
     rollout = leaders.rollout
-    at_step = facts.living is not None and (rollout is None or rollout.is_at_step)
+    at_step = facts.leader_workload is not None and (rollout is None or rollout.is_at_step)
     reasons = (
         (AGAIN, bool(leaders.applied) and at_step),
         (RECHECK_NAMESPACE, bool(facts.observed.evidence)),
         (RECHECK_SERVICE, bool(facts.observed.unreachable)),
-        (RECHECK_RENEWAL, rollout is not None and bool(leaders.actions and rollout.renewal)),
+        (RECHECK_RENEWAL, rollout is not None and bool(leaders.actions and rollout.recreate_revision)),
     )
     return min((seconds for seconds, holds in reasons if holds), default=None)
 
@@ -176,7 +178,7 @@ def _failure_status(parts: PlanInput, writes: Sequence[Action], now: datetime) -
     if parts.leaders.error is not None:
         return statuswrites.unavailable_status(parts.facts.obj, parts.leaders.error, now)
     return (
-        statuswrites.report_failure(parts.facts, parts.assessment, now)
+        statuswrites.report_failure(parts.facts, parts.new_status, now)
         if len(writes) > len(_status_write(parts))
         else ()
     )
@@ -184,7 +186,7 @@ def _failure_status(parts: PlanInput, writes: Sequence[Action], now: datetime) -
 
 def _status_write(parts: PlanInput) -> tuple[PutStatus, ...]:
     """Return the status write if the status changed."""
-    assessment = parts.assessment
+    assessment = parts.new_status
     if assessment is None or assessment.status == parts.facts.lws.status:
         return ()
     return statuswrites.report(parts.facts, assessment)
@@ -196,7 +198,7 @@ def _final_actions(parts: PlanInput) -> Sequence[Action]:
     After a failed reconcile, the status is written last, because the failed action may fail again.
     """
     service, report, leaders = _create_service(parts.facts), _status_write(parts), parts.leaders.actions
-    is_done = parts.assessment is not None and parts.assessment.is_update_done
+    is_done = parts.new_status is not None and parts.new_status.is_update_done
     cleanup = _clean_up(parts.facts, parts.hook) if is_done else ()
     if report and (leaders or cleanup) and reconcilefailure.is_failing(parts.facts.obj):
         return [*service, *leaders, *cleanup, *report]
@@ -218,9 +220,9 @@ def _error_events(facts: SetFacts, conflict: str, uncounted: str | None) -> list
 
 def _matching_apply(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
     """Return the source of the leader workload if all its fields were read and match the desired state."""
-    if facts.observed.known.whole is None or facts.living is None or leaders.applied is not None:
+    if facts.observed.known.whole is None or facts.leader_workload is None or leaders.applied is not None:
         return None
-    return LastApply(leaders.source, Identity.of(facts.living))
+    return LastApply(leaders.source, Identity.from_object(facts.leader_workload))
 
 
 def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: FailedGroups) -> tuple[Action, ...]:
@@ -228,10 +230,10 @@ def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: FailedGroups
     known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in meta.annotations(facts.obj) else {}
     if not known:
         return ()
-    kept = failedgroups.retained_counts(facts, known, leaders.turn.admitted)
+    kept = failedgroups.retained_counts(facts, known, leaders.replacement.admitted)
     is_done = leaders.assessment is not None and leaders.assessment.is_update_done
     only = {facts.revision.key} if is_done else {key.revision for key in kept}
-    new = {key: count for key, count in kept.items() if key not in left.cleared and key.revision in only}
+    new = {key: count for key, count in kept.items() if key not in left.reset_keys and key.revision in only}
     return () if new == known else (counts.write(facts.obj, new),)
 
 
@@ -262,7 +264,7 @@ def _remove_gang(facts: SetFacts) -> Sequence[Action]:
     if not facts.observed.scheduling.objects:
         return ()
     in_use = {facts.revision.key, *(group.revision for group in facts.observed.groups.values())}
-    return facts.gang.outdated(facts.observed.scheduling.objects, in_use)
+    return facts.gang.delete_unused(facts.observed.scheduling.objects, in_use)
 
 
 def _revision_note(revision: Resolution) -> str:
@@ -278,11 +280,14 @@ def _apply_workload(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
         return []
     resource = DEPLOYMENTS if leaders.rollout is None else STATEFULSETS
     what = f"leader {resource.kind.lower()} {facts.lws.name}"
-    if facts.living is None:
+    if facts.leader_workload is None:
         done: Sequence[Event] = (decisionevents.created(facts.obj, f"Created {what}"),)
         failed = decisionevents.failed_create(facts.obj, f"Failed to create {what}: {{error}}")
     else:
-        done, failed = leaders.updating, decisionevents.failed_update(facts.obj, f"Failed to update {what}: {{error}}")
+        done, failed = (
+            leaders.update_events,
+            decisionevents.failed_update(facts.obj, f"Failed to update {what}: {{error}}"),
+        )
     return [
         *_surge_events(facts, leaders.rollout),
         Apply(
@@ -340,8 +345,8 @@ def _clean_up(facts: SetFacts, hook: SetHook) -> list[Action]:
 
 STEPS: Final[tuple[Callable[[PlanInput], Sequence[Action]], ...]] = (
     lambda parts: _record_revision(parts.facts),
-    lambda parts: parts.prepared.actions,
-    lambda parts: parts.left.actions,
+    lambda parts: parts.preparation.actions,
+    lambda parts: parts.failed_groups.actions,
     lambda parts: _apply_workload(parts.facts, parts.leaders),
     _final_actions,
 )

@@ -68,7 +68,7 @@ class RolloutInput(NamedTuple):
     is_new_revision: bool
 
     @property
-    def needed(self) -> int:
+    def required_replicas(self) -> int:
         """Return the number of groups to retain while some desired groups are unready or outdated."""
         return self.limits.replicas_needed(count_unready(self.states, self.limits.replicas))
 
@@ -81,7 +81,7 @@ class RolloutRule(NamedTuple):
     """
 
     case: RolloutCase
-    holds: Callable[[RolloutInput], bool]
+    applies: Callable[[RolloutInput], bool]
     partition: Callable[[RolloutInput], int]
     replicas: Callable[[RolloutInput], int]
     releases_gated_groups: bool = False
@@ -91,49 +91,49 @@ class RolloutRule(NamedTuple):
 ROLLOUT: Final = (
     RolloutRule(
         RolloutCase.NO_STATEFULSET,
-        holds=lambda now: not now.exists,
+        applies=lambda now: not now.exists,
         partition=lambda _: 0,
         replicas=lambda now: now.limits.replicas,
     ),
     RolloutRule(
         RolloutCase.NEW_REVISION_SCALING_UP,
-        holds=lambda now: now.is_new_revision and now.current.replicas < now.limits.replicas,
+        applies=lambda now: now.is_new_revision and now.current.replicas < now.limits.replicas,
         partition=lambda now: now.current.replicas,
         replicas=lambda now: now.limits.replicas,
         releases_gated_groups=True,
     ),
     RolloutRule(
         RolloutCase.NEW_REVISION,
-        holds=lambda now: now.is_new_revision,
-        partition=lambda now: min(now.current.replicas, now.limits.burst),
+        applies=lambda now: now.is_new_revision,
+        partition=lambda now: min(now.current.replicas, now.limits.max_groups),
         replicas=lambda now: now.limits.replicas_needed(now.limits.replicas),
         releases_gated_groups=True,
         removes_surge_groups=True,
     ),
     RolloutRule(
         RolloutCase.AT_REST,
-        holds=lambda now: not now.states.moving and now.current[:2] == (now.limits.replicas, 0),
+        applies=lambda now: not now.states.moving and now.current[:2] == (now.limits.replicas, 0),
         partition=lambda _: 0,
         replicas=lambda now: now.limits.replicas,
     ),
     RolloutRule(
         RolloutCase.SCALING_UP,
-        holds=lambda now: now.current.replicas < now.limits.replicas,
+        applies=lambda now: now.current.replicas < now.limits.replicas,
         partition=lambda now: now.current.partition,
         replicas=lambda now: now.limits.replicas,
     ),
     RolloutRule(
         RolloutCase.REPLICAS_EDITED,
-        holds=lambda now: now.current.annotated != str(now.limits.replicas),
-        partition=lambda now: min(now.current.partition, now.limits.burst),
-        replicas=lambda now: now.needed,
+        applies=lambda now: now.current.replicas_annotation != str(now.limits.replicas),
+        partition=lambda now: min(now.current.partition, now.limits.max_groups),
+        replicas=lambda now: now.required_replicas,
         removes_surge_groups=True,
     ),
     RolloutRule(
         RolloutCase.ROLLING,
-        holds=lambda _: True,
+        applies=lambda _: True,
         partition=lambda now: _limit_partition(now, rolling_partition(now.limits, now.current, now.states)),
-        replicas=lambda now: now.needed,
+        replicas=lambda now: now.required_replicas,
         releases_gated_groups=True,
         removes_surge_groups=True,
     ),
@@ -155,7 +155,7 @@ class Rollout(Struct, frozen=True):
     """A rollout with the StatefulSet (`current`), its next step, and a summary of its groups (`folded`).
 
     `is_at_step` is true if the StatefulSet has the partition and replicas of the step. If nothing is applied, `replaced`
-    leaders are deleted, the worst first, and `released` groups are updated in place. `renewal`, if set, is the revision
+    leaders are deleted, the worst first, and `released` groups are updated in place. `recreate_revision`, if set, is the revision
     from which the StatefulSet must create all leaders from now on.
     """
 
@@ -166,7 +166,7 @@ class Rollout(Struct, frozen=True):
     replaced: Sequence[int]
     folded: GroupIndex
     released: int = 0
-    renewal: str = ""
+    recreate_revision: str = ""
 
 
 def advance(
@@ -180,7 +180,7 @@ def advance(
     """Compute the rollout state and its next step. Raise ValueError if the strategy is invalid."""
     limits, size, key = budget.read(lws.spec), lws.spec.leader_worker_template.size, revision.key
     states = folded.states(size, key)
-    if (moving := folded.departing) and current is not None and current.partition == 0 and not revision.is_new:
+    if (moving := folded.moving) and current is not None and current.partition == 0 and not revision.is_new:
         states = states._replace(updated=states.updated & ~moving, moving=moving)
     step = next_step(limits, current, states, is_new_revision=revision.is_new)
     if statefulset is None or current is None:
@@ -193,7 +193,7 @@ def advance(
         released, partition = route.release(statefulset, folded, size, span)
         step = step._replace(partition=partition)
     at_step = (current.replicas, current.partition) == (step.replicas, step.partition)
-    if not at_step or not (folded.members & ~folded.leaders.get(key, 0) or folded.refused):
+    if not at_step or not (folded.members & ~folded.leaders.get(key, 0) or folded.rejected):
         return Rollout(limits, current, step, at_step, (), folded, released)
     replaced, renewal = outdatedleaders.decide(statefulset, folded, limits, size=size, key=key)
     return Rollout(limits, current, step, at_step, replaced, folded, released, renewal)
@@ -214,7 +214,7 @@ def next_step(
 ) -> RolloutStep:
     """Compute the step of the first applicable row in `ROLLOUT`."""
     now = RolloutInput(limits, current or StatefulSetProgress(0, 0, ""), states, current is not None, is_new_revision)
-    row = next(row for row in ROLLOUT if row.holds(now))
+    row = next(row for row in ROLLOUT if row.applies(now))
     partition, replicas = row.partition(now), row.replicas(now)
     if row.releases_gated_groups:
         partition -= _completed_tail(indexes_below(states.gated, partition), partition)
@@ -260,7 +260,7 @@ def rolling_partition(limits: Budget, current: StatefulSetProgress, states: Stat
     """
     total = current.replicas
     ready = indexes_below(states.ready, total)
-    step = limits.unavailable + limits.surge - (limits.burst - total)
+    step = limits.unavailable + limits.surge - (limits.max_groups - total)
     base = max(total - _completed_tail(ready & states.updated, total) - step, 0)
     partition = 2 * base - indexes_below(ready | states.exhausted, base).bit_count()
     return min(groupindex.lower_partition(ready & ~states.updated, base, partition, total), current.partition)
@@ -273,7 +273,7 @@ def _limit_partition(now: RolloutInput, partition: int) -> int:
     above the burst are deleted soon and do not count.
     """
     limits, current, states = now.limits, now.current, now.states
-    ready = indexes_below(states.ready, min(current.replicas, limits.burst))
+    ready = indexes_below(states.ready, min(current.replicas, limits.max_groups))
     staying = (
         indexes_below(ready, current.partition).bit_count()
         + ((ready & states.updated) >> current.partition).bit_count()

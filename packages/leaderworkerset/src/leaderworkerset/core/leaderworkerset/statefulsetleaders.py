@@ -16,7 +16,7 @@ from leaderworkerset.api import groupname
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.extensions import Extensions
 from leaderworkerset.core.leaderworkerset import outdatedleaders, rollingupdate, statefulsets, status
-from leaderworkerset.core.leaderworkerset.cachedapply import next_source, matches_last_apply
+from leaderworkerset.core.leaderworkerset.cachedapply import matches_last_apply, next_source
 from leaderworkerset.core.leaderworkerset.decision import LeaderDecision, SetFacts, delete_leader
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 
@@ -27,7 +27,7 @@ NOT_RENEWED: Final = (
 
 def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDecision:
     """Reconcile the StatefulSet and its leaders."""
-    observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
+    observed, lws, living, key = facts.observed, facts.lws, facts.leader_workload, facts.revision.key
     rollout = rollingupdate.advance(lws, living, facts.current, facts.folded, facts.revision, facts.route)
     step = rollout.step
     source, applies = next_source(facts.obj, key, step.replicas, step.partition, living, observed.known.applied)
@@ -46,9 +46,9 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDeci
         source=source,
         actions=()
         if applies
-        else (*_set_current_revision(facts, rollout.renewal), *_delete_leaders(facts, rollout.replaced)),
+        else (*_set_current_revision(facts, rollout.recreate_revision), *_delete_leaders(facts, rollout.replaced)),
         applied=workload if applies else None,
-        updating=_update_events(facts, rollout),
+        update_events=_update_events(facts, rollout),
         assessment=assessment,
         error=error,
         rollout=rollout,
@@ -79,13 +79,13 @@ def _set_current_revision(facts: SetFacts, revision: str) -> tuple[Action, ...]:
 
     If the manager lacks the permission, it reports this, and broken groups wait for the partition (docs/adr/0030).
     """
-    if facts.living is None or not revision:
+    if facts.leader_workload is None or not revision:
         return ()
     return (
         guarded_patch(
             STATEFULSETS,
-            facts.living,
-            {"status": outdatedleaders.set_current_revision(facts.living, revision)},
+            facts.leader_workload,
+            {"status": outdatedleaders.set_current_revision(facts.leader_workload, revision)},
             subresource="status",
             if_present=True,
             if_permitted=True,

@@ -66,7 +66,7 @@ def count(lws: LeaderWorkerSet, folded: GroupIndex, revision: str) -> Counts:
             raise UnknownIndexError(
                 f"pod {group.leader}: label {labels.GROUP_INDEX} is {group.group_index!r}, not a number"
             )
-        alone, is_wanted, is_held = GroupIndex.of(group), group.index < replicas, group.index < partition
+        alone, is_wanted, is_held = GroupIndex.from_group(group), group.index < replicas, group.index < partition
         parts.append(_count(alone, size, revision, desired=alone.members * is_wanted, kept=alone.members * is_held))
     return Counts(*map(sum, zip(*parts, strict=True)))
 

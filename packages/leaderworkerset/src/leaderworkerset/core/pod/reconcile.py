@@ -70,7 +70,7 @@ def _decide(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
         if decision is NOTHING:
             continue
         decided.append(decision)
-        if decision.holds:
+        if decision.delay_reason:
             waits = decision.requeue_after is not None and not meta.is_deleting(group.leader)
             return _with_earlier_decisions(
                 decided, Plan(_update_readiness_gate(group, is_condemned=True) if waits else ())
@@ -86,12 +86,14 @@ def _before_building(group: LiveGroup, extensions: Extensions) -> Iterator[Polic
     yield hook.first(group)
     yield hook.before_evidence(group)
     if groupname.is_exhausted(group.leader):
-        yield PolicyDecision(holds="the group exhausted its restart budget", actions=restartpolicy.preserve_pods(group))
+        yield PolicyDecision(
+            delay_reason="the group exhausted its restart budget", actions=restartpolicy.preserve_pods(group)
+        )
     yield hook.before_deletion(group)
     if meta.is_deleting(group.leader):
-        yield PolicyDecision(holds="the leader is terminating")
+        yield PolicyDecision(delay_reason="the leader is terminating")
     if groupname.has_random_key(group.leader) and podstate.has_ended(group.leader):
-        yield PolicyDecision(holds="the leader has terminated", actions=(restartpolicy.replace_finished(group),))
+        yield PolicyDecision(delay_reason="the leader has terminated", actions=(restartpolicy.replace_finished(group),))
     yield hook.before_restart(group)
     yield restartpolicy.decide(group, hook.restarts(group), extensions.excuses, extensions.fault_finders)
 
@@ -100,7 +102,7 @@ def _with_earlier_decisions(decided: Iterable[PolicyDecision], plan: Plan) -> Pl
     """Return the plan after the earlier decisions, with the shortest requeue time."""
     decisions = list(decided)
     for decision in decisions:
-        plan = plan if decision.requeue_after is None else plan.within(decision.requeue_after)
+        plan = plan if decision.requeue_after is None else plan.with_requeue_limit(decision.requeue_after)
     return replace(plan, actions=(*(action for decision in decisions for action in decision.actions), *plan.actions))
 
 
@@ -132,7 +134,7 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
         revisions.owned_revisions(group.revisions, group.obj), groupname.revision_key(group.leader)
     )
     scheduled = _decide_gang(group, revision, gang)
-    opened = () if scheduled.holds else gate_patches(group, extensions.groups.prefer)
+    opened = () if scheduled.delay_reason else gate_patches(group, extensions.groups.prefer)
     actions = (
         *_create_service(group),
         *scheduled.actions,
@@ -141,14 +143,19 @@ def _build(group: LiveGroup, gang: Gang, extensions: Extensions) -> Plan:
         *extensions.groups.last(group),
     )
     is_unreachable = bool(group.service.conflict) and not _shares_service(group)
-    is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader) or is_unreachable
+    is_held = (
+        scheduled.delay_reason
+        or startup.decide(group).delay_reason
+        or replacement.is_gated(group.leader)
+        or is_unreachable
+    )
     size = groupstate.original_size(group.leader) or group.lws.size
     if size == 1 or group.workers or is_held or _has_earlier_workers(group):
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
         return Plan(actions, requeue_after=AWAIT_REVISION)
     placed = exclusive.decide(group)
-    if placed.holds:
+    if placed.delay_reason:
         return Plan(actions)
     own = extensions.groups.worker_annotations(group.obj, group.record)
     return Plan((*actions, _create_workers(group, revision, placed.node_selector, own)))

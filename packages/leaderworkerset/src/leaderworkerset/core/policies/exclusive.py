@@ -72,7 +72,7 @@ def decide(group: LiveGroup) -> PolicyDecision:
     Raise `PlacementError` if there is no domain.
     """
     if is_exclusive(group.lws) and not node_name(group.leader):
-        return PolicyDecision(holds=AWAITS_NODE)
+        return PolicyDecision(delay_reason=AWAITS_NODE)
     return PolicyDecision(
         node_selector=node_selector(group.lws, group.leader, group.nodes.get(node_name(group.leader)))
     )

@@ -30,7 +30,7 @@ class Fault(Struct, frozen=True, kw_only=True):
 
     failure: Failure | None = None
     actions: tuple[Action, ...] = ()
-    left: timedelta | None = None
+    remaining_time: timedelta | None = None
 
 
 NO_FAULT: Final = Fault()
@@ -54,14 +54,14 @@ def failed_pods(lws: LeaderWorkerSet, live: LiveGroup, excuses: Sequence[Restart
     return [
         pod
         for pod in (*live.objects.deleted, *suspects)
-        if group.has(pod) and (is_strict or not group.was_pending(pod, lws.size))
+        if group.contains(pod) and (is_strict or not group.was_pending(pod, lws.size))
     ]
 
 
 def current_pods(live: LiveGroup) -> list[JSONObject]:
     """Return the pods of this leader, but not of a previous leader."""
     group = _Group(live)
-    return [pod for pod in live.objects.pods if group.has(pod)]
+    return [pod for pod in live.objects.pods if group.contains(pod)]
 
 
 def has_failed(pod: JSONObject, lws: LeaderWorkerSet | None = None, excuses: Sequence[RestartExemption] = ()) -> bool:
@@ -119,7 +119,7 @@ class _Group:
         pending = self._pending - bool(known) + _is_phase_pending(failed)
         return others + 1 != size or pending > 0
 
-    def has(self, pod: JSONObject) -> bool:
+    def contains(self, pod: JSONObject) -> bool:
         """Return whether the pod is a member of the group."""
         return _is_member(pod, self._leader, self._statefulsets)
 

@@ -110,7 +110,7 @@ class Gang(Protocol):
         """Return the kinds that the gang schedulers use."""
 
     @property
-    def opens_gates(self) -> bool:
+    def uses_gate(self) -> bool:
         """Return whether pods can have the built-in gate. A controller must remove this gate."""
 
     @property
@@ -129,7 +129,7 @@ class Gang(Protocol):
     def prepare(self, whole: GangSet) -> Preparation:
         """Create the shared objects of groups with `spec.scheduling`, and delete unused shared objects."""
 
-    def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
+    def delete_unused(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
         """Return deletions of objects that are unused by these revisions and not garbage-collected."""
 
 
@@ -162,7 +162,7 @@ class NoGang(Struct, frozen=True):
         return ()
 
     @property
-    def opens_gates(self) -> bool:
+    def uses_gate(self) -> bool:
         """Return False, because pods do not have the gate."""
         return False
 
@@ -194,7 +194,7 @@ class NoGang(Struct, frozen=True):
         """Return a failure, because `spec.scheduling` requires a scheduler."""
         return UNSUPPORTED
 
-    def outdated(self, _observed: Sequence[JSONObject], _revisions: Collection[str]) -> Sequence[Delete]:
+    def delete_unused(self, _observed: Sequence[JSONObject], _revisions: Collection[str]) -> Sequence[Delete]:
         """Return no deletions."""
         return ()
 

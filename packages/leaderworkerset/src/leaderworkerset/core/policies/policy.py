@@ -141,11 +141,11 @@ class LiveGroup(Struct, frozen=True, kw_only=True, dict=True):
 class PolicyDecision(Struct, frozen=True, kw_only=True):
     """The decision of a policy for a group.
 
-    `holds` is the reason why no more objects are created, or empty. `node_selector` is added to the worker template.
+    `delay_reason` is the reason why no more objects are created, or empty. `node_selector` is added to the worker template.
     `requeue_after` is in seconds.
     """
 
-    holds: str = ""
+    delay_reason: str = ""
     actions: tuple[Action, ...] = ()
     requeue_after: float | None = None
     node_selector: Mapping[str, str] = field(default_factory=dict)

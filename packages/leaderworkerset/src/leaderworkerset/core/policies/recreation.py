@@ -68,7 +68,7 @@ class RestartSettings(Struct, frozen=True, kw_only=True):
         longest = max(self.first_delay, self.longest_delay)
         return longest if doublings >= longest / self.first_delay else self.first_delay * doublings
 
-    def is_spent(self, used: int) -> bool:
+    def is_limit_reached(self, used: int) -> bool:
         """Return whether a group with this number of used restarts is exhausted."""
         return self.max_restarts is not None and used >= self.max_restarts
 
@@ -82,12 +82,12 @@ def start_recreation(recreation: Recreation, settings: RestartSettings, used: in
     if recreation.state is RecreationState.RECREATED:
         return recreation
     counted = None if settings.max_restarts is None else used + 1
-    return replace(recreation, state=RecreationState.RECREATED, used=counted)
+    return replace(recreation, state=RecreationState.RECREATED, used_restarts=counted)
 
 
 def immediate_recreation(recreation: Recreation, settings: RestartSettings, now: datetime) -> Recreation:
     """Return the first consecutive recreation of the same leader for the same failure. It is due immediately."""
-    waiting = replace(recreation, count=1, due=now, state=RecreationState.WAITING, resumed=settings.resumed)
+    waiting = replace(recreation, count=1, due_at=now, state=RecreationState.WAITING, resumed=settings.resumed)
     return start_recreation(waiting, settings, 0)
 
 
@@ -126,14 +126,14 @@ def next_recreation(
         case _:
             assert_never(failure.origin)
     used = 0 if is_resumed else used
-    spent = settings.is_spent(used)
+    spent = settings.is_limit_reached(used)
     waits = due > now and not spent
-    since = now if repeated is None or failure.origin is Origin.PROGRAM else min(repeated.due, now)
+    since = now if repeated is None or failure.origin is Origin.PROGRAM else min(repeated.due_at, now)
     new = Recreation(
         leader=meta.uid(leader),
         revision=groupname.revision_key(leader),
         count=count,
-        due=due if waits else since,
+        due_at=due if waits else since,
         failure=failure,
         state=RecreationState.EXHAUSTED if spent else RecreationState.WAITING,
         resumed=settings.resumed,
@@ -160,7 +160,7 @@ def _is_pending(previous: Recreation) -> bool:
 def _delayed_time(repeated: Recreation | None, longest: datetime, now: datetime) -> datetime:
     """Return the time of a recreation, at most `longest`. A pending recreation retains its time."""
     is_pending = repeated is not None and _is_pending(repeated)
-    return min(max(repeated.due, now), longest) if repeated is not None and is_pending else longest
+    return min(max(repeated.due_at, now), longest) if repeated is not None and is_pending else longest
 
 
 def _next_allowed_deletion(deletions: Sequence[datetime], now: datetime) -> datetime:
@@ -173,7 +173,7 @@ def _next_allowed_deletion(deletions: Sequence[datetime], now: datetime) -> date
 def _is_repeated(previous: Recreation, leader: JSONObject, settings: RestartSettings, now: datetime) -> bool:
     """Return whether the failure recurs soon with the same revision, and was not reset by the user."""
     is_same = previous.revision == groupname.revision_key(leader) and previous.resumed == settings.resumed
-    return is_same and now - previous.due < settings.reset_after
+    return is_same and now - previous.due_at < settings.reset_after
 
 
 def build(obj: JSONObject, leader: JSONObject, recreation: Recreation) -> JSONObject:

@@ -55,9 +55,9 @@ def decide(
     if cause is None:
         faults = [find(group) for find in finders]
         failed_otherwise = [fault.failure for fault in faults if fault.failure is not None]
-        cause = min(failed_otherwise, key=lambda failure: (failure.restarts, failure.what), default=None)
+        cause = min(failed_otherwise, key=lambda failure: (failure.restarts, failure.description), default=None)
         if cause is None:
-            waits = [fault.left.total_seconds() for fault in faults if fault.left is not None]
+            waits = [fault.remaining_time.total_seconds() for fault in faults if fault.remaining_time is not None]
             actions = tuple(action for fault in faults for action in fault.actions)
             return PolicyDecision(actions=actions, requeue_after=min(waits, default=None))
     new = recreation.next_recreation(
@@ -87,13 +87,15 @@ def _begin_recreation(group: LiveGroup, settings: RestartSettings, new: Recreati
             actions = (counts.require_unchanged(group.obj), *recorded, *_exhaust(group))
         case RecreationState.WAITING:
             actions = recorded
-        case RecreationState.RECREATED if new.used is not None:
+        case RecreationState.RECREATED if new.used_restarts is not None:
             actions = (*recorded, *_count_restart(group, new), _delete(group, new))
         case RecreationState.RECREATED:  # due actions must not wait for a record write that fails
             actions = (_delete(group, new), *recorded)
         case _:
             assert_never(new.state)
-    return PolicyDecision(holds=_delay_reason(new), actions=actions, requeue_after=_seconds_until(group, settings, new))
+    return PolicyDecision(
+        delay_reason=_delay_reason(new), actions=actions, requeue_after=_seconds_until(group, settings, new)
+    )
 
 
 def _must_record(group: LiveGroup, settings: RestartSettings, new: Recreation) -> bool:
@@ -117,7 +119,7 @@ def preserve_pods(group: LiveGroup) -> tuple[Action, ...]:
 
 def _used_restarts(group: LiveGroup, settings: RestartSettings) -> int:
     """Return the number of used restarts of the group. Raise ValueError if the number is invalid (N-RB-10)."""
-    return 0 if settings.max_restarts is None else counts.read(group.obj).get(Key.of(group.leader), 0)
+    return 0 if settings.max_restarts is None else counts.read(group.obj).get(Key.from_leader(group.leader), 0)
 
 
 def _count_restart(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
@@ -125,12 +127,12 @@ def _count_restart(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
 
     It is stored only once.
     """
-    if new.used is None:
+    if new.used_restarts is None:
         return ()
     known = counts.read(group.obj)
-    if known.get(Key.of(group.leader)) == new.used:
+    if known.get(Key.from_leader(group.leader)) == new.used_restarts:
         return ()
-    return (counts.write(group.obj, known | {Key.of(group.leader): new.used}),)
+    return (counts.write(group.obj, known | {Key.from_leader(group.leader): new.used_restarts}),)
 
 
 def _exhaust(group: LiveGroup) -> tuple[Action, ...]:
@@ -155,17 +157,17 @@ def _continue_recreation(group: LiveGroup, settings: RestartSettings, known: Rec
     """Perform the recorded recreation of this leader if it is due."""
     if known.resumed != settings.resumed:
         return _perform_recreation(group, known, recreation.immediate_recreation(known, settings, group.now))
-    if known.state is RecreationState.WAITING and settings.is_spent(_used_restarts(group, settings)):
+    if known.state is RecreationState.WAITING and settings.is_limit_reached(_used_restarts(group, settings)):
         left = replace(known, state=RecreationState.EXHAUSTED)
         return PolicyDecision(
-            holds=_delay_reason(left),
+            delay_reason=_delay_reason(left),
             actions=(counts.require_unchanged(group.obj), _record(group, left), *_exhaust(group)),
         )
     if known.state is RecreationState.EXHAUSTED:
-        return PolicyDecision(holds=_delay_reason(known), actions=_exhaust(group))
+        return PolicyDecision(delay_reason=_delay_reason(known), actions=_exhaust(group))
     wait = _seconds_until(group, settings, known)
     if wait is not None:
-        return PolicyDecision(holds=_delay_reason(known), requeue_after=wait)
+        return PolicyDecision(delay_reason=_delay_reason(known), requeue_after=wait)
     return _perform_recreation(
         group, known, recreation.start_recreation(known, settings, _used_restarts(group, settings))
     )
@@ -175,7 +177,7 @@ def _perform_recreation(group: LiveGroup, known: Recreation, new: Recreation) ->
     """Delete the leader after updating the record. The record distinguishes this from deletions by other clients."""
     recorded = () if new == known else (_record(group, new),)
     return PolicyDecision(
-        holds=_delay_reason(new), actions=(*recorded, *_count_restart(group, new), _delete(group, new))
+        delay_reason=_delay_reason(new), actions=(*recorded, *_count_restart(group, new), _delete(group, new))
     )
 
 
@@ -187,7 +189,7 @@ def _seconds_until(group: LiveGroup, settings: RestartSettings, due: Recreation)
     """
     if due.state is not RecreationState.WAITING or not settings.has_backoff:
         return None
-    left = due.due - group.now
+    left = due.due_at - group.now
     return left.total_seconds() if timedelta() < left <= recreation.max_delay(due, settings) else None
 
 
@@ -237,9 +239,9 @@ def _delay_event(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
     """Return the event for a delayed recreation. Other recreations are reported when the leader is deleted."""
     if new.state is not RecreationState.WAITING:
         return ()
-    when = f"Group {_index(group)} is recreated in {int((new.due - group.now).total_seconds())} s"
+    when = f"Group {_index(group)} is recreated in {int((new.due_at - group.now).total_seconds())} s"
     if new.failure.origin is Origin.PROGRAM:
-        failed = f"Pod {new.failure.pod} failed again{parenthesize(new.failure.what)}"
+        failed = f"Pod {new.failure.pod} failed again{parenthesize(new.failure.description)}"
         note = f"{failed}. {when} (failure {new.count} in a row)"
     else:
         minutes = int(DELETIONS_WITHIN.total_seconds() / 60)

@@ -15,5 +15,5 @@ def decide(group: LiveGroup) -> PolicyDecision:
     is_gated = group.lws.spec.startup_policy.waits_for_leader
     condition = "ContainersReady" if groupname.has_random_key(group.leader) else "Ready"
     if is_gated and not meta.is_condition_true(group.leader, condition):
-        return PolicyDecision(holds=AWAITS_LEADER)
+        return PolicyDecision(delay_reason=AWAITS_LEADER)
     return PolicyDecision()

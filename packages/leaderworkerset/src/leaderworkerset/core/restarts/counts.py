@@ -27,7 +27,7 @@ class Key(NamedTuple):
     group: str
 
     @classmethod
-    def of(cls, leader: JSONObject) -> "Key":
+    def from_leader(cls, leader: JSONObject) -> "Key":
         """Return the key for the restart count of a leader's group."""
         return cls(groupname.revision_key(leader), groupname.group_label(leader))
 

@@ -25,7 +25,11 @@ def describe(pod: JSONObject) -> Failure:
     restarts = sum(container.get("restartCount") or 0 for container in podstate.container_statuses(pod))
     longest = max(_run_lengths(pod), default=None)
     return Failure(
-        pod=meta.name(pod), uid=meta.uid(pod), restarts=restarts, what=_describe_component(pod), longest_run=longest
+        pod=meta.name(pod),
+        uid=meta.uid(pod),
+        restarts=restarts,
+        description=_describe_component(pod),
+        longest_run=longest,
     )
 
 

@@ -36,14 +36,14 @@ class LastStatus(Struct, frozen=True, kw_only=True):
 
     It contains the number of groups and of ready groups, the time since which all groups are ready, and the write time.
 
-    `complete_since` is from a manager's clock, and `written` is from the API server's clock. A time is empty if it is
+    `complete_since` is from a manager's clock, and `written_at` is from the API server's clock. A time is empty if it is
     unknown.
     """
 
     groups: int
     ready: int
-    whole_since: str
-    written: str
+    complete_since: str
+    written_at: str
 
 
 class CompletionTime(Struct, frozen=True):
@@ -71,8 +71,8 @@ def last_status(lws: JSONObject) -> LastStatus:
     return LastStatus(
         groups=int(meta.status(lws).get("replicas") or 0),
         ready=int(meta.status(lws).get("readyReplicas") or 0),
-        whole_since=complete_since(lws),
-        written=max((str(entry.get("time") or "") for entry in writes), default=""),
+        complete_since=complete_since(lws),
+        written_at=max((str(entry.get("time") or "") for entry in writes), default=""),
     )
 
 
@@ -81,7 +81,7 @@ def completion_times(
 ) -> Sequence[CompletionTime]:
     """Return the times since which groups must be complete. `ending` are the failed and terminating leaders."""
     known, leaving = list(groups), list(ending)
-    whole, written = _moment(last.whole_since, SKEW), _moment(last.written, _clock_lag(known))
+    whole, written = _moment(last.complete_since, SKEW), _moment(last.written_at, _clock_lag(known))
     if written is not None:
         absent = max(last.groups - len(known) - len(leaving), 0)
         ready = last.ready - absent - sum(_ended_later(leader, written) for leader in leaving)

@@ -220,7 +220,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
         if not section.enable:
             return None
         return DisruptionSettings(
-            budget=section.budget, watches_nodes=section.watch_nodes, turn=timedelta(seconds=section.turn)
+            budget=section.budget, watches_nodes=section.watch_nodes, open_duration=timedelta(seconds=section.turn)
         )
 
     @property

@@ -131,13 +131,18 @@ def _restart_errors(restarts: GroupRestarts | None) -> list[FieldError]:
     path, first, longest = "groupRestarts", restarts.first_delay, restarts.longest_delay
     most, release = restarts.max_group_restarts, restarts.release_lost_pods_after
     failures = [
-        (not settings.FIRST_DELAYS.holds(first), "firstDelay", f"{first:g}s", settings.FIRST_DELAYS),
-        (not settings.LONGEST_DELAYS.holds(longest), "longestDelay", f"{longest:g}s", settings.LONGEST_DELAYS),
+        (not settings.FIRST_DELAYS.contains(first), "firstDelay", f"{first:g}s", settings.FIRST_DELAYS),
+        (not settings.LONGEST_DELAYS.contains(longest), "longestDelay", f"{longest:g}s", settings.LONGEST_DELAYS),
         (longest < first, "longestDelay", f"{longest:g}s", "at least firstDelay"),
-        (not settings.RESETS.holds(restarts.reset_after), "resetAfter", f"{restarts.reset_after:g}s", settings.RESETS),
+        (
+            not settings.RESETS.contains(restarts.reset_after),
+            "resetAfter",
+            f"{restarts.reset_after:g}s",
+            settings.RESETS,
+        ),
         (not 0 <= most <= settings.MOST_RESTARTS, "maxGroupRestarts", most, f"at most {settings.MOST_RESTARTS}"),
         (
-            bool(release) and not GRACES.holds(release),
+            bool(release) and not GRACES.contains(release),
             "releaseLostPodsAfter",
             f"{release:g}s",
             GRACES,
@@ -151,7 +156,7 @@ def _restart_errors(restarts: GroupRestarts | None) -> list[FieldError]:
 def _recorder_errors(recorder: RecorderSettings) -> list[FieldError]:
     age, size, share = recorder.keep_for, recorder.mebibytes, recorder.mebibytes_per_set
     failures = [
-        (not EPISODE_AGES.holds(age), "keepFor", f"{age:g}s", str(EPISODE_AGES)),
+        (not EPISODE_AGES.contains(age), "keepFor", f"{age:g}s", str(EPISODE_AGES)),
         (not 1 <= size <= MOST_MEBIBYTES, "mebibytes", size, f"from 1 to {MOST_MEBIBYTES}"),
         (not 1 <= share <= max(size, 1), "mebibytesPerSet", share, "from 1 to the value of mebibytes"),
     ]
@@ -164,7 +169,7 @@ def _disruption_errors(budgets: DisruptionBudgets) -> list[FieldError]:
     errors = []
     if not disruption.is_valid(budgets.budget):
         errors.append(invalid("disruptionBudgets.budget", budgets.budget, f"must be {disruption.ALLOWED}"))
-    if not TURNS.holds(budgets.turn):
+    if not TURNS.contains(budgets.turn):
         errors.append(invalid("disruptionBudgets.turn", f"{budgets.turn:g}s", f"must be {TURNS}"))
     return errors
 

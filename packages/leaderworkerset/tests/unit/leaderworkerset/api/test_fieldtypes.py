@@ -50,14 +50,14 @@ def test_packaged_types_equal_the_recorded_types() -> None:
         return ",".join([("*" if field.get("ptr") else "") + go_type.rstrip(">"), *options])
 
     expected = {name: {field["name"]: notation(field) for field in fields} for name, fields in RECORDED_TYPES.items()}
-    found = KUBERNETES.own | TYPES.own
+    found = KUBERNETES.own_types | TYPES.own_types
     added = {
         f"{name}.{field}" for name in found.keys() & expected for field in found[name].keys() ^ expected[name].keys()
     }
     new = {name for name in found.keys() - expected if "Scheduling" in name or name.startswith("Workload")}
     assert added == ADDED
     assert found == expected | {name: found[name] for name in {one.partition(".")[0] for one in ADDED} | new}
-    assert not KUBERNETES.own.keys() & TYPES.own.keys()
+    assert not KUBERNETES.own_types.keys() & TYPES.own_types.keys()
 
 
 def test_zero_value_of_every_type_round_trips_twice() -> None:

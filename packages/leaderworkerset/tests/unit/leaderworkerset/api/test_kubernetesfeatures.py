@@ -39,7 +39,9 @@ def test_feature_is_known_for_the_versions_that_have_it(
     feature: Feature, present: list[str], absent: list[str]
 ) -> None:
     found = {
-        text: feature.is_in(version) for text in [*present, *absent] if (version := kubernetesfeatures.parse(text))
+        text: feature.is_enabled_in(version)
+        for text in [*present, *absent]
+        if (version := kubernetesfeatures.parse(text))
     }
     assert found == dict.fromkeys(present, True) | dict.fromkeys(absent, False)
 

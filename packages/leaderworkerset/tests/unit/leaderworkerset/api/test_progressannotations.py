@@ -85,10 +85,10 @@ def test_arbitrary_text_raises_no_error(text: str) -> None:
 
 def test_share_and_remaining_time_follow_from_the_rate() -> None:
     said = Progress(step=100, total=200, at=AT, rate=2.0)
-    assert said.share == 0.5
+    assert said.fraction == 0.5
     assert said.remaining_time(AT + timedelta(seconds=10)) == timedelta(seconds=40)
     assert said.remaining_time(AT + timedelta(hours=1)) == timedelta()
-    assert Progress(step=300, total=200).share == 1.0
+    assert Progress(step=300, total=200).fraction == 1.0
     assert Progress(step=1, total=10**18, at=AT, rate=1e-9).remaining_time(AT) == timedelta(seconds=1e9)
 
 
@@ -96,7 +96,7 @@ def test_share_and_remaining_time_follow_from_the_rate() -> None:
                                   Progress(step=1, total=2, at=AT)])  # fmt: skip
 def test_remaining_time_is_unknown_without_total_time_or_rate(said: Progress) -> None:
     assert said.remaining_time(AT) is None
-    assert said.total is not None or said.share is None
+    assert said.total is not None or said.fraction is None
 
 
 def test_hang_annotation_round_trips_with_limited_ranks() -> None:

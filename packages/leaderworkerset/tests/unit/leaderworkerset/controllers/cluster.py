@@ -236,16 +236,18 @@ class NodelessCluster(Scenario):
         client, clock, read = self.client, self.clock, build_informers(self.client)
         drivers: dict[str, Driver] = {
             "statefulset": StatefulSetController(
-                sets=read.statefulsets,
+                statefulsets=read.statefulsets,
                 pods=read.pods,
                 revisions=read.revisions,
                 claims=read.claims,
                 client=client,
                 clock=clock,
             ),
-            "replicaset": ReplicaSetController(sets=read.replicasets, pods=read.pods, client=client, clock=clock),
+            "replicaset": ReplicaSetController(
+                replicasets=read.replicasets, pods=read.pods, client=client, clock=clock
+            ),
             "deployment": DeploymentController(
-                deployments=read.deployments, sets=read.replicasets, pods=read.pods, client=client, clock=clock
+                deployments=read.deployments, replicasets=read.replicasets, pods=read.pods, client=client, clock=clock
             ),
         }
         executor = Executor(client, _Silence(), clock)

@@ -102,7 +102,7 @@ def decide_the_rest() -> None:
         [builders.worker_pod(confused)],
     )
     checked(missingworkers.completion_times)(
-        missingworkers.LastStatus(groups=0, ready=1, whole_since="", written="2026-03-01T12:00:00Z"),
+        missingworkers.LastStatus(groups=0, ready=1, complete_since="", written_at="2026-03-01T12:00:00Z"),
         [missingworkers.ObservedGroup(confused, None, [confused, builders.worker_pod(confused)])],
     )
     recreated = {"annotations": {labels.PROGRESS_TIMEOUT: "5m", labels.ON_HANG: "recreate"}}

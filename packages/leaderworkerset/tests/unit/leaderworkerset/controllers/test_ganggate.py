@@ -55,24 +55,24 @@ def test_resources_of_bound_pods_are_added_and_released() -> None:
     one, other = bound(), bound()
     other["metadata"]["uid"] = "other"
 
-    usage.take(Change(None, one))
-    usage.take(Change(None, other))
+    usage.update(Change(None, one))
+    usage.update(Change(None, other))
     assert usage.snapshot() == {"n": {"cpu": 2 * NANOS, "pods": 2 * NANOS}}
-    usage.take(Change(one, bound()))
+    usage.update(Change(one, bound()))
     assert usage.snapshot() == {"n": {"cpu": 2 * NANOS, "pods": 2 * NANOS}}
-    usage.take(Change(other, None))
+    usage.update(Change(other, None))
     assert usage.snapshot() == {"n": {"cpu": NANOS, "pods": NANOS}}
-    usage.take(Change(one, None))
+    usage.update(Change(one, None))
     assert usage.snapshot() == {}
 
 
 def test_pod_counts_from_its_binding_with_its_current_requests() -> None:
     usage = Usage()
 
-    usage.take(Change(None, gated_pod()))
+    usage.update(Change(None, gated_pod()))
     assert usage.snapshot() == {}
-    usage.take(Change(gated_pod(), bound()))
-    usage.take(Change(bound(), bound(cpu="2")))
+    usage.update(Change(gated_pod(), bound()))
+    usage.update(Change(bound(), bound(cpu="2")))
     assert usage.snapshot() == {"n": {"cpu": 2 * NANOS, "pods": NANOS}}
 
 

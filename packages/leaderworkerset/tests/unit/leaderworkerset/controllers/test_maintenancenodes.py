@@ -25,13 +25,13 @@ def obj(kind: str, name: str, uid: str, owner: tuple[str, str, str], rank: int =
 
 def leaving(leader: JSONObject, workers: JSONObject, worker: JSONObject) -> Any:
     """Return the groups that must be moved from node-1, where the worker runs."""
-    stores = {POD_CACHE.what: (leader, worker), indexes.STATEFULSET_CACHE.what: (workers,)}
-    found: dict[Any, Any] = {indexes.CLOSABLE_NODE_CACHE.what: SimpleNamespace(subscribe=lambda _: None)}
+    stores = {POD_CACHE.selection: (leader, worker), indexes.STATEFULSET_CACHE.selection: (workers,)}
+    found: dict[Any, Any] = {indexes.CLOSABLE_NODE_CACHE.selection: SimpleNamespace(subscribe=lambda _: None)}
     for cache in (indexes.POD_CACHE.merge(POD_CACHE), indexes.STATEFULSET_CACHE):
         store = Writer(cache.indexes)
-        for one in stores[cache.what]:
-            store.take(watch.ObjectApplied(one))
-        found[cache.what] = SimpleNamespace(store=store)
+        for one in stores[cache.selection]:
+            store.apply(watch.ObjectApplied(one))
+        found[cache.selection] = SimpleNamespace(store=store)
 
     class Opened:
         def __getitem__(self, cache: Any) -> Any:
@@ -39,7 +39,7 @@ def leaving(leader: JSONObject, workers: JSONObject, worker: JSONObject) -> Any:
 
     caches: Any = Opened()
     nodes = MaintenanceNodes(caches, MaintenanceSettings(moves_by_default=True))
-    nodes._node_changed(SimpleNamespace(new=CLOSED, object=CLOSED))  # type: ignore[arg-type]
+    nodes._handle_node_change(SimpleNamespace(new=CLOSED, object=CLOSED))  # type: ignore[arg-type]
     return nodes.observe(WEB)
 
 

@@ -69,8 +69,8 @@ def test_groups_are_counted_by_state(spec: Any, status: Any, counts: tuple[int, 
 def test_moves_are_counted() -> None:
     metrics = Metrics()
     counted = domain.LeaderWorkerSetMetrics(metrics, {})
-    counted.recorded(moves.moving_group_event(leaderworkerset_object(), "web-1", {"node-7"}))
-    counted.recorded(decisionevents.updating(leaderworkerset_object(), "Updating replica 1"))
+    counted.count_event(moves.moving_group_event(leaderworkerset_object(), "web-1", {"node-7"}))
+    counted.count_event(decisionevents.updating(leaderworkerset_object(), "Updating replica 1"))
     assert samples(metrics)["lws_group_moves_total"] == 1
 
 

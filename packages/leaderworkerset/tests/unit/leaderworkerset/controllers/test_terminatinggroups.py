@@ -35,12 +35,12 @@ def deleting(obj: JSONObject) -> JSONObject:
 def test_group_is_ending_while_it_has_pods_and_no_leader() -> None:
     endings, pods, _ = follow()
     pods.publish(Change(None, LEADER))
-    assert endings.of(KEY, {NAME}) == {}
-    assert endings.of(KEY, ()) == {NAME: UNKNOWN}
+    assert endings.end_times(KEY, {NAME}) == {}
+    assert endings.end_times(KEY, ()) == {NAME: UNKNOWN}
     pods.publish(Change(LEADER, deleting(LEADER)))
-    assert endings.of(KEY, ()) == {NAME: "2026-03-01T12:00:00Z"}
+    assert endings.end_times(KEY, ()) == {NAME: "2026-03-01T12:00:00Z"}
     pods.publish(Change(deleting(LEADER), None))
-    assert endings.of(KEY, ()) == {}
+    assert endings.end_times(KEY, ()) == {}
 
 
 def test_group_is_ending_while_workers_may_be_created() -> None:
@@ -49,9 +49,9 @@ def test_group_is_ending_while_workers_may_be_created() -> None:
     pods.publish(Change(None, deleting(LEADER)))
     statefulsets.publish(Change(None, WORKERS))
     pods.publish(Change(deleting(LEADER), None))
-    assert endings.of(KEY, ()) == {NAME: ""}
+    assert endings.end_times(KEY, ()) == {NAME: ""}
     statefulsets.publish(Change(WORKERS, None))
-    assert endings.of(KEY, ()) == {}
+    assert endings.end_times(KEY, ()) == {}
 
 
 def test_groups_with_an_index_are_not_tracked() -> None:
@@ -60,4 +60,4 @@ def test_groups_with_an_index_are_not_tracked() -> None:
     pods.publish(Change(None, leader))
     statefulsets.publish(Change(None, builders.worker_statefulset(leader)))
     statefulsets.publish(Change(None, {"kind": "StatefulSet", "metadata": {"name": "web", "namespace": "default"}}))
-    assert endings.of(KEY, ()) == {}
+    assert endings.end_times(KEY, ()) == {}

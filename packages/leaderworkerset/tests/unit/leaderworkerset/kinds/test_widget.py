@@ -113,12 +113,12 @@ class WidgetMetrics:
         self._made = Counter("widgets_made_total", "ConfigMaps made.", registry=registry)
         meter.register(registry)
 
-    def recorded(self, event: Event) -> None:
+    def count_event(self, event: Event) -> None:
         if event.reason == "Made":
             self._made.inc()
 
     @contextmanager
-    def following(self, _caches: Caches) -> Iterator[None]:
+    def export_metrics(self, _caches: Caches) -> Iterator[None]:
         yield
 
 
@@ -174,12 +174,12 @@ async def until_made(client: Client, text: str) -> None:
     """Wait until the ConfigMap of the Widget contains this string."""
     informer, changed = Informer(client, CONFIG_MAPS), asyncio.Event()
     informer.subscribe(lambda _: changed.set())
-    following = asyncio.create_task(informer.run())
+    export_metrics = asyncio.create_task(informer.run())
     while (informer.store.get(ObjectKey("default", "w")) or {}).get("data") != {"text": text}:
         await changed.wait()
         changed.clear()
-    following.cancel()
-    await asyncio.wait([following])
+    export_metrics.cancel()
+    await asyncio.wait([export_metrics])
 
 
 async def test_custom_kind_gets_definition_webhook_and_controller() -> None:

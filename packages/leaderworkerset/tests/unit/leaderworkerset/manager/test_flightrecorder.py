@@ -65,7 +65,7 @@ async def recording(cluster: NodelessCluster, transport: Transport) -> AsyncIter
         clock=cluster.clock,
         instance="test",
     )
-    controllers.run_beside(FlightRecorder(controllers.caches, Client(transport), cluster.clock, SETTINGS))
+    controllers.add_component(FlightRecorder(controllers.caches, Client(transport), cluster.clock, SETTINGS))
     async with controllers.running():
         yield
 

@@ -66,7 +66,7 @@ def observed(
 def plan(state: ObservedOperand, place: OperatorPlace = PLACE, now: datetime = NOW) -> Plan:
     """Return the plan for an API server that stores each object unchanged, without defaults."""
     target = sync.decide(state, place)
-    differences = asyncio.run(Comparison(Client(Echo())).find_differences(target.due if target else (), state.live))
+    differences = asyncio.run(Comparison(Client(Echo())).find_differences(target.objects if target else (), state.live))
     return sync.reconcile(state, target, differences, place, now)
 
 

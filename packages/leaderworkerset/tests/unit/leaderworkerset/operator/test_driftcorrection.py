@@ -77,9 +77,9 @@ async def sync_once(client: Client, kind: Resource, key: ObjectKey) -> None:
     live = {(kind, key): found} if meta.labels(found) else {}  # the caches use a label selector
     state = observed(INTERNAL, live)
     target = sync.DesiredOperand(
-        desired=operatorspec.read(INTERNAL), outcome=SyncOutcome(), due=[(kind, wanted(kind, key))]
+        desired=operatorspec.read(INTERNAL), outcome=SyncOutcome(), objects=[(kind, wanted(kind, key))]
     )
-    differences = await Comparison(client).find_differences(target.due, live)
+    differences = await Comparison(client).find_differences(target.objects, live)
     planned = sync.reconcile(state, target, differences, PLACE, NOW)
     writes = [one for one in actions(planned) if getattr(one, "resource", None) == kind]
     await Executor(client, NoEvents(), SystemClock()).execute(Plan(tuple(writes)))

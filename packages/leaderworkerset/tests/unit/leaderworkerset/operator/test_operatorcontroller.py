@@ -61,7 +61,7 @@ def test_new_or_deleted_kind_enqueues_the_object() -> None:
     opened = Caches(Client(SmallServer()), spec.caches)
     watches = spec.build(opened, Client(SmallServer()), SystemClock()).watches()
     (watch,) = [one for one in watches if one.informer is opened[operatorcontroller.DEFINITIONS]]
-    (served,) = [cache.served for cache in spec.caches if cache.what.resource == ISSUERS]
+    (served,) = [cache.served for cache in spec.caches if cache.selection.resource == ISSUERS]
     before, after = definition(established=False), definition()
     assert served is not None
     assert list(watch.keys(Change(before, after))) == [SINGLETON]
@@ -76,8 +76,8 @@ def test_new_or_deleted_kind_enqueues_the_object() -> None:
 def test_loss_of_an_optional_kind_is_an_event() -> None:
     """Each optional kind waits for its CRD. Other kinds do not wait."""
     spec = operatorcontroller.controllers(PLACE, Verbosity())[0]
-    assert {cache.what for cache in spec.caches if cache.is_optional} == {
-        cache.what for cache in spec.caches if cache.served is not None
+    assert {cache.selection for cache in spec.caches if cache.is_optional} == {
+        cache.selection for cache in spec.caches if cache.served is not None
     }
 
 

@@ -72,7 +72,7 @@ def size(obj: JSONObject) -> int:
 async def test_episode_is_one_labeled_config_map() -> None:
     async with api() as client:
         store = await opened(client)
-        kept = await store.keep(episode(), "leader")
+        kept = await store.store(episode(), "leader")
         (obj,) = await objects(client)
         assert (meta.name(obj), meta.labels(obj)) == (
             "lws-episode-leader",
@@ -82,7 +82,7 @@ async def test_episode_is_one_labeled_config_map() -> None:
         assert "ownerReferences" not in obj["metadata"]
         assert decompress(obj) == kept == msgspec.structs.replace(episode(), number=1)
         done = msgspec.structs.replace(episode(), outcome=Outcome.RECREATED)
-        assert (await store.keep(done, "leader")).number == 1
+        assert (await store.store(done, "leader")).number == 1
         assert [one.outcome for one in await read(client)] == ["recreated"]
         assert store.has("leader")
         assert not store.has("another")
@@ -91,16 +91,16 @@ async def test_episode_is_one_labeled_config_map() -> None:
 async def test_repeated_failures_stay_within_the_bound() -> None:
     async with api() as client:
         store = await opened(client, max_per_set=10_000)
-        other = await store.keep(episode("other"), "other")
+        other = await store.store(episode("other"), "other")
         for number in range(200):
-            assert (await store.keep(episode(lines=("x",)), f"leader-{number}")).number == number + 1
+            assert (await store.store(episode(lines=("x",)), f"leader-{number}")).number == number + 1
         found = await objects(client)
         assert sum(map(size, found)) < 10_000 + 2_000
         assert (await read(client))[0] == other
         assert 10 < len(found) < 100
         again = await opened(client, max_per_set=10_000)
         assert again.has("leader-199")
-        assert (await again.keep(episode(lines=("x",)), "next")).number == 201
+        assert (await again.store(episode(lines=("x",)), "next")).number == 201
 
 
 async def test_namespace_with_many_failures_is_pruned_first() -> None:
@@ -108,9 +108,9 @@ async def test_namespace_with_many_failures_is_pruned_first() -> None:
         for name in ("few", "many"):
             await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         store = await opened(client, max_total=60_000)
-        await store.keep(episode(namespace="few"), "few")
+        await store.store(episode(namespace="few"), "few")
         for number in range(20):
-            await store.keep(episode(f"set-{number}", namespace="many", lines=noise()), f"leader-{number}")
+            await store.store(episode(f"set-{number}", namespace="many", lines=noise()), f"leader-{number}")
         found = [(meta.namespace(obj), meta.labels(obj)[labels.NAME]) for obj in await objects(client)]
         assert ("few", "web") in found
         assert ("many", "set-19") in found
@@ -119,9 +119,9 @@ async def test_namespace_with_many_failures_is_pruned_first() -> None:
 
 async def test_old_episodes_are_removed() -> None:
     async with api() as client:
-        await (await opened(client)).keep(episode("gone"), "first")
+        await (await opened(client)).store(episode("gone"), "first")
         store = await opened(client)
-        await store.keep(episode(), "second")
+        await store.store(episode(), "second")
         await client.delete(CONFIG_MAPS, ObjectKey("default", PREFIX + "second"))  # somebody did
         now = SystemClock().now()
         await store.expire(now + WEEK - timedelta(minutes=1))
@@ -135,7 +135,7 @@ async def test_oversized_episode_loses_its_earliest_lines() -> None:
     async with api() as client:
         store = await opened(client)
         lines = tuple(RANDOM.randbytes(2000).hex() for _ in range(200))
-        kept = await store.keep(episode(lines=lines), "leader")
+        kept = await store.store(episode(lines=lines), "leader")
         (log,) = kept.ranks[0].containers[0].logs
         assert log == lines[-len(log) :]
         assert 50 <= len(log) < 200
@@ -144,7 +144,7 @@ async def test_oversized_episode_loses_its_earliest_lines() -> None:
         assert size(obj) <= LARGEST + 2
         huge = msgspec.structs.replace(episode(), failure=RANDOM.randbytes(LARGEST).hex())
         with pytest.raises(ValueError, match="an episode without logs has"):
-            await store.keep(huge, "huge")
+            await store.store(huge, "huge")
 
 
 BAD = (
@@ -161,13 +161,13 @@ async def test_foreign_config_maps_with_the_label_are_ignored() -> None:
     async with api() as client:
         store = await opened(client)
         for number, patch in enumerate(BAD):
-            await store.keep(episode(lines=()), f"bad-{number}")
+            await store.store(episode(lines=()), f"bad-{number}")
             await client.patch(CONFIG_MAPS, ObjectKey("default", f"{PREFIX}bad-{number}"), patch, kind="merge")
         obj = (await objects(client))[0]
         foreign = {"name": "foreign", "namespace": "default", **{key: obj["metadata"][key] for key in ("labels",)}}
         await client.create(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": foreign})
         again = await opened(client)
-        assert (await again.keep(episode("fine"), "fine")).number == 1
+        assert (await again.store(episode("fine"), "fine")).number == 1
         found = await objects(client)
         assert len([obj for obj in found if episode_location(obj) is not None]) == 4
         assert [one.lws for obj in found if episode_location(obj) and (one := decompress(obj))] == ["fine"]
@@ -176,7 +176,7 @@ async def test_foreign_config_maps_with_the_label_are_ignored() -> None:
 def test_decompression_bomb_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(configmapstore, "LONGEST", 1000)
     data = gzip.compress(msgspec.json.encode(episode()))
-    obj = configmapstore.document(EpisodeRetention(Path(), 1, 1).place(episode(), "x"), episode(), data)
+    obj = configmapstore.document(EpisodeRetention(Path(), 1, 1).locate(episode(), "x"), episode(), data)
     assert decompress(obj) is None
 
 
@@ -202,13 +202,13 @@ async def test_manager_that_dies_leaves_complete_episodes(
     async with api() as client:
         before = await opened(client, max_per_set=1 << 20)
         for number in range(6):
-            await before.keep(episode(lines=noise()), f"before-{number}")
+            await before.store(episode(lines=noise()), f"before-{number}")
         dying_transport = Dies(client._transport, sends)
         dying = Client(dying_transport)
         with suppress(asyncio.CancelledError):
             store = await opened(dying, max_per_set=15_000)
             for number in range(6):
-                await store.keep(episode(lines=noise()), f"dying-{number}")
+                await store.store(episode(lines=noise()), f"dying-{number}")
         assert not dying_transport.sends
         assert len(await read(client)) == len(await objects(client))
         again = await opened(client, max_per_set=15_000)
@@ -216,7 +216,7 @@ async def test_manager_that_dies_leaves_complete_episodes(
         assert sum(map(size, found)) <= 15_000
         numbers = [one.number for one in await read(client)]
         assert len({*numbers}) == len(numbers)
-        assert (await again.keep(episode(lines=()), "last")).number == max(numbers) + 1
+        assert (await again.store(episode(lines=()), "last")).number == max(numbers) + 1
 
 
 async def test_rejected_write_fails_only_its_episode() -> None:
@@ -227,5 +227,5 @@ async def test_rejected_write_fails_only_its_episode() -> None:
     async with api() as client:
         store = await opened(Refusing(client._transport))
         with pytest.raises(ForbiddenError):
-            await store.keep(episode(), "leader")
+            await store.store(episode(), "leader")
         assert not store.has("leader")

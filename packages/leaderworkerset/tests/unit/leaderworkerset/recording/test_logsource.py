@@ -83,12 +83,12 @@ def test_last_two_runs_are_read_with_bounds_and_cached() -> None:
     async def scenario() -> None:
         kubelet = Kubelet()
         logs = ApiLogs(Client(kubelet))
-        logs.hurry([pod()])
+        logs.prefetch([pod()])
         assert await logs.read([pod()]) == ({("uid-web-0", "app"): ["before\n", "now\n"]}, [])
         bounds = {"container": "app", "tailLines": "200", "limitBytes": str(logsource.READ_BYTES)}
         assert sorted(kubelet.asked, key=len) == [bounds, bounds | {"previous": "true"}]
         kubelet.present = kubelet.previous = None
-        logs.hurry([pod()])
+        logs.prefetch([pod()])
         logs.forget_pod(pod())
         assert await logs.read([pod()]) == ({("uid-web-0", "app"): ["before\n", "now\n"]}, [])
 
@@ -101,7 +101,7 @@ def test_more_lines_replace_fewer_and_a_newer_run_an_older_one() -> None:
         logs = ApiLogs(Client(kubelet))
         for now, before, present in (("a", "", b"1\n"), ("a", "", b"1\n2\n"), ("b", "a", b"3\n"), ("c", "b", b"4\n")):
             kubelet.present, kubelet.previous = present, b""
-            logs.hurry([pod(now=now, before=before)])
+            logs.prefetch([pod(now=now, before=before)])
             await logs.read([pod()])
         found, _ = await logs.read([pod()])
         assert found == {("uid-web-0", "app"): ["3\n", "4\n"]}
@@ -114,13 +114,13 @@ def test_unresponsive_kubelet_is_abandoned_at_the_deadline() -> None:
         loop = asyncio.get_running_loop()
         logs = ApiLogs(Client(Kubelet(present=3600.0, previous=None)))
         begun = loop.time()
-        logs.hurry([pod()])
-        logs.hurry([pod()])  # this log is already being read
+        logs.prefetch([pod()])
+        logs.prefetch([pod()])  # this log is already being read
         found, notes = await logs.read([pod()])
         assert loop.time() - begun == DEADLINE
         assert (found, notes) == ({("uid-web-0", "app"): ["the beginning"]}, [])
         silent = ApiLogs(Client(Kubelet(present=None, previous=None)))
-        silent.hurry([pod()])
+        silent.prefetch([pod()])
         found, notes = await silent.read([pod()])
         assert notes == ["failed to read the logs of pod web-0: pods not found"]
 
@@ -132,7 +132,7 @@ def test_deleted_pod_causes_no_request() -> None:
         kubelet = Kubelet(present=1.0, previous=1.0)
         logs = ApiLogs(Client(kubelet))
         pods = [pod(f"web-{number}") for number in range(20)]
-        logs.hurry(pods)
+        logs.prefetch(pods)
         await asyncio.sleep(0.5)
         asked = len(kubelet.asked)
         assert asked == kubelet.most == logrequestlimits.OF_A_NODE
@@ -150,10 +150,10 @@ def test_slow_logs_do_not_delay_logs_of_other_namespaces(nodes: int) -> None:
     async def scenario() -> None:
         loop, logs = asyncio.get_running_loop(), ApiLogs(Client(Kubelet(slow="noisy")))
         noisy = [pod(f"web-{number}", namespace="noisy", node=f"node-{number % nodes}") for number in range(64)]
-        logs.hurry(noisy)
+        logs.prefetch(noisy)
         await asyncio.sleep(0.1)
         begun, own = loop.time(), pod("own", node="node-of-its-own")
-        logs.hurry([own])
+        logs.prefetch([own])
         assert await logs.read([own]) == ({("uid-own", "app"): ["before\n", "now\n"]}, [])
         assert loop.time() - begun <= DEADLINE
         for one in noisy:
@@ -167,7 +167,7 @@ def test_deadline_of_a_log_begins_with_its_request() -> None:
         kubelet = Kubelet(present=1.5, previous=b"")
         logs = ApiLogs(Client(kubelet))
         pods = [pod(f"web-{number}", node=f"node-{number}") for number in range(48)]
-        logs.hurry(pods)
+        logs.prefetch(pods)
         found, notes = await logs.read(pods)
         assert (len(found), notes) == (48, [])
 
@@ -178,7 +178,7 @@ def test_log_that_its_node_removed_is_a_note_and_no_line() -> None:
     async def scenario() -> None:
         gone = b"unable to retrieve container logs for containerd://0a1b"
         logs = ApiLogs(Client(Kubelet(present=gone, previous=gone)))
-        logs.hurry([pod()])
+        logs.prefetch([pod()])
         found, notes = await logs.read([pod()])
         assert (found["uid-web-0", "app"], notes) == ([], [f"failed to read the logs of pod web-0: {gone.decode()}"])
 
@@ -189,7 +189,7 @@ def test_endless_output_takes_bounded_memory(monkeypatch: Any) -> None:
     async def scenario() -> None:
         kubelet = Kubelet(present=b"x" * 10_000_000 + b"\nthe end\n", previous=b"")
         logs = ApiLogs(Client(kubelet))
-        logs.hurry([pod()])
+        logs.prefetch([pod()])
         found, _ = await logs.read([pod()])
         (run,) = found["uid-web-0", "app"]
         assert len(run) == LOG_BYTES
@@ -197,7 +197,7 @@ def test_endless_output_takes_bounded_memory(monkeypatch: Any) -> None:
         monkeypatch.setattr(logsource, "REMEMBERED_BYTES", 3 * LOG_BYTES)
         pods = [pod(f"web-{number}") for number in range(5)]
         for one in pods:
-            logs.hurry([one])
+            logs.prefetch([one])
             await logs.read([one])
         found, _ = await logs.read(pods)
         assert [uid for uid, _ in found] == ["uid-web-2", "uid-web-3", "uid-web-4"]

@@ -83,9 +83,9 @@ class RecordedCluster:
 
     async def condemn(self, leader: JSONObject, state: RecreationState, count: int = 1) -> None:
         """Write a recreation record."""
-        failure = Failure(pod="web-0-1", what="app: exit code 3")
+        failure = Failure(pod="web-0-1", description="app: exit code 3")
         made = Recreation(
-            leader=meta.uid(leader), revision="", count=count, due=builders.NOW, failure=failure, state=state
+            leader=meta.uid(leader), revision="", count=count, due_at=builders.NOW, failure=failure, state=state
         )
         told = dict(recreationrecord.write(made))
         own = {"name": "web-0-recreations", "namespace": self.namespace, "annotations": told}
@@ -282,11 +282,11 @@ class SlowStore(Store):
         super().__init__(directory)
         self.kept: list[str] = []
 
-    async def keep(self, episode: Episode, identity: str) -> Episode:
+    async def store(self, episode: Episode, identity: str) -> Episode:
         """Store an episode."""
         self.kept.append(episode.namespace)
         await asyncio.sleep(0.02)
-        return await super().keep(episode, identity)
+        return await super().store(episode, identity)
 
 
 async def test_failure_waits_for_one_episode_of_a_noisy_tenant(tmp_path: Path) -> None:

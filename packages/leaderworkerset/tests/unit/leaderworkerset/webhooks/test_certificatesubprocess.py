@@ -48,7 +48,7 @@ async def test_self_signed_certificate_is_served(worker: WorkerProcess) -> None:
     work = CertificateSubprocess(SystemClock(), worker.ask)
     chain = await work.self_signed()
     serving.server_context(chain)
-    assert await work.find_end(chain) == certificates.expires_at(chain)
+    assert await work.find_expiration(chain) == certificates.expires_at(chain)
 
 
 async def test_rotated_secret_is_kept_afterwards(worker: WorkerProcess) -> None:
@@ -66,14 +66,14 @@ async def test_questions_share_a_process_that_ends_when_idle(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = CertificateSubprocess(SystemClock(), worker.ask)
-    await work.find_end(b"")
+    await work.find_expiration(b"")
     process = worker._process
     assert process is not None
     monkeypatch.setattr(certificatesubprocess, "IDLE", 0.0)
-    await work.find_end(b"")
+    await work.find_expiration(b"")
     assert await process.wait() == 0
     assert worker._process is None
-    assert await work.find_end(authority()) == NOW + timedelta(days=1)
+    assert await work.find_expiration(authority()) == NOW + timedelta(days=1)
 
 
 async def test_cancelled_question_does_not_answer_the_next_one(worker: WorkerProcess) -> None:
@@ -83,18 +83,18 @@ async def test_cancelled_question_does_not_answer_the_next_one(worker: WorkerPro
         await asyncio.sleep(0)
     process = worker._process
     question.cancel()
-    assert await work.find_end(authority()) == NOW + timedelta(days=1)
+    assert await work.find_expiration(authority()) == NOW + timedelta(days=1)
     assert await process.wait() == 0
 
 
 async def test_killed_process_is_an_error_and_is_started_again(worker: WorkerProcess) -> None:
     work = CertificateSubprocess(SystemClock(), worker.ask)
-    await work.find_end(b"")
+    await work.find_expiration(b"")
     assert worker._process is not None
     worker._process.kill()
     with pytest.raises(ChildProcessError, match="exited with code -9"):
-        await work.find_end(b"")
-    assert await work.find_end(authority()) == NOW + timedelta(days=1)
+        await work.find_expiration(b"")
+    assert await work.find_expiration(authority()) == NOW + timedelta(days=1)
 
 
 def authority() -> bytes:

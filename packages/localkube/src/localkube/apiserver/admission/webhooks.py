@@ -52,7 +52,7 @@ class Admission:
         self._mutating = HookIndex()
         self._validating = HookIndex()
         self._transport = transport or HTTPSWebhookTransport()
-        self._are_away = False
+        self._is_disconnected = False
 
     def use_mutating(self, configurations: Iterable[JSONObject]) -> None:
         """Replace the mutating webhooks by the webhooks in these configurations."""
@@ -90,13 +90,13 @@ class Admission:
             if denial is not None:
                 raise denial
 
-    async def leave(self) -> None:
-        """Disconnect from all webhooks. All calls fail like refused connections until `come_back` is called."""
-        self._are_away = True
+    async def interrupt(self) -> None:
+        """Disconnect from all webhooks. All calls fail like refused connections until `resume` is called."""
+        self._is_disconnected = True
 
-    async def come_back(self) -> None:
-        """Resume calls to webhooks, after `leave`."""
-        self._are_away = False
+    async def resume(self) -> None:
+        """Resume calls to webhooks, after `interrupt`."""
+        self._is_disconnected = False
 
     async def close(self) -> None:
         """Release the connections."""
@@ -160,7 +160,7 @@ class Admission:
         return _response(answer, uid)
 
     async def _send(self, request: WebhookRequest) -> Response:
-        if self._are_away:
+        if self._is_disconnected:
             raise WebhookConnectionError(f"dial {request.url}: connect: connection refused")
         return await self._transport.request(request)
 

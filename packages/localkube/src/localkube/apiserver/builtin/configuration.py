@@ -17,7 +17,7 @@ KEY_TEXT = (
 )
 KEY_MAX = 253
 DATA_MAX = 1024 * 1024
-FROZEN_TEXT = "field is immutable when `validate_immutable` is set"
+FROZEN_TEXT = "field is immutable when `immutable` is set"
 
 KEYS_OF_TYPE = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),

@@ -39,7 +39,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
 
     With `requires_qualified_finalizers`, finalizers must name a domain. `default` fills the defaults that depend on other
     fields, after the plain ones (`types/defaults.py`). `on_create` sets what admission sets on new objects only.
-    `carry` keeps fields that an update may leave out. `initial_status` is the status of a new object; `default_status`
+    `preserve` keeps fields that an update may leave out. `initial_status` is the status of a new object; `default_status`
     fills in defaults of a status. `resized` keeps what a resize does not write. `validate` checks the object and, if one is
     stored, the change; `validate_status` checks a status write, `validate_resize` a resize. `warnings` returns warnings about what an object does not do here.
     """
@@ -49,7 +49,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
     description: str
     default: Callable[[JSONObject], None] = lambda _obj: None
     on_create: Callable[[JSONObject], None] = lambda _obj: None
-    carry: Callable[[JSONObject, JSONObject], None] = lambda _new, _old: None
+    preserve: Callable[[JSONObject, JSONObject], None] = lambda _new, _old: None
     initial_status: Callable[[JSONObject], JSONObject] | None = None
     default_status: Callable[[JSONObject, JSONObject], None] = lambda _new, _old: None
     resized: Callable[[JSONObject, JSONObject], JSONObject] | None = None
@@ -86,7 +86,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
             categories=self.categories,
             has_status=self.has_status,
             scale=self.scale,
-            blank=typed.empty_struct(self.struct),
+            empty_object=typed.empty_struct(self.struct),
             alias=self.alias,
             is_lazily_owned=self.is_lazily_owned,
             description=self.description,
@@ -95,9 +95,9 @@ class Strategy(Struct, frozen=True, kw_only=True):
     def _table(self) -> columns.TableColumns:
         """Return the table columns. All versions of a kind use the columns of the stored version."""
         alias = self.alias
-        if alias is None or alias.of.group_resource != self.resource.group_resource:
+        if alias is None or alias.resource.group_resource != self.resource.group_resource:
             return columns.table_columns(self.resource)
-        stored = columns.table_columns(alias.of)
+        stored = columns.table_columns(alias.resource)
         return columns.TableColumns(stored.columns, lambda obj, now: stored.cells(alias.to_stored(obj), now))
 
     def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
@@ -113,7 +113,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
             return {**old, "metadata": _with_generation(obj["metadata"], old), "status": status}
         if operation == "resize" and self.resized is not None:
             obj = self.resized(obj, old)
-        self.carry(obj, old)
+        self.preserve(obj, old)
         defaults.fill(typed.SERVED, self.struct, obj)
         self.default(obj)
         if self.has_status:

@@ -91,13 +91,13 @@ class HttpServer:
         """Stop listening, stop the watches, wait briefly for running requests, and close the connections."""
         if self._web is not None:
             self._acceptor.stop()
-            self._api.end_watches()
+            self._api.close_watches()
             self._web.pre_shutdown()  # closes idle connections
             await self._web.shutdown(SHUTDOWN_SECONDS)
             await self._acceptor.close()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        if self._api.is_away and not request.path.startswith(FAULTS_PATH):
+        if self._api.is_disconnected and not request.path.startswith(FAULTS_PATH):
             return _abort(request)
         with self._acceptor.serving(request.transport):
             return await self._respond(request)

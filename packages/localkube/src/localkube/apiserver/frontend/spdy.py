@@ -291,7 +291,7 @@ class Connection:
         if self._streams.pop(stream, None) is not None:
             self._write(Frame(Type.RST_STREAM, stream, status=status))
 
-    def take(self) -> bytes:
+    def take_output(self) -> bytes:
         """Remove and return the bytes to send."""
         output = bytes(self._output)
         self._output.clear()

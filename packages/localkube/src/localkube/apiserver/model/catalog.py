@@ -24,7 +24,7 @@ class ServedKind(Struct, frozen=True):
     @property
     def stored_as(self) -> str:
         """Return the resource part of store keys."""
-        return (self.kind.alias.of if self.kind.alias else self.kind.resource).group_resource
+        return (self.kind.alias.resource if self.kind.alias else self.kind.resource).group_resource
 
     def key(self, namespace: str, name: str) -> StoreKey:
         """Return the key under which an object of this kind is stored."""

@@ -73,10 +73,10 @@ class ScalePaths(Struct, frozen=True):
 class Alias(Struct, frozen=True):
     """An alternative representation of the objects of a kind. For example, `events.k8s.io` contains core events.
 
-    The objects are stored, watched and counted as `of`; `to_stored` and `from_stored` convert them.
+    The objects are stored, watched and counted as `resource`; `to_stored` and `from_stored` convert them.
     """
 
-    of: Resource
+    resource: Resource
     to_stored: Callable[[JSONObject], JSONObject]
     from_stored: Callable[[JSONObject], JSONObject]
 
@@ -89,7 +89,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     (These are `status` on create and update, all but `status` and parts of the metadata on a status write.) `old` is
     None on create. It returns a new object and raises `UndecodableError`. `validate(operation, new, old)` returns all
     errors. `unknown_fields(object)` returns the paths that `prepare` drops, for strict field validation. `cells(object,
-    now)` returns one table row. `blank` is an object of the kind in which no field is set: field ownership on create is
+    now)` returns one table row. `empty_object` is an object of the kind in which no field is set: field ownership on create is
     computed against it. `is_lazily_owned` objects have no managedFields until their first apply: programs write them all
     the time, and they would be twice as large. `warnings(object)` returns warnings about what a written object does not
     do here. `description` describes the kind; `published` is the OpenAPI schema of a kind that has its own.
@@ -107,7 +107,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     categories: tuple[str, ...] = ()
     has_status: bool = False
     scale: ScalePaths | None = None
-    blank: JSONObject = field(default_factory=dict)
+    empty_object: JSONObject = field(default_factory=dict)
     alias: Alias | None = None
     is_lazily_owned: bool = False
     warnings: Callable[[JSONObject], Sequence[str]] = lambda _obj: ()

@@ -24,7 +24,7 @@ def apply(
     """Merge the applied configuration into the live object."""
     if (applied.get("metadata") or {}).get("managedFields"):
         raise apierrors.bad_request("metadata.managedFields must be nil")
-    before = live if live is not None else kind.blank
+    before = live if live is not None else kind.empty_object
     entries = _find_entries(kind, live, writer)
     try:
         fields = ownership.ownable_fields(kind, objectfields.applied_fields(kind.schema, applied), writer.subresource)
@@ -37,7 +37,7 @@ def apply(
             else f"failed to create typed patch object: {error}"
         ) from error
 
-    mine = next((entry for entry in entries if entry.same_owner(writer)), None)
+    mine = next((entry for entry in entries if entry.is_owned_by(writer)), None)
     others = [entry for entry in entries if entry is not mine]
     if mine is not None:
         merged = _without_abandoned(kind.schema, merged, mine.fields, [fields, *(other.fields for other in others)])
@@ -55,7 +55,7 @@ def _find_entries(kind: Kind, live: JSONObject | None, writer: Writer) -> list[E
     entries = ownership.read(live)
     if entries:
         return entries
-    difference = objectfields.compare(kind.schema, kind.blank, live)
+    difference = objectfields.compare(kind.schema, kind.empty_object, live)
     fields = ownership.ownable_fields(kind, fieldset.union(difference.added, difference.modified), writer.subresource)
     first = replace(writer, manager=ownership.BEFORE_FIRST_APPLY, operation="Update", subresource="", time="")
     return [Entry(first, fields)]

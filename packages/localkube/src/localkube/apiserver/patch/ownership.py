@@ -49,7 +49,7 @@ class Entry(msgspec.Struct, frozen=True):
     writer: Writer
     fields: FieldSet
 
-    def same_owner(self, writer: Writer) -> bool:
+    def is_owned_by(self, writer: Writer) -> bool:
         """Return whether writes of this writer belong to this entry."""
         own = self.writer
         return (
@@ -61,7 +61,7 @@ def track_fields(
     kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *, anew: bool = False
 ) -> JSONObject:
     """Return `new` with its entries after a create or update. With `anew`, ignore existing entries."""
-    before = old if old is not None else kind.blank
+    before = old if old is not None else kind.empty_object
     entries = [] if anew else _sent_entries(new, before) or read(before)
     if not entries and (old is not None or kind.is_lazily_owned):  # no entries until the first apply
         return with_entries(new, ())
@@ -70,7 +70,7 @@ def track_fields(
     lost = fieldset.union(changed_fields, difference.removed)
     kept = [replace(entry, fields=fieldset.difference(entry.fields, lost)) for entry in entries]
     if changed_fields:
-        mine = next((entry for entry in kept if entry.same_owner(writer)), None)
+        mine = next((entry for entry in kept if entry.is_owned_by(writer)), None)
         kept = [entry for entry in kept if entry is not mine]
         kept.append(Entry(writer, fieldset.union(mine.fields, changed_fields) if mine else changed_fields))
     return with_entries(new, kept)

@@ -26,7 +26,7 @@ NAMESPACED_ITSELF: Final = {"status", "finalize"}
 class Call(Struct, frozen=True, kw_only=True):
     """A request for a collection (if `name` is empty), an object, or its subresource.
 
-    `query` contains the first value of each option, and `pairs` contains all values.
+    `query` contains the first value of each option, and `query_pairs` contains all values.
     """
 
     method: str
@@ -35,7 +35,7 @@ class Call(Struct, frozen=True, kw_only=True):
     name: str = ""
     subresource: str = ""
     query: Mapping[str, str]
-    pairs: Sequence[tuple[str, str]] = ()
+    query_pairs: Sequence[tuple[str, str]] = ()
     headers: Mapping[str, str]
     body: bytes = b""
     user: str
@@ -51,7 +51,7 @@ class Call(Struct, frozen=True, kw_only=True):
 
     def values(self, option: str) -> tuple[str, ...]:
         """Return all values of a repeatable option."""
-        return tuple(value for name, value in self.pairs if name == option)
+        return tuple(value for name, value in self.query_pairs if name == option)
 
     def number(self, option: str) -> int | None:
         """Return an integer from the query, or None if it is absent."""
@@ -82,7 +82,7 @@ def parse(registry: Registry, request: Request, user: str) -> Call:
         name=name,
         subresource=parts[2] if len(parts) > 2 else "",
         query=dict(reversed(request.query)),
-        pairs=request.query,
+        query_pairs=request.query,
         headers=request.headers,
         body=request.body,
         user=user,

@@ -97,17 +97,17 @@ class Watcher:
                 "the watch was too slow to receive all changes. List the objects, and start a new watch"
             )
             self._chunks, self._size = deque(), 0
-            self.end(event_line("ERROR", encode(slow.status())))
+            self.close(event_line("ERROR", encode(slow.status())))
         self.nudge()
 
-    def end(self, last: bytes = b"") -> None:
+    def close(self, last: bytes = b"") -> None:
         """Close the stream after the pending lines and `last`."""
         if not self._ended:
             self._chunks.append(last)
             self._ended = True
             self.nudge()
 
-    async def take(self) -> bytes | None:
+    async def next_lines(self) -> bytes | None:
         """Wait for lines or a `nudge`, and return the lines, or None if the stream is closed."""
         if not self._chunks and not self._ended:
             self._wake = asyncio.get_running_loop().create_future()
@@ -133,7 +133,7 @@ class Watcher:
         return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
 
     def nudge(self) -> None:
-        """Return from `take` even if there are no lines."""
+        """Return from `next_lines` even if there are no lines."""
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
@@ -149,14 +149,14 @@ class Feed:
         self._encoder = encoder
         self._lines: list[bytes] = []
 
-    def take_in(self, change: Change) -> None:
+    def add(self, change: Change) -> None:
         """Add the line for a change, if the selection matches."""
         event = transition(self._selection, change)
         if event is not None:
             kind, obj, value = event
             self._lines.append(event_line(kind, self._encoder.encode(obj, value)))
 
-    def lines_of(self, changes: Iterable[Change]) -> bytes:
+    def render_changes(self, changes: Iterable[Change]) -> bytes:
         """Return the lines for earlier changes."""
         events = (transition(self._selection, change) for change in changes)
         return b"".join(event_line(kind, self._encoder.encode(obj, value)) for kind, obj, value in filter(None, events))
@@ -208,16 +208,16 @@ class WatchBroadcaster:
         """Add the changes of a commit to the feeds."""
         for change in changes:
             for feed in tuple(self._by_resource.get(change.key.resource, ())):
-                self._take_in(feed, change)
+                self._add_to_feed(feed, change)
         if changes and self._timer is None and self._feeds and not self._closed:
             loop = asyncio.get_running_loop()
             pace = PACE + PACE_PER_WATCHER * self._served
             self._timer = loop.call_at(max(self._delivered + pace, loop.time()), self._deliver)
 
-    def _take_in(self, feed: Feed, change: Change) -> None:
+    def _add_to_feed(self, feed: Feed, change: Change) -> None:
         """Add a change to a feed. If the change cannot be encoded, close the watches of the feed."""
         try:
-            feed.take_in(change)
+            feed.add(change)
         except Exception:
             log.exception("failed to send a change to watches", key=change.key, revision=change.revision)
             failed = apierrors.internal_error(
@@ -225,7 +225,7 @@ class WatchBroadcaster:
             )
             feed.deliver()
             for watcher in tuple(feed.watchers):
-                watcher.end(event_line("ERROR", encode(failed.status())))
+                watcher.close(event_line("ERROR", encode(failed.status())))
 
     def attach(self, served: ServedKind, selection: Selection, encoder: Encoder) -> tuple[Feed, Watcher]:
         """Return a watcher of all later changes. The caller must detach it."""
@@ -237,7 +237,7 @@ class WatchBroadcaster:
         watcher = Watcher()
         feed.watchers[watcher] = None
         if self._closed:
-            watcher.end()
+            watcher.close()
         return feed, watcher
 
     def detach(self, feed: Feed, watcher: Watcher) -> None:
@@ -247,22 +247,22 @@ class WatchBroadcaster:
             del self._feeds[feed.key]
             self._by_resource[feed.served.stored_as].remove(feed)
 
-    def end(self, stored_as: str) -> None:
+    def close_watches(self, stored_as: str) -> None:
         """Close all watches of a resource whose kind has changed or is no longer served."""
         for feed in tuple(self._by_resource.get(stored_as, ())):
             feed.deliver()
             for watcher in feed.watchers:
-                watcher.end()
+                watcher.close()
 
-    def end_all(self) -> None:
+    def close_all_watches(self) -> None:
         """Close all watches. Clients can open new watches."""
         for stored_as in tuple(self._by_resource):
-            self.end(stored_as)
+            self.close_watches(stored_as)
 
     def close(self) -> None:
         """Close all current and future watches."""
         self._closed = True
-        self.end_all()
+        self.close_all_watches()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -282,7 +282,7 @@ async def follow(
     timer = loop.call_at(min(end, due), watcher.nudge)
     try:
         while loop.time() < end:
-            chunk = await watcher.take()
+            chunk = await watcher.next_lines()
             if chunk is None:
                 return
             if chunk:

@@ -20,23 +20,23 @@ class DiskReserve:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._is_held = False
-        self._is_given_back = False
+        self._is_freed = False
 
     def has_room(self) -> bool:
         """Return whether new objects can be stored. If the reserve is not allocated, try to allocate it."""
         if self._path is None or self._is_held:
             return True
         try:
-            self._take(self._path)
+            self._allocate(self._path)
         except OSError:
             self._remove()
-            return not self._is_given_back
+            return not self._is_freed
         return True
 
-    def give_back(self) -> None:
+    def free(self) -> None:
         """Release the reserve to the file system, for updates and deletions."""
         if self._is_held:
-            self._is_given_back = True
+            self._is_freed = True
         self.release()
 
     def release(self) -> None:
@@ -44,7 +44,7 @@ class DiskReserve:
         self._is_held = False
         self._remove()
 
-    def _take(self, path: Path) -> None:
+    def _allocate(self, path: Path) -> None:
         disk = os.statvfs(path.parent)
         if not path.exists() and disk.f_bavail * disk.f_frsize < 2 * SIZE:
             raise OSError("not enough disk space")
@@ -54,7 +54,7 @@ class DiskReserve:
             os.posix_fallocate(descriptor, 0, SIZE)
         finally:
             os.close(descriptor)
-        self._is_held, self._is_given_back = True, False
+        self._is_held, self._is_freed = True, False
 
     def _remove(self) -> None:
         if self._path is not None:

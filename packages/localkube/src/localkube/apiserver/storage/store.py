@@ -104,7 +104,7 @@ class Store:
             for (size,) in self._rows(retained, self.compacted):
                 self._window.add(size)
         except BaseException:
-            self._release()
+            self._release_file()
             raise
         self._saved = (self.revision, self.compacted)
 
@@ -145,7 +145,7 @@ class Store:
         self, revision: int, resource: str, namespace: str = "", *, after: tuple[str, str] = ("", "")
     ) -> Iterator[bytes]:
         """Yield the encoded objects of a resource, as `list` does, at an earlier revision."""
-        self._require(revision)
+        self._check_not_compacted(revision)
         now, parameters = _range_condition(namespace, after, "objects")
         then, _ = _range_condition(namespace, after, "old")
         rows = self._rows(
@@ -173,7 +173,7 @@ class Store:
 
     def changes_since(self, revision: int, resource: str) -> Iterator[Change]:
         """Yield the committed changes of a resource after a revision, oldest first."""
-        self._require(revision)
+        self._check_not_compacted(revision)
         rows = self._rows(
             "SELECT new.revision, new.type, new.namespace, new.name, new.value, old.value FROM history AS new"
             " LEFT JOIN history AS old ON old.revision = new.previous"
@@ -221,13 +221,13 @@ class Store:
             self._execute("DELETE FROM objects WHERE resource = ? AND namespace = ? AND name = ?", *key)
         return change.object
 
-    async def settle(self) -> None:
+    async def wait_committed(self) -> None:
         """Wait until all previous writes are committed. Raise a `StoreError` if they were rolled back."""
         if self._committed is not None:
             await asyncio.shield(self._committed)
 
     def flush(self) -> None:
-        """Commit pending writes and notify the subscribers. If the commit fails, `settle` raises the error."""
+        """Commit pending writes and notify the subscribers. If the commit fails, `wait_committed` raises the error."""
         if self._committed is None:
             return
         try:
@@ -235,7 +235,7 @@ class Store:
             self._count("revision", self.revision)
             self._execute("COMMIT")
         except StoreError as error:
-            self._fail_turn(error)
+            self._roll_back(error)
             return
         committed, changes = self._committed, self._pending
         self._committed, self._pending = None, []
@@ -273,7 +273,7 @@ class Store:
         except sqlite3.Error as error:
             raise store_error(self.path, error) from error
         finally:
-            self._release()
+            self._release_file()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -286,7 +286,7 @@ class Store:
         try:
             yield
         except StoreError as error:
-            self._fail_turn(error)
+            self._roll_back(error)
             raise
 
     def _change(self, kind: ChangeType, key: StoreKey, obj: JSONObject, previous: JSONObject | None) -> Change:
@@ -310,7 +310,7 @@ class Store:
         if row is None or row[0] != _revision(previous):
             raise StaleError(key.name)
 
-    def _require(self, revision: int) -> None:
+    def _check_not_compacted(self, revision: int) -> None:
         if revision < self.compacted:
             raise CompactedError(self.compacted)
 
@@ -336,11 +336,11 @@ class Store:
             if self._db.execute("PRAGMA freelist_count").fetchone()[0] > FREE_PAGES:
                 self._db.executescript(f"PRAGMA incremental_vacuum({RETURNED_PAGES})")  # execute() stops after one page
 
-    def _fail_turn(self, error: StoreError) -> None:
+    def _roll_back(self, error: StoreError) -> None:
         """Roll back all writes of this loop iteration, and notify their writers."""
         committed, self._committed, self._pending = self._committed, None, []
         if error.is_full:
-            self._reserve.give_back()
+            self._reserve.free()
         with suppress(sqlite3.Error):  # after a file error, SQLite has already rolled back the transaction
             self._db.rollback()
         self.revision, self.compacted = self._saved
@@ -373,7 +373,7 @@ class Store:
         except sqlite3.Error as error:
             raise store_error(self.path, error) from error
 
-    def _release(self) -> None:
+    def _release_file(self) -> None:
         opened: sqlite3.Connection | None = getattr(self, "_db", None)  # None if the file could not be opened
         if opened is not None:
             opened.close()

@@ -62,13 +62,13 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
         if autoscaler is None:
             self.memories.pop(key, None)
             return Plan()
-        memory = self._memory(key, autoscaler, now)
+        memory = self._load_state(key, autoscaler, now)
         passed = (now - memory.at).total_seconds()
         if _has_decided(memory, autoscaler) and 0 <= passed < autoscalercontrol.PERIOD:
             return Plan(requeue_after=autoscalercontrol.PERIOD - passed)
         self.memories[key] = replace(memory, at=now, spec=meta.spec(autoscaler), written=None)
         try:
-            target = await self._target(meta.spec(autoscaler)["scaleTargetRef"])
+            target = await self._find_resource(meta.spec(autoscaler)["scaleTargetRef"])
             scale = await self.client.get(
                 target, ObjectKey(key.namespace, meta.spec(autoscaler)["scaleTargetRef"]["name"]), subresource="scale"
             )
@@ -76,21 +76,21 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
             return autoscalercontrol.unreadable(autoscaler, str(error), now)
         observed = await self._observe(autoscaler, target, scale, _confirm_last_change(memory, scale))
         decided = autoscalercontrol.decide(observed)
-        self._remember(key, decided, autoscalercontrol.desired_replicas(scale))
+        self._store_state(key, decided, autoscalercontrol.desired_replicas(scale))
         return autoscalercontrol.plan(observed, decided)
 
-    def _memory(self, key: ObjectKey, autoscaler: JSONObject, now: datetime) -> AutoscalerState:
+    def _load_state(self, key: ObjectKey, autoscaler: JSONObject, now: datetime) -> AutoscalerState:
         """Return the state of an autoscaler, or an empty state for a new one."""
         memory = self.memories.get(key)
         if memory is None or memory.uid != meta.uid(autoscaler):
             return AutoscalerState(now, meta.uid(autoscaler), {})
         return memory
 
-    def _remember(self, key: ObjectKey, decided: ScaleDecision, current: int) -> None:
+    def _store_state(self, key: ObjectKey, decided: ScaleDecision, current: int) -> None:
         change = (current, decided.replicas) if decided.replicas != current else None
         self.memories[key] = replace(self.memories[key], history=decided.history, written=change)
 
-    async def _target(self, reference: JSONObject) -> Resource:
+    async def _find_resource(self, reference: JSONObject) -> Resource:
         """Return the resource of a kind. Raise `KubeError` if it is not served."""
         api_version = reference.get("apiVersion", "")
         root = "/apis" if "/" in api_version else "/api"

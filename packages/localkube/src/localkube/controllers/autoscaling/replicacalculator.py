@@ -45,7 +45,7 @@ class Proposal(NamedTuple):
 class Sample(NamedTuple):
     """The mean usage of a pod in thousandths, over an interval until `at`."""
 
-    milli: int
+    usage: int
     at: datetime
     window: timedelta
 
@@ -113,7 +113,7 @@ def _replicas(target: TargetUsage, load: CurrentUsage) -> tuple[int, JSONObject]
         text = f"unable to get metrics for resource {target.resource}: no metrics returned from resource metrics API"
         raise ReadingError("", text)
     groups = _group_pods(target, load, samples)
-    usage = {name: sample.milli for name, sample in samples.items() if name in groups.counted}
+    usage = {name: sample.usage for name, sample in samples.items() if name in groups.counted}
     if not usage:
         raise ReadingError("", "did not receive metrics for targeted pods (pods might be unready)")
     requests = _requests(target, load.pods) if target.is_utilization else {}

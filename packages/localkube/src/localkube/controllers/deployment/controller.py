@@ -21,7 +21,7 @@ class DeploymentController(Struct, frozen=True, kw_only=True):
     """The driver with a client and its caches: ReplicaSets and pods by controller, and orphaned ReplicaSets."""
 
     deployments: Informer
-    sets: Informer
+    replicasets: Informer
     pods: Informer
     client: Client
     clock: Clock
@@ -30,7 +30,7 @@ class DeploymentController(Struct, frozen=True, kw_only=True):
         """Return the watches, with the Deployments that a change affects."""
         return (
             Watch(self.deployments, lambda change: [meta.key(change.object)]),
-            Watch(self.sets, lambda change: controllerrefs.affected_owners(change, self.deployments)),
+            Watch(self.replicasets, lambda change: controllerrefs.affected_owners(change, self.deployments)),
             Watch(self.pods, self._deployments_of_ended_pod),
         )
 
@@ -39,8 +39,8 @@ class DeploymentController(Struct, frozen=True, kw_only=True):
         deployment = self.deployments.store.get(key)
         if deployment is None:
             return Plan()
-        owned = self.sets.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(deployment))
-        orphans = self.sets.store.by_index(controllerrefs.ORPHANS, meta.namespace(deployment))
+        owned = self.replicasets.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(deployment))
+        orphans = self.replicasets.store.by_index(controllerrefs.ORPHANS, meta.namespace(deployment))
         claimed = controllerrefs.claim(deployment, owned, orphans)
         owners = await controllerrefs.plan_owners(self.client, DEPLOYMENTS, deployment, REPLICA_SETS, claimed)
         return owners if owners is not None else deploymentcontrol.plan(self._observe(deployment, claimed.members))
@@ -64,7 +64,7 @@ class DeploymentController(Struct, frozen=True, kw_only=True):
         collisions = int(meta.status(deployment).get("collisionCount") or 0)
         if history.find_new(deployment, sets) is not None:
             return collisions
-        while self.sets.store.get(meta.key(history.build(deployment, collisions))) is not None:
+        while self.replicasets.store.get(meta.key(history.build(deployment, collisions))) is not None:
             collisions += 1
         return collisions
 
@@ -72,6 +72,6 @@ class DeploymentController(Struct, frozen=True, kw_only=True):
         """Yield the Deployment whose new pods can be waiting for the termination of this pod."""
         owner = meta.controller_of(change.object)
         if owner and (change.new is None or podstate.has_ended(change.new)):
-            replicaset = self.sets.store.get(ObjectKey(meta.namespace(change.object), owner["name"]))
+            replicaset = self.replicasets.store.get(ObjectKey(meta.namespace(change.object), owner["name"]))
             if replicaset is not None and meta.uid(replicaset) == owner["uid"]:
                 yield from controllerrefs.owner_keys(replicaset, DEPLOYMENTS)

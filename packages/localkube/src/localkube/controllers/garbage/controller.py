@@ -104,9 +104,9 @@ class GarbageCollector:
             return await self._remove_finalizer(node, FOREGROUND)
         if isinstance(await self._decide(node), Keep):
             return ()
-        return await self._act(node)
+        return await self._plan_object(node)
 
-    async def _act(self, node: GraphNode) -> Actions:
+    async def _plan_object(self, node: GraphNode) -> Actions:
         """Evaluate the current state of the object, and return the actions."""
         live = await self._read(node)
         if live is None:
@@ -125,7 +125,7 @@ class GarbageCollector:
 
     async def _state(self, node: GraphNode, owner: Owner) -> OwnerState:
         owner_node = self._graph.nodes.get(owner.uid)
-        if owner_node is not None and owner_node.is_meant_by(owner):
+        if owner_node is not None and owner_node.is_owner(owner):
             return OwnerState.WAITING if owner_node.waits_for_dependents else OwnerState.SOLID
         if self._graph.is_known_deleted(owner.uid):
             return OwnerState.ABSENT
@@ -150,12 +150,12 @@ class GarbageCollector:
     async def _orphan_dependents(self, node: GraphNode) -> Actions:
         """Release all dependents concurrently, to minimize the time of a partial release. Then release the owner."""
         patches = await asyncio.gather(
-            *(self._orphan(dependent, node.uid) for dependent in self._graph.dependents(node.uid))
+            *(self._orphan_patch(dependent, node.uid) for dependent in self._graph.dependents(node.uid))
         )
         releases = tuple((patch,) for patch in patches if patch is not None)
         return (Concurrently(sequences=releases, slow_start=False), *await self._remove_finalizer(node, ORPHAN))
 
-    async def _orphan(self, dependent: GraphNode, owner: UID) -> Patch | None:
+    async def _orphan_patch(self, dependent: GraphNode, owner: UID) -> Patch | None:
         live = await self._read(dependent)
         if live is None or all(read_owner.uid != owner for read_owner in read_owners(live)):
             return None

@@ -51,7 +51,7 @@ class GraphNode(Struct, frozen=True):
         """Return whether the object is being deleted and its dependents are orphaned."""
         return self.is_deleting and ORPHAN in self.finalizers
 
-    def is_meant_by(self, owner: Owner) -> bool:
+    def is_owner(self, owner: Owner) -> bool:
         """Return whether a reference matches this object in all fields."""
         identity = (self.uid, self.resource.group, self.resource.kind, self.key.name)
         return identity == (owner.uid, owner.group, owner.kind, owner.name)

@@ -36,26 +36,26 @@ ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 class NodeSettings(Struct, frozen=True, kw_only=True):
     """The settings of the simulated nodes. `capacity` replaces or extends the defaults.
 
-    `also` adds nodes with different settings. Their numbers follow, and `i` in labels counts all nodes.
+    `other_nodes` adds nodes with different settings. Their numbers follow, and `i` in labels counts all nodes.
     """
 
     count: int = 1
     labels: tuple[LabelTemplate, ...] = ()
     capacity: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[TaintTemplate, ...] = ()
-    also: tuple["NodeSettings", ...] = ()
+    other_nodes: tuple["NodeSettings", ...] = ()
 
     @property
     def total(self) -> int:
-        """Return the number of all nodes, including the nodes in `also`."""
-        return self.count + sum(group.total for group in self.also)
+        """Return the number of all nodes, including the nodes in `other_nodes`."""
+        return self.count + sum(group.total for group in self.other_nodes)
 
-    def sort(self, index: int) -> "NodeSettings":
+    def settings_of_node(self, index: int) -> "NodeSettings":
         """Return the settings of node number `index`."""
         first = self.count
-        for group in self.also:
+        for group in self.other_nodes:
             if first <= index < first + group.total:
-                return group.sort(index - first)
+                return group.settings_of_node(index - first)
             first += group.total
         return self
 
@@ -66,7 +66,7 @@ class NodeSettings(Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """Raise a `ValueError` if a template is invalid for one of the nodes."""
         for index in range(self.total):
-            sort = self.sort(index)
+            sort = self.settings_of_node(index)
             for label in sort.labels:
                 label.value(index)
             for taint in sort.taints:
@@ -90,7 +90,7 @@ def capacity_of(settings: NodeSettings) -> dict[str, str]:
 def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
     """Build one node with its status."""
     name = f"node-{index}"
-    settings = settings.sort(index)
+    settings = settings.settings_of_node(index)
     machine = platform.uname()
     system, architecture = machine.system.lower(), ARCHITECTURES.get(machine.machine, machine.machine)
     labels = {

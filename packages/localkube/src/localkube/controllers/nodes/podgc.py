@@ -38,7 +38,7 @@ class PodGarbageCollector(Struct, frozen=True):
     def watches(self) -> tuple[Watch, ...]:
         """Return the watches, with the nodes that a change affects."""
         lost_node = Watch(self.nodes, lambda change: [meta.key(change.object)] if change.new is None else [])
-        return lost_node, Watch(self.pods, self._unknown_node)
+        return lost_node, Watch(self.pods, self._nodes_of_orphaned_pod)
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Remove the pods of a node if the node was deleted."""
@@ -48,7 +48,7 @@ class PodGarbageCollector(Struct, frozen=True):
         condition = disruptiontarget.condition("DeletionByPodGC", "PodGC: node no longer exists", self.clock.now())
         return Plan(tuple(action for pod in stranded for action in _remove(pod, condition)))
 
-    def _unknown_node(self, change: Change) -> Iterator[ObjectKey]:
+    def _nodes_of_orphaned_pod(self, change: Change) -> Iterator[ObjectKey]:
         """Yield the node of a pod if the node is unknown, because it was deleted earlier or is not observed yet."""
         for node in node_index(change.new or {}):
             if self.nodes.store.get(ObjectKey("", node)) is None:

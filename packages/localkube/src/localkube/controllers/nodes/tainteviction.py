@@ -38,12 +38,12 @@ class TaintEvictionController(Struct, frozen=True, kw_only=True):
 
     def watches(self) -> tuple[Watch, ...]:
         """Return the watches, with the pods that a change affects."""
-        return Watch(self.nodes, self._pods_of), Watch(self.pods, self._pod_in_danger)
+        return Watch(self.nodes, self._pods_of), Watch(self.pods, self._affected_pod)
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Evict a pod, or requeue it until its toleration expires."""
         pod = self.pods.store.get(key)
-        stay = None if pod is None or meta.is_deleting(pod) else toleration_time(pod, self._taints_around(pod))
+        stay = None if pod is None or meta.is_deleting(pod) else toleration_time(pod, self._node_taints(pod))
         if pod is None or stay is None:
             self._since.pop(key, None)
             return Plan()
@@ -62,14 +62,14 @@ class TaintEvictionController(Struct, frozen=True, kw_only=True):
         )
         return Plan((status_patch(pod, {"conditions": [condition]}), deletion))
 
-    def _taints_around(self, pod: JSONObject) -> list[JSONObject]:
+    def _node_taints(self, pod: JSONObject) -> list[JSONObject]:
         node = self.nodes.store.get(ObjectKey("", meta.spec(pod).get("nodeName") or ""))
         return [taint for taint in meta.spec(node or {}).get("taints") or [] if taint["effect"] == "NoExecute"]
 
-    def _pod_in_danger(self, change: Change) -> list[ObjectKey]:
+    def _affected_pod(self, change: Change) -> list[ObjectKey]:
         """Return the pod if its node has or had NoExecute taints, which is rare."""
         key = meta.key(change.object)
-        return [key] if key in self._since or self._taints_around(change.object) else []
+        return [key] if key in self._since or self._node_taints(change.object) else []
 
     def _pods_of(self, change: Change) -> Iterator[ObjectKey]:
         taints = [meta.spec(node or {}).get("taints") or [] for node in (change.old, change.new)]

@@ -31,7 +31,7 @@ LONGEST_PREFIX: Final = 57
 class ReplicaSetController(Struct, frozen=True, kw_only=True):
     """The driver with a client and its caches: pods and ReplicaSets with the indexes above."""
 
-    sets: Informer
+    replicasets: Informer
     pods: Informer
     client: Client
     clock: Clock
@@ -40,13 +40,13 @@ class ReplicaSetController(Struct, frozen=True, kw_only=True):
     def watches(self) -> Sequence[Watch]:
         """Return the watches, with the ReplicaSets that a change affects."""
         return (
-            Watch(self.sets, self._changed_set),
+            Watch(self.replicasets, self._changed_set),
             Watch(self.pods, self._sets_of_pod),
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Return the plan for a ReplicaSet, which updates the owner references of pods before the pods."""
-        replicaset = self.sets.store.get(key)
+        replicaset = self.replicasets.store.get(key)
         if replicaset is None:
             return Plan()
         owned = self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(replicaset))
@@ -79,7 +79,9 @@ class ReplicaSetController(Struct, frozen=True, kw_only=True):
     def _related_pods(self, replicaset: JSONObject) -> list[JSONObject]:
         """Return the pods of all ReplicaSets with the same controller, including this ReplicaSet."""
         owner = meta.controller_of(replicaset)
-        siblings = self.sets.store.by_index(controllerrefs.BY_CONTROLLER, owner["uid"]) if owner else [replicaset]
+        siblings = (
+            self.replicasets.store.by_index(controllerrefs.BY_CONTROLLER, owner["uid"]) if owner else [replicaset]
+        )
         pods = (self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(sibling)) for sibling in siblings)
         return list(chain.from_iterable(pods))
 
@@ -92,4 +94,4 @@ class ReplicaSetController(Struct, frozen=True, kw_only=True):
         owner = meta.controller_of(change.object)
         if owner:
             self._unobserved.get(UID(owner["uid"]), {}).pop(meta.name(change.object), None)
-        yield from controllerrefs.affected_owners(change, self.sets)
+        yield from controllerrefs.affected_owners(change, self.replicasets)

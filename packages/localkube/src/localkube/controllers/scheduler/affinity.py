@@ -26,7 +26,7 @@ class Affinity(Struct, frozen=True):
     claimed: frozenset[tuple[str, str]]
     """Topology pairs with pods whose anti-affinity selects the pod."""
 
-    def objection(self, node: NodeState) -> tuple[Cause, str] | None:
+    def rejection_reason(self, node: NodeState) -> tuple[Cause, str] | None:
         """Return the reason why the pod cannot run on the node, or None if it can."""
         if not self._is_near(node):
             return Cause.AFFINITY, "node(s) didn't match pod affinity rules"

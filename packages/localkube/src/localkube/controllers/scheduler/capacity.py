@@ -50,7 +50,7 @@ class ClusterState(Struct):
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
     _by_node: dict[str, dict[UID, PodInfo]] = field(default_factory=dict)
     _counts: "OrderedDict[Scopes, Counter[str]]" = field(default_factory=OrderedDict)
-    _carriers: dict[Term, Counter[str]] = field(default_factory=dict)
+    _anti_affinity_nodes: dict[Term, Counter[str]] = field(default_factory=dict)
 
     def put_node(self, node: JSONObject) -> None:
         """Store the current state of a node."""
@@ -103,7 +103,7 @@ class ClusterState(Struct):
         """Return the topology pairs that the anti-affinity of running pods excludes for this pod."""
         return {
             (term.topology_key, value)
-            for term, nodes in self._carriers.items()
+            for term, nodes in self._anti_affinity_nodes.items()
             if self.matches((term.scope,), pod)
             for value in self._by_domain(nodes, term.topology_key)
         }
@@ -133,10 +133,10 @@ class ClusterState(Struct):
             if self.matches(scopes, pod):
                 counts[name] += change
         for term in pod.anti_affinity:
-            carriers = self._carriers.setdefault(term, Counter())
+            carriers = self._anti_affinity_nodes.setdefault(term, Counter())
             carriers[name] += change
             if not any(carriers.values()):
-                del self._carriers[term]
+                del self._anti_affinity_nodes[term]
 
 
 def read_node(node: JSONObject) -> NodeState:

@@ -63,10 +63,10 @@ class Scheduler:
     async def run(self) -> None:
         """Schedule until cancelled."""
         sources = self._sources
-        sources.namespaces.subscribe(self._namespace_changed)
-        sources.nodes.subscribe(self._node_changed)
+        sources.namespaces.subscribe(self._handle_namespace_change)
+        sources.nodes.subscribe(self._handle_node_change)
         sources.claims.subscribe(lambda _: self._retry(queue.VOLUMES_CHANGED))
-        sources.pods.subscribe(self._pod_changed)
+        sources.pods.subscribe(self._handle_pod_change)
         for informer in (sources.namespaces, sources.nodes, sources.claims, sources.pods):
             await informer.wait_synced()
         async with asyncio.TaskGroup() as group:
@@ -115,7 +115,7 @@ class Scheduler:
             delay = CATCH_UP if stale else RETRY
             report = log.debug if stale else log.warning
             report("failed to bind a pod", pod=str(pod.key), error=str(error), retry_in=delay)
-            asyncio.get_running_loop().call_later(delay, self._take_back, pod)
+            asyncio.get_running_loop().call_later(delay, self._revert_decision, pod)
         finally:
             self._slots.release()
 
@@ -127,12 +127,12 @@ class Scheduler:
                 report = conditions.report_unschedulable(pod, message, self._clock.now())
                 return Plan((report,) if report else ())
 
-    def _take_back(self, pod: PodInfo) -> None:
+    def _revert_decision(self, pod: PodInfo) -> None:
         """Revert a decision that could not be written, and requeue the pod if it is still unscheduled."""
         self._forget(pod.uid)
         obj = self._sources.pods.store.get(pod.key)
         if obj is not None and meta.uid(obj) == pod.uid:
-            self._take(obj)
+            self._process_pod(obj)
 
     def _forget(self, uid: UID) -> None:
         """Remove a pod from the queue and the cluster. Retry pods that can use its resources."""
@@ -143,10 +143,10 @@ class Scheduler:
 
     def _place(self, pod: PodInfo, node: str) -> None:
         self._cluster.place(pod, node)
-        self._queue.retry(queue.POD_PLACED, lambda waiting: self._is_about(waiting, pod))
+        self._queue.retry(queue.POD_PLACED, lambda waiting: self._affinity_selects(waiting, pod))
         self._wake.set()
 
-    def _is_about(self, waiting: PodInfo, placed: PodInfo) -> bool:
+    def _affinity_selects(self, waiting: PodInfo, placed: PodInfo) -> bool:
         """Return whether affinity terms of a waiting pod select the placed pod."""
         scopes = [term.scope for term in waiting.affinity] + [constraint.scope for constraint in waiting.constraints]
         return any(self._cluster.matches((scope,), placed) for scope in scopes)
@@ -155,13 +155,13 @@ class Scheduler:
         self._queue.retry(changed)
         self._wake.set()
 
-    def _pod_changed(self, change: Change) -> None:
+    def _handle_pod_change(self, change: Change) -> None:
         if change.new is None or podstate.has_ended(change.new):
             self._forget(meta.uid(change.object))
         elif not _has_same_scheduling_fields(change.old, change.new):
-            self._take(change.new)
+            self._process_pod(change.new)
 
-    def _take(self, pod: JSONObject) -> None:
+    def _process_pod(self, pod: JSONObject) -> None:
         """Count a pod on its node, queue it, or ignore it."""
         try:
             self._sort(pod)
@@ -190,14 +190,14 @@ class Scheduler:
         self._queue.put(read_pod(pod))
         self._wake.set()
 
-    def _node_changed(self, change: Change) -> None:
+    def _handle_node_change(self, change: Change) -> None:
         if change.new is None:
             self._cluster.nodes.pop(meta.name(change.object), None)  # its pods remain until they are deleted
         else:
             self._cluster.put_node(change.new)
         self._retry(queue.EVERYTHING)
 
-    def _namespace_changed(self, change: Change) -> None:
+    def _handle_namespace_change(self, change: Change) -> None:
         if change.new is None:
             self._cluster.namespaces.pop(meta.name(change.object), None)
         elif self._cluster.put_namespace(meta.name(change.new), meta.labels(change.new)):

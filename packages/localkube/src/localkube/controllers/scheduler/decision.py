@@ -65,7 +65,7 @@ def _rejection_reasons(
         if reasons := check(pod, node):
             return [(cause, reason) for reason in reasons]
     for topology_spread in spreads:
-        if reason := topology_spread.objection(node):
+        if reason := topology_spread.rejection_reason(node):
             return [(Cause.SPREAD, reason)]
-    objection = near.objection(node)
+    objection = near.rejection_reason(node)
     return [objection] if objection else []

@@ -24,7 +24,7 @@ class Spread(Struct, frozen=True):
     domains: Counter[str]
     own: int
 
-    def objection(self, node: NodeState) -> str | None:
+    def rejection_reason(self, node: NodeState) -> str | None:
         """Return the reason why the pod cannot run on the node, or None if it can."""
         domain = node.labels.get(self.constraint.topology_key)
         if domain is None:

@@ -34,7 +34,7 @@ def orphan_pod_index(pod: JSONObject) -> Iterable[str]:
 class StatefulSetController(Struct, frozen=True, kw_only=True):
     """The driver with a client and its caches: StatefulSets, claims, and pods and revisions with the indexes above."""
 
-    sets: Informer
+    statefulsets: Informer
     pods: Informer
     revisions: Informer
     claims: Informer
@@ -44,7 +44,7 @@ class StatefulSetController(Struct, frozen=True, kw_only=True):
     def watches(self) -> Sequence[Watch]:
         """Return the watches, with the StatefulSets that a change affects."""
         return (
-            Watch(self.sets, lambda change: [meta.key(change.object)]),
+            Watch(self.statefulsets, lambda change: [meta.key(change.object)]),
             Watch(self.pods, self._sets_of_pod),
             Watch(self.claims, self._sets_of_lost_claim),
             Watch(self.revisions, lambda change: controllerrefs.owner_keys(change.object, STATEFULSETS)),
@@ -52,7 +52,7 @@ class StatefulSetController(Struct, frozen=True, kw_only=True):
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Return the plan for a StatefulSet. Owner references of pods and revisions are updated before the pods."""
-        statefulset = self.sets.store.get(key)
+        statefulset = self.statefulsets.store.get(key)
         if statefulset is None:
             return Plan()
         claimed = self._claim_pods(statefulset)
@@ -100,7 +100,7 @@ class StatefulSetController(Struct, frozen=True, kw_only=True):
             collisions=collisions,
             now=self.clock.now(),
             history=history,
-            renewal=renewal,
+            revision_actions=renewal,
         )
 
     def _update_revision(
@@ -156,6 +156,6 @@ class StatefulSetController(Struct, frozen=True, kw_only=True):
         """Yield the StatefulSets that can be waiting for the deletion of a claim, or must recreate the claim."""
         if change.new is not None:
             return
-        for statefulset in self.sets.store.list():
+        for statefulset in self.statefulsets.store.list():
             if meta.namespace(statefulset) == meta.namespace(change.object) and podclaims.claim_templates(statefulset):
                 yield meta.key(statefulset)

@@ -46,7 +46,7 @@ from localkube.controllers.statefulset import identity, podclaims, revisions, st
 class ObservedStatefulSet(Struct, frozen=True, kw_only=True):
     """All inputs of the decision.
 
-    `pods` are the pods of the StatefulSet. `claims` are the claims of its pods by name. `history` is sorted. `renewal`
+    `pods` are the pods of the StatefulSet. `claims` are the claims of its pods by name. `history` is sorted. `revision_actions`
     contains the actions that create or renumber the revision `update` if needed.
     """
 
@@ -58,7 +58,7 @@ class ObservedStatefulSet(Struct, frozen=True, kw_only=True):
     collisions: int
     now: datetime
     history: Sequence[JSONObject] = ()
-    renewal: Actions = ()
+    revision_actions: Actions = ()
 
 
 AT_ONCE: Final = 500
@@ -89,7 +89,9 @@ def plan(observed: ObservedStatefulSet) -> Plan:
     phases = tuple(Concurrently(sequences=phase) for phase in decision.phases)
     after = changed_status(STATEFULSETS, observed.statefulset, decision.status)
     changes = (Finally(actions=phases, after=after),) if phases or after else ()
-    return Plan((*observed.renewal, *changes, *_delete_old_revisions(observed)), requeue_after=decision.requeue_after)
+    return Plan(
+        (*observed.revision_actions, *changes, *_delete_old_revisions(observed)), requeue_after=decision.requeue_after
+    )
 
 
 def decide(observed: ObservedStatefulSet) -> StatefulSetDecision:

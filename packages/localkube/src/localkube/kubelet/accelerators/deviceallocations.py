@@ -45,10 +45,10 @@ class DeviceAllocations:
             node = meta.spec(pod).get("nodeName", "")
             if not record or podstate.has_ended(pod) or not allocation.fits(pod, record):
                 continue
-            if {device for own in record.values() for device in own} <= set(self._free(node)):
+            if {device for own in record.values() for device in own} <= set(self._free_devices(node)):
                 self._records[meta.uid(pod)] = (node, record)
 
-    def take(self, pod: JSONObject) -> Record:
+    def allocate(self, pod: JSONObject) -> Record:
         """Return the devices of a pod, or allocate free devices of its node. Can raise a `ShortageError`."""
         uid, node = meta.uid(pod), meta.spec(pod).get("nodeName", "")
         if not self.is_real or not allocation.requests_any(pod):
@@ -56,7 +56,7 @@ class DeviceAllocations:
         if uid not in self._records:
             busy = {device for name, _, device in self.allocated_devices() if name == node}
             try:
-                record = allocation.allocate(pod, self._free(node), busy)
+                record = allocation.allocate(pod, self._free_devices(node), busy)
             except ShortageError as error:
                 self._waiting.add(uid)
                 raise ShortageError(f"node {node}: {error}{self._describe_failures(node)}") from error
@@ -64,14 +64,14 @@ class DeviceAllocations:
         self._waiting.discard(uid)
         return self._records[uid][1]
 
-    def of(self, pod: JSONObject) -> Record | None:
+    def visible_devices(self, pod: JSONObject) -> Record | None:
         """Return the devices that are visible to a pod's containers, or None if GPUs are simulated."""
         if not self.is_real:
             return None
         _, record = self._records.get(meta.uid(pod), ("", {}))
         if not self._exposed:
             return record
-        others = self.healthy(meta.spec(pod).get("nodeName", ""))
+        others = self.healthy_devices(meta.spec(pod).get("nodeName", ""))
         return {container["name"]: others for container in podspec.all_containers(pod)} | dict(record)
 
     def release(self, uid: UID) -> set[UID]:
@@ -101,13 +101,13 @@ class DeviceAllocations:
         """Return all devices of a node."""
         return self._devices.get(node, ())
 
-    def healthy(self, node: str) -> list[str]:
+    def healthy_devices(self, node: str) -> list[str]:
         """Return the healthy devices of a node."""
         return [device for device in self.devices_of_node(node) if device_uuid(device) not in self.unhealthy]
 
-    def _free(self, node: str) -> list[str]:
+    def _free_devices(self, node: str) -> list[str]:
         allocated = {device for _, _, device in self.allocated_devices()}
-        return [device for device in self.healthy(node) if device not in allocated]
+        return [device for device in self.healthy_devices(node) if device not in allocated]
 
     def _describe_failures(self, node: str) -> str:
         """Describe the failed devices of a node in a clause."""

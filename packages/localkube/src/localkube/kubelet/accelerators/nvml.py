@@ -198,12 +198,12 @@ class HealthMonitor:
     def failures(self) -> dict[str, str]:
         """Return the failure reasons of devices by UUID."""
         for gpu in dict.fromkeys(self._gpus.values()):
-            if gpu not in self._failed and (why := self._state(gpu)):
+            if gpu not in self._failed and (why := self._failure_reason(gpu)):
                 self._failed[gpu] = why
         self._read_events()
         return {uuid: self._failed[gpu] for uuid, gpu in self._gpus.items() if gpu in self._failed}
 
-    def _state(self, gpu: str) -> str:
+    def _failure_reason(self, gpu: str) -> str:
         nvml = self._nvml
         try:
             nvml.nvmlDeviceGetMemoryInfo(nvml.nvmlDeviceGetHandleByUUID(gpu))

@@ -47,16 +47,16 @@ class _Output:
         self.kept = bytearray()
         self._descriptor = descriptor
         os.set_blocking(descriptor, False)
-        asyncio.get_running_loop().add_reader(descriptor, self._take)
+        asyncio.get_running_loop().add_reader(descriptor, self._read_chunk)
 
     def close(self) -> None:
         """Read the remaining output and close the pipe."""
-        while self._take():
+        while self._read_chunk():
             pass
         asyncio.get_running_loop().remove_reader(self._descriptor)
         os.close(self._descriptor)
 
-    def _take(self) -> bool:
+    def _read_chunk(self) -> bool:
         try:
             data = os.read(self._descriptor, LONGEST_OUTPUT)
         except BlockingIOError:

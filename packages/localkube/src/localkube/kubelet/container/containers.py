@@ -84,7 +84,7 @@ class Containers:
 
     def start(self, name: str) -> None:
         """Start a container."""
-        self._cell.update(name, state.record_start)
+        self._cell.update_container(name, state.record_start)
         task = self._tasks.create_task(self._start(name))
         self._starts.add(task)
         task.add_done_callback(self._starts.discard)
@@ -96,7 +96,7 @@ class Containers:
         for task in run.tasks:
             task.cancel()
         hook = podspec.lifecycle_hook(run.launch.container, "preStop")
-        self._cell.update(
+        self._cell.update_container(
             name, partial(state.record_stop, kill_at=kill_at, hook="running" if hook else "done", replaced=replaced)
         )
         if hook:
@@ -108,21 +108,21 @@ class Containers:
         if run.hook is not None and not run.hook.done():
             run.hook.cancel()
             self._cell.emit("FailedPreStopHook", "PreStopHook failed: it takes longer than the grace period", name)
-        self._cell.update(name, partial(state.record_stop, kill_at=kill_at, hook=""))
+        self._cell.update_container(name, partial(state.record_stop, kill_at=kill_at, hook=""))
         await self._runner.signal(run.id, _stop_signal(run.launch.container))
 
     async def kill(self, name: str) -> None:
         """Kill all processes of a container."""
-        self._cell.update(name, lambda current: replace(current, is_killed=True))
+        self._cell.update_container(name, lambda current: replace(current, is_killed=True))
         await self._runner.signal(self._cell.runs[name].id, signal.SIGKILL, everything=True)
 
-    async def collect(self) -> None:
+    async def record_exits(self) -> None:
         """Record the exits of containers since the last call."""
         for run in list(self._cell.runs.values()):
             if run.is_launched and run.exit is not None:
-                await self._collect(run, run.exit)
+                await self._record_exit(run, run.exit)
 
-    async def limit(self) -> None:
+    async def apply_cpu_limits(self) -> None:
         """Apply the CPU limits of containers, which a resize can change."""
         for run in self._cell.running:
             cores = podspec.cpu_limit(self._cell.pod, run.name)
@@ -130,7 +130,7 @@ class Containers:
                 run.cores = cores
                 await self._runner.limit_cpu(run.pid, cores)
 
-    async def _collect(self, run: ContainerRun, ending: Exit) -> None:
+    async def _record_exit(self, run: ContainerRun, ending: Exit) -> None:
         await self._runner.signal(run.id, signal.SIGKILL, everything=True)
         self._cell.node.memory.discard(run.id)
         run.close()
@@ -140,7 +140,9 @@ class Containers:
         message = run.message(ending, self._cell.log_directory(run.name), quote=quote)
         now = self._cell.now()
         reason = OUT_OF_MEMORY if run.excess else ""
-        self._cell.update(run.name, partial(state.record_exit, ending=ending, message=message, now=now, reason=reason))
+        self._cell.update_container(
+            run.name, partial(state.record_exit, ending=ending, message=message, now=now, reason=reason)
+        )
         conflict = await self._port_conflict(run.launch.container) if ending.code else ""
         if conflict:
             self._cell.emit("PortConflict", conflict, run.name)
@@ -153,11 +155,11 @@ class Containers:
                 raise UnrunnableError("PortConflict", conflict)  # noqa: TRY301 - one of the errors below
             await self._launch(plan)
         except (SpecError, ValueError) as error:  # ValueError: the path contains NUL
-            self._refuse(name, Waiting(CONFIG_ERROR, str(error)))
+            self._reject_start(name, Waiting(CONFIG_ERROR, str(error)))
         except UnrunnableError as why:
-            self._refuse(name, Waiting(why.reason, str(why)))
+            self._reject_start(name, Waiting(why.reason, str(why)))
         except (OSError, RequestError, ExhaustedError) as error:  # no disk space, or too many open files or processes
-            self._refuse(name, Waiting(CREATE_ERROR, explain(error)))
+            self._reject_start(name, Waiting(CREATE_ERROR, explain(error)))
 
     async def _plan(self, container: JSONObject) -> Launch:
         cell = self._cell
@@ -166,9 +168,9 @@ class Containers:
         around = LaunchInputs(cell.node.settings, self.volumes, file)
         return launch.plan(container, await cell.context(), around)
 
-    def _refuse(self, name: str, waiting: Waiting) -> None:
+    def _reject_start(self, name: str, waiting: Waiting) -> None:
         previous = self._cell.state.containers[name].waiting
-        self._cell.update(
+        self._cell.update_container(
             name, partial(state.record_rejected_start, waiting=waiting, not_before=self._cell.now() + RETRY)
         )
         if waiting != previous:
@@ -184,17 +186,17 @@ class Containers:
         try:
             run.pid = await self._runner.start_container(run.spec(), partial(self._on_exit, run))
         except StartError as error:
-            log.note(str(error))
+            log.write_message(str(error))
             run.close()
             del self._cell.runs[name]
             if isinstance(error, ExhaustedError):
                 raise
-            cell.update(name, partial(state.record_start_failure, message=str(error), now=cell.now()))
+            cell.update_container(name, partial(state.record_start_failure, message=str(error), now=cell.now()))
             cell.emit("Failed", f"Error: {error}", name)
             return
         finally:
             log.close_process_ends()
-        cell.update(
+        cell.update_container(
             name,
             partial(
                 state.record_launch,
@@ -207,12 +209,12 @@ class Containers:
         run.is_launched = True
         cell.emit("Created", f"Created container {name}", name)
         cell.emit("Started", f"Started container {name}", name)
-        self._spawn(run, self._accompany(run))
+        self._spawn(run, self._run_hooks_and_probes(run))
         if plan.argv:
             limit = partial(self._memory_limit, name)
-            cell.node.memory.add(run.id, MemoryLimit(run.pid, limit, partial(self._exceed, run)))
+            cell.node.memory.add(run.id, MemoryLimit(run.pid, limit, partial(self._handle_memory_excess, run)))
 
-    async def _exceed(self, run: ContainerRun, memory: int) -> None:
+    async def _handle_memory_excess(self, run: ContainerRun, memory: int) -> None:
         """Kill a container that exceeds its memory limit, or report it if limits are not enforced."""
         limit = self._memory_limit(run.name)
         text = f"used {memory / MEBIBYTE:.0f}Mi of memory, and its limit is {limit / MEBIBYTE:.0f}Mi"
@@ -220,7 +222,7 @@ class Containers:
             run.excess = text
             await self._runner.signal(run.id, signal.SIGKILL, everything=True)
         else:
-            self._cell.update(run.name, lambda current: replace(current, excess=text))
+            self._cell.update_container(run.name, lambda current: replace(current, excess=text))
 
     def _memory_limit(self, name: str) -> int:
         """Return the current limit of a container in bytes, which a resize can change."""
@@ -236,7 +238,7 @@ class Containers:
         task.add_done_callback(run.tasks.discard)
         return task
 
-    async def _accompany(self, run: ContainerRun) -> None:
+    async def _run_hooks_and_probes(self, run: ContainerRun) -> None:
         """Run the postStart hook, and then the probes, until the container terminates."""
         container = run.launch.container
         hook = podspec.lifecycle_hook(container, "postStart")
@@ -245,18 +247,20 @@ class Containers:
                 await hooks.run(self._runner, hook, container, run.id, self._cell.state.ip)
             except HookError as error:
                 self._cell.emit("FailedPostStartHook", f"PostStartHook failed: {error}", run.name)
-                self._cell.update(run.name, lambda now: replace(now, phase=Phase.RUNNING, unhealthy="postStart hook"))
+                self._cell.update_container(
+                    run.name, lambda now: replace(now, phase=Phase.RUNNING, unhealthy="postStart hook")
+                )
                 return
         kinds = frozenset(kind for kind, _ in podspec.container_probes(container))
         is_sidecar = podspec.is_sidecar(container, self._cell.pod)
-        self._cell.update(run.name, partial(state.record_running, probes=kinds, is_sidecar=is_sidecar))
+        self._cell.update_container(run.name, partial(state.record_running, probes=kinds, is_sidecar=is_sidecar))
         if kinds:
             await health.watch(self._target(run, kinds, is_sidecar=is_sidecar))
 
     def _target(self, run: ContainerRun, kinds: frozenset[str], *, is_sidecar: bool) -> health.ProbeTarget:
         def report(kind: Kind, good: bool) -> None:  # noqa: FBT001 - the verdict itself
             change = partial(state.record_probe, kind=kind, probes=kinds, good=good, is_sidecar=is_sidecar)
-            self._cell.update(run.name, change)
+            self._cell.update_container(run.name, change)
 
         def report_problem(problem: str) -> None:
             if problem != run.last_problem:
@@ -278,7 +282,7 @@ class Containers:
             await hooks.run(self._runner, hook, run.launch.container, run.id, self._cell.state.ip)
         except HookError as error:
             self._cell.emit("FailedPreStopHook", f"PreStopHook failed: {error}", run.name)
-        self._cell.update(run.name, lambda current: replace(current, hook="done"))
+        self._cell.update_container(run.name, lambda current: replace(current, hook="done"))
 
     async def _port_conflict(self, container: JSONObject) -> str:
         """Return an error about a declared port that is in use at the pod address, or an empty string."""
@@ -287,7 +291,7 @@ class Containers:
             return ""
         for port in podspec.declared_ports(container):
             if await self._is_taken(port):
-                holder = cell.node.holder_of(port, cell.uid) or "a different process on this machine"
+                holder = cell.node.port_user(port, cell.uid) or "a different process on this machine"
                 return (
                     f"port {port} is in use by {holder}. All pods share the network of this machine, so use a "
                     "different port"

@@ -38,7 +38,7 @@ class ContainerExec:
 
     async def begin(self, container_id: str, argv: tuple[str, ...], descriptors: tuple[int, int, int]) -> None:
         """Start the command with these standard streams."""
-        self._pid = await self._runner.exec(container_id, argv, descriptors, self._end)
+        self._pid = await self._runner.exec(container_id, argv, descriptors, self._handle_exit)
 
     def attach(self, writer: asyncio.StreamWriter | None, terminal: int | None) -> None:
         """Own the input writer of the command, and the terminal, which is closed afterwards."""
@@ -79,7 +79,7 @@ class ContainerExec:
         for output in self._outputs:
             output.close()
 
-    def _end(self, ending: Exit) -> None:
+    def _handle_exit(self, ending: Exit) -> None:
         self._exited.set_result(ending)
         self._release()
 

@@ -37,7 +37,7 @@ class PodRuntime:
 
     def __init__(self, pod: JSONObject, state: PodState, node: NodeContext) -> None:
         self.node = node
-        self.pod = self._marked(pod)
+        self.pod = self._with_annotations(pod)
         self.state = state
         self.runs: dict[str, ContainerRun] = {}
         self.changed = asyncio.Event()
@@ -61,7 +61,7 @@ class PodRuntime:
         """Return the log directory of one of its containers."""
         return self.directory / "logs" / container
 
-    def run_of(self, container: str) -> ContainerRun | None:
+    def find_run(self, container: str) -> ContainerRun | None:
         """Return the run of a container that currently has a process."""
         run = self.runs.get(container)
         return run if run is not None and run.is_launched and run.exit is None else None
@@ -69,7 +69,7 @@ class PodRuntime:
     @property
     def running(self) -> list[ContainerRun]:
         """Return the runs that currently have a process."""
-        return [run for run in map(self.run_of, self.runs) if run is not None]
+        return [run for run in map(self.find_run, self.runs) if run is not None]
 
     def now(self) -> datetime:
         """Return the current time."""
@@ -77,7 +77,7 @@ class PodRuntime:
 
     def follow_clock(self) -> None:
         """Shift the deadlines of the pod after the wall clock was set, so that they do not expire early."""
-        if jump := self._jumps.take():
+        if jump := self._jumps.measure():
             self.state = self.state.after_jump(jump)
 
     @property
@@ -85,31 +85,31 @@ class PodRuntime:
         """Return the address of the pod if it has a sandbox, or an empty string otherwise."""
         return self.state.ip if self.state.has_sandbox else ""
 
-    def take(self, pod: JSONObject) -> bool:
+    def update_if_newer(self, pod: JSONObject) -> bool:
         """Store the object of the pod if it is newer. Return whether it was stored."""
         if int(meta.resource_version(pod) or 0) <= int(meta.resource_version(self.pod) or 0):
             return False
-        self.pod = self._marked(pod)
+        self.pod = self._with_annotations(pod)
         return True
 
-    def _marked(self, pod: JSONObject) -> JSONObject:
+    def _with_annotations(self, pod: JSONObject) -> JSONObject:
         return restarts.hold_completed(pod) if self.node.settings.hold_completed else pod
 
-    def renew(self, pod: JSONObject) -> None:
+    def store_and_wake(self, pod: JSONObject) -> None:
         """Store a newer object of the pod, and wake the worker."""
-        if self.take(pod):
+        if self.update_if_newer(pod):
             self.refresh()
 
     def refresh(self) -> None:
         """Wake the worker to reread objects to which the pod refers, because they might have changed."""
         self.are_sources_stale = True
-        self.set(self.state.retry_now())
+        self.set_state(self.state.retry_now())
 
-    def vanish(self) -> None:
+    def mark_deleted(self) -> None:
         """Record that the pod's object was deleted."""
-        self.set(replace(self.state, is_deleted=True))
+        self.set_state(replace(self.state, is_deleted=True))
 
-    def lose(self) -> None:
+    def mark_sandbox_lost(self) -> None:
         """Record that the pod's sandbox is lost, with all processes in it."""
         self.is_sandbox_lost = True
         self.changed.set()
@@ -117,20 +117,20 @@ class PodRuntime:
     def recover(self, interruption: Interruption) -> None:
         """Restore the state from the API object, and report the interruption."""
         self.is_sandbox_lost = False
-        self._jumps.take()
+        self._jumps.measure()
         self.state = recovery.recover(self.pod, self.now(), interruption)
         cut_off = recovery.interrupted_containers(self.state, interruption)
         if cut_off:
             self.emit(interruption.reason, f"{interruption.sentence}. Restarting: {', '.join(cut_off)}")
 
-    def set(self, state: PodState) -> None:
+    def set_state(self, state: PodState) -> None:
         """Replace the state, and wake the worker."""
         self.state = state
         self.changed.set()
 
-    def update(self, name: str, change: Callable[[ContainerState], ContainerState]) -> None:
+    def update_container(self, name: str, change: Callable[[ContainerState], ContainerState]) -> None:
         """Change the state of one container, and wake the worker."""
-        self.set(self.state.with_container(change(self.state.containers[name])))
+        self.set_state(self.state.with_container(change(self.state.containers[name])))
 
     def emit(self, reason: str, note: str, container: str = "") -> None:
         """Record an event about the pod or one of its containers."""
@@ -145,6 +145,6 @@ class PodRuntime:
             node=self.node.facts(self.pod),
             sources=sources,
             skips_missing_sources=lenient,
-            is_rehearsal=self.node.settings.stub,
-            devices=self.node.devices.of(self.pod),
+            is_dry_run=self.node.settings.stub,
+            devices=self.node.devices.visible_devices(self.pod),
         )

@@ -86,7 +86,7 @@ class LogWriter:
                 os.close(descriptor)
         self.stdout = self.stderr = -1
 
-    def note(self, text: str) -> None:
+    def write_message(self, text: str) -> None:
         """Write a message of the kubelet."""
         self._append(Framer("stderr").feed(f"{text}\n".encode(), self._clock.now()))
 
@@ -96,7 +96,7 @@ class LogWriter:
         for stream in list(self._inputs):
             while stream in self._inputs and self._read(stream):
                 pass
-            self._end(stream)
+            self._close_input(stream)
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -123,12 +123,12 @@ class LogWriter:
         except BlockingIOError:
             return False
         if not data:
-            self._end(source)
+            self._close_input(source)
             return False
         self._append(source.framer.feed(data, self._clock.now()))
         return True
 
-    def _end(self, source: _LogInput) -> None:
+    def _close_input(self, source: _LogInput) -> None:
         if source in self._inputs:
             self._inputs.remove(source)
             asyncio.get_running_loop().remove_reader(source.descriptor)

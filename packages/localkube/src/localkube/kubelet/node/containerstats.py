@@ -51,15 +51,15 @@ class ContainerStats:
             last = await self._read(running)
             while self._readings and not 0 <= _elapsed_seconds(self._readings[0], last) <= SPAN:
                 self._readings.popleft()
-            if last.used and not self._earlier(last):
+            if last.used and not self._previous_samples(last):
                 self._readings.append(last)
                 await asyncio.sleep(SHORTEST)
                 last = await self._read(running)
-            earlier = self._earlier(last)
+            earlier = self._previous_samples(last)
             self._readings.append(last)
             return _mean_usage(earlier, last)
 
-    def _earlier(self, last: UsageSample) -> Mapping[Key, UsageSample]:
+    def _previous_samples(self, last: UsageSample) -> Mapping[Key, UsageSample]:
         """Return the latest measurement of each container that is old enough for a comparison."""
         old = [reading for reading in self._readings if _elapsed_seconds(reading, last) >= SHORTEST]
         oldest = ((key, next((reading for reading in old if key in reading.used), None)) for key in last.used)
@@ -67,7 +67,7 @@ class ContainerStats:
 
     async def _read(self, running: Running) -> UsageSample:
         containers = running()
-        used = await self._runner.used(containers)
+        used = await self._runner.read_usage(containers)
         return UsageSample(self._clock.now(), {(pid, *containers[pid]): usage for pid, usage in used.items()})
 
 

@@ -32,7 +32,7 @@ class DeviceHealth:
         self, client: Client, ledger: DeviceAllocations, clock: Clock, report: Callable[[Mapping[str, str]], None]
     ) -> None:
         self._client = client
-        self._ledger = ledger
+        self._allocations = ledger
         self._clock = clock
         self._report = report
         self._written: Mapping[str, str] = {}
@@ -42,12 +42,12 @@ class DeviceHealth:
         inventory = await asyncio.to_thread(nvml.inventory)
         with nvml.monitor({accelerator.uuid: accelerator.gpu for accelerator in inventory.accelerators}) as failures:
             while True:
-                await self.renew(await asyncio.to_thread(failures))
-                uuids = {device_uuid(device) for _, _, device in self._ledger.allocated_devices()}
-                await idleness.renew(await asyncio.to_thread(usage.read, uuids) if uuids else {})
+                await self.update(await asyncio.to_thread(failures))
+                uuids = {device_uuid(device) for _, _, device in self._allocations.allocated_devices()}
+                await idleness.update(await asyncio.to_thread(usage.read, uuids) if uuids else {})
                 await asyncio.sleep(pause)
 
-    async def renew(self, failures: Mapping[str, str]) -> None:
+    async def update(self, failures: Mapping[str, str]) -> None:
         """Record the currently failed devices.
 
         Writes that the API server refuses are repeated after the next check.
@@ -56,7 +56,7 @@ class DeviceHealth:
         if failures == self._written:
             return
         try:
-            for name in self._ledger.nodes:
+            for name in self._allocations.nodes:
                 await self._write(name, failures)
         except KubeError as error:
             log.warning("failed to write the health of devices", error=str(error))
@@ -65,7 +65,7 @@ class DeviceHealth:
 
     async def _write(self, name: str, failures: Mapping[str, str]) -> None:
         node = await self._client.get(NODES, ObjectKey("", name))
-        own = dict.fromkeys(map(device_uuid, self._ledger.devices_of_node(name)))
+        own = dict.fromkeys(map(device_uuid, self._allocations.devices_of_node(name)))
         failing = {uuid: failures[uuid] for uuid in own if uuid in failures}
         others = [
             condition
@@ -74,7 +74,7 @@ class DeviceHealth:
         ]
         change: JSONObject = {
             "status": {
-                "allocatable": {GPU: str(len(self._ledger.healthy(name)))},
+                "allocatable": {GPU: str(len(self._allocations.healthy_devices(name)))},
                 "conditions": [*others, self._condition(failing)],
             }
         }

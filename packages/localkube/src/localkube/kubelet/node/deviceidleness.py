@@ -31,15 +31,15 @@ class DeviceIdleness:
         self, client: Client, ledger: DeviceAllocations, clock: Clock, pod_of: Callable[[UID], JSONObject | None]
     ) -> None:
         self._client = client
-        self._ledger = ledger
+        self._allocations = ledger
         self._clock = clock
         self._pod_of = pod_of
         self._since: dict[tuple[UID, str], datetime] = {}
 
-    async def renew(self, uses: Mapping[str, DeviceUse]) -> None:
+    async def update(self, uses: Mapping[str, DeviceUse]) -> None:
         """Record the current usage of all devices, and write changes. Retry a failed write after the next check."""
         now = self._clock.now()
-        allocated = {(uid, device_uuid(device)) for _, uid, device in self._ledger.allocated_devices()}
+        allocated = {(uid, device_uuid(device)) for _, uid, device in self._allocations.allocated_devices()}
         idle = {(uid, uuid) for uid, uuid in allocated if uuid in uses and uses[uuid].busy == 0}
         self._since = {key: self._since.get(key, now) for key in sorted(idle)}
         for uid in sorted({uid for uid, _ in allocated}):

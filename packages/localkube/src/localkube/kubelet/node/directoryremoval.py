@@ -36,12 +36,12 @@ class DirectoryRemoval:
 
     async def run(self) -> None:
         """Delete directories until cancelled."""
-        self._add_left()
+        self._add_remaining()
         while True:
             path = await self._queue.get()
             await asyncio.to_thread(_remove, path)
 
-    def _add_left(self) -> None:
+    def _add_remaining(self) -> None:
         with suppress(FileNotFoundError):
             for name in os.listdir(self._directory):
                 self._queue.put_nowait(f"{self._directory}/{name}")
@@ -72,25 +72,25 @@ class PreviousLogs:
     def __init__(self, directory: Path, trash: DirectoryRemoval) -> None:
         self._directory = directory
         self._trash = trash
-        self._kept: dict[str, Path] = {}
+        self._retained: dict[str, Path] = {}
 
     def clear(self) -> None:
         """Delete the logs that an earlier process retained."""
         self._trash.add(self._directory)
 
-    def keep(self, pod: JSONObject, directory: Path) -> None:
+    def retain(self, pod: JSONObject, directory: Path) -> None:
         """Delete the directory of a deleted pod, and retain its logs instead of its predecessor's logs."""
         if (directory / "logs").exists():
             key, target = str(meta.key(pod)), self._directory / meta.uid(pod)
-            if key in self._kept:
-                self._trash.add(self._kept.pop(key))
+            if key in self._retained:
+                self._trash.add(self._retained.pop(key))
             self._directory.mkdir(parents=True, exist_ok=True)
             (directory / "logs").rename(target)
-            self._kept[key] = target
-            if len(self._kept) > MOST_LOGS:
-                self._trash.add(self._kept.pop(next(iter(self._kept))))
+            self._retained[key] = target
+            if len(self._retained) > MOST_LOGS:
+                self._trash.add(self._retained.pop(next(iter(self._retained))))
         self._trash.add(directory)
 
-    def of(self, pod: JSONObject) -> Path | None:
+    def find(self, pod: JSONObject) -> Path | None:
         """Return the log directory of the previous pod with this name, or None if it does not exist."""
-        return self._kept.get(str(meta.key(pod)))
+        return self._retained.get(str(meta.key(pod)))

@@ -48,8 +48,8 @@ It has no comment: nss_wrapper, which resolves names for plain processes, reject
 class HostsLines(Struct, frozen=True):
     """The lines of one pod, for its namespace and for other namespaces."""
 
-    near: str
-    far: str
+    own_namespace: str
+    other_namespaces: str
 
 
 NOTHING: Final = HostsLines("", "")
@@ -99,12 +99,12 @@ class _Namespace(Struct):
 
     def put_service(self, service: JSONObject) -> None:
         """Add a Service, indexed by one of the labels in its selector."""
-        self.drop_service(meta.name(service))
+        self.remove_service(meta.name(service))
         self.services[meta.name(service)] = service
         for label in _first_label(service):
             self.by_label.setdefault(label, {})[meta.name(service)] = service
 
-    def drop_service(self, name: str) -> None:
+    def remove_service(self, name: str) -> None:
         """Remove a Service."""
         service = self.services.pop(name, None)
         for label in _first_label(service or {}):
@@ -163,12 +163,12 @@ class HostsFiles:
         namespace = self._namespace(meta.namespace(service))
         old = namespace.services.get(meta.name(service), service)
         namespace.put_service(service)
-        self._renew(meta.namespace(service), old, service)
+        self._rebuild_lines(meta.namespace(service), old, service)
 
     def remove_service(self, service: JSONObject) -> None:
         """Remove a Service."""
-        self._namespace(meta.namespace(service)).drop_service(meta.name(service))
-        self._renew(meta.namespace(service), service)
+        self._namespace(meta.namespace(service)).remove_service(meta.name(service))
+        self._rebuild_lines(meta.namespace(service), service)
         self._forget_empty(meta.namespace(service))
 
     def flush(self) -> None:
@@ -186,7 +186,7 @@ class HostsFiles:
                 _write(self._private(namespace.pods[uid][0]), content + aliases)
             self._stale.discard(name)
 
-    async def written(self) -> None:
+    async def wait_until_written(self) -> None:
         """Wait until the files contain the current state. Raise the `OSError` if they cannot be written."""
         if self._stale:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -235,7 +235,7 @@ class HostsFiles:
         self._stale.discard(name)
         shutil.rmtree(self._shared_path(name), ignore_errors=True)
 
-    def _renew(self, name: str, *services: JSONObject) -> None:
+    def _rebuild_lines(self, name: str, *services: JSONObject) -> None:
         """Rebuild the lines of the pods that a Service selects, or selected before the change."""
         for pod, ip in self._namespaces[name].pods.values():
             if any(selects(service, pod) for service in services):
@@ -249,9 +249,9 @@ class HostsFiles:
         self._mark_changes(name, old, lines)
 
     def _mark_changes(self, name: str, old: HostsLines, new: HostsLines) -> None:
-        if new.near != old.near:
+        if new.own_namespace != old.own_namespace:
             self._mark_changed(name)
-        if new.far != old.far:
+        if new.other_namespaces != old.other_namespaces:
             for other in self._namespaces:
                 self._mark_changed(other)
 
@@ -260,9 +260,9 @@ class HostsFiles:
         self._changed.set()
 
     def _render(self, name: str) -> str:
-        near = [lines.near for lines in self._namespaces[name].lines.values()]
+        near = [lines.own_namespace for lines in self._namespaces[name].lines.values()]
         others = [namespace for other, namespace in self._namespaces.items() if other != name]
-        far = [lines.far for namespace in others for lines in namespace.lines.values()]
+        far = [lines.other_namespaces for namespace in others for lines in namespace.lines.values()]
         return "".join([HEADER, *near, *far])
 
     def _shared_path(self, namespace: str) -> Path:

@@ -22,7 +22,7 @@ from localkube.kubelet.spec.fieldref import NodeFacts
 class NodeContext(Struct, frozen=True, kw_only=True):
     """The kubelet's dependencies. `holder_of(port, uid)` returns another pod that uses a port on the shared network.
 
-    `former` keeps the logs of deleted pods. `free(pod)` returns the devices of a pod to the ledger.
+    `previous_logs` keeps the logs of deleted pods. `free(pod)` returns the devices of a pod to the ledger.
     """
 
     client: Client
@@ -32,10 +32,10 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     hosts: HostsFiles
     objects: ReferencedObjectReader
     events: Recorder
-    holder_of: Callable[[int, str], str]
-    former: PreviousLogs
+    port_user: Callable[[int, str], str]
+    previous_logs: PreviousLogs
     devices: DeviceAllocations
-    free: Callable[[JSONObject], None]
+    release_devices: Callable[[JSONObject], None]
     memory: OOMWatcher
 
     def facts(self, pod: JSONObject) -> NodeFacts:

@@ -27,7 +27,7 @@ class MemoryLimit(NamedTuple):
 
     pid: int
     limit: Callable[[], int]
-    exceed: Callable[[int], Awaitable[None]]
+    on_excess: Callable[[int], Awaitable[None]]
 
 
 class OOMWatcher:
@@ -60,9 +60,9 @@ class OOMWatcher:
                 pause = max(SHORTEST, (now() - begun) / SHARE)
             else:
                 pause = SHORTEST
-                await self._until_added()
+                await self._wait_for_container()
 
-    async def _until_added(self) -> None:
+    async def _wait_for_container(self) -> None:
         """Wait until a container is added, or for at most `UNLIMITED` if there are containers."""
         self._added.clear()
         with suppress(TimeoutError):
@@ -70,12 +70,12 @@ class OOMWatcher:
                 await self._added.wait()
 
     async def _compare(self, limits: Mapping[str, tuple[MemoryLimit, int]]) -> None:
-        used = await self._runner.used([limited.pid for limited, _ in limits.values()])
+        used = await self._runner.read_usage([limited.pid for limited, _ in limits.values()])
         for name, (limited, limit) in limits.items():
             if not limit < (used[limited.pid].memory if limited.pid in used else 0):
                 continue
             # The measurement above counts shared pages in each process. This upper bound is fast to compute.
-            memory = await self._runner.memory(limited.pid)
+            memory = await self._runner.read_memory(limited.pid)
             if memory > limit and self._limited.get(name) is limited:
                 self.discard(name)
-                await limited.exceed(memory)
+                await limited.on_excess(memory)

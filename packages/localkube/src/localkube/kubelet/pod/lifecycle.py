@@ -148,7 +148,7 @@ def next_steps(pod: JSONObject, state: PodState, now: datetime) -> Decision:
 def active_deadline(pod: JSONObject, state: PodState) -> datetime | None:
     """Return the time at which `activeDeadlineSeconds` expires."""
     seconds = meta.spec(pod).get("activeDeadlineSeconds")
-    return None if seconds is None else state.start_time + state.moved + duration.from_seconds(seconds)
+    return None if seconds is None else state.start_time + state.clock_shift + duration.from_seconds(seconds)
 
 
 def is_settled(pod: JSONObject, state: PodState) -> bool:
@@ -160,7 +160,8 @@ def is_settled(pod: JSONObject, state: PodState) -> bool:
         for containers in (podspec.init_containers(pod), podspec.regular_containers(pod))
     )
     if any(
-        not current.has_passed and _has_ended_permanently(pod, container, current) for container, current in initial
+        not current.has_passed_startup and _has_ended_permanently(pod, container, current)
+        for container, current in initial
     ):
         return True
     return all(_has_ended_permanently(pod, container, current) for container, current in regular)
@@ -230,9 +231,9 @@ def _startable(pod: JSONObject, state: PodState) -> Iterable[JSONObject]:
     """Yield the containers that can run: started sidecars and the current init container, or all containers."""
     for container in podspec.init_containers(pod):
         current = state.containers[container["name"]]
-        if podspec.is_sidecar(container, pod) or not current.has_passed:
+        if podspec.is_sidecar(container, pod) or not current.has_passed_startup:
             yield container
-        if not current.has_passed:
+        if not current.has_passed_startup:
             return
     yield from podspec.regular_containers(pod)
 

@@ -52,7 +52,7 @@ def build(pod: JSONObject, state: PodState, now: datetime, node: NodeFacts) -> J
 def pod_phase(pod: JSONObject, state: PodState) -> str:
     """Return the phase: Pending until every container has run, and Running until the pod has terminated."""
     live = any(container.is_live for container in state.containers.values())
-    regular = list(state.of(podspec.regular_containers(pod)))
+    regular = list(state.container_states(podspec.regular_containers(pod)))
     begun = is_initialized(pod, state) and all(_has_run(container) for container in regular)
     if state.failure or lifecycle.is_settled(pod, state) or (meta.is_deleting(pod) and begun and not live):
         if live:
@@ -90,7 +90,7 @@ def _container_statuses(
 
 def is_initialized(pod: JSONObject, state: PodState) -> bool:
     """Return whether all init containers have completed, and all sidecars have started."""
-    return all(container.has_passed for container in state.of(podspec.init_containers(pod)))
+    return all(container.has_passed_startup for container in state.container_states(podspec.init_containers(pod)))
 
 
 def _container_status(pod: JSONObject, container: JSONObject, state: PodState, *, initialized: bool) -> JSONObject:
@@ -145,7 +145,7 @@ def _terminated_state(ended: Termination) -> JSONObject:
 def is_ready(pod: JSONObject, container: JSONObject, current: ContainerState, *, is_init: bool) -> bool:
     """Return whether the container is ready. Init containers must be complete, and others need a probe."""
     if is_init and not podspec.is_sidecar(container, pod):
-        return current.has_passed
+        return current.has_passed_startup
     return _is_running(current) and current.is_started and current.is_ready
 
 
@@ -161,7 +161,7 @@ def _conditions(
 
 
 def _compute_conditions(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONObject]) -> list[JSONObject]:
-    incomplete = [c["name"] for c in podspec.init_containers(pod) if not state.containers[c["name"]].has_passed]
+    incomplete = [c["name"] for c in podspec.init_containers(pod) if not state.containers[c["name"]].has_passed_startup]
     may_restart, is_initialized = restarts.may_restart_all(pod), old.get("Initialized", {}).get("status") == "True"
     if may_restart and is_initialized:
         incomplete = []  # as in Kubernetes, restarted init containers do not reset the condition

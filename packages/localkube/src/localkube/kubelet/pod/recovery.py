@@ -37,7 +37,7 @@ def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER
     status = meta.status(pod)
     started = _moment(status.get("startTime")) or now
     ahead = max(started - now, timedelta())  # the clock was ahead, so the pod counts as started now
-    state = replace(initial_state(pod, now), start_time=started, moved=-ahead)
+    state = replace(initial_state(pod, now), start_time=started, clock_shift=-ahead)
     over = podstate.has_ended(pod)
     statuses = {container_status["name"]: container_status for container_status in podstate.container_statuses(pod)}
     for container in podspec.all_containers(pod):
@@ -95,7 +95,9 @@ def _recover(
     is_init = container in podspec.init_containers(pod)
     stays = not is_init and not restarts.is_restarted(pod, container, ended.exit_code)
     if over or stays or (is_init and restarts.restart_policy(pod, container) == "Never" and ended.exit_code != 0):
-        return replace(blank, phase=Phase.TERMINATED, termination=ended, has_passed=is_init and ended.exit_code == 0)
+        return replace(
+            blank, phase=Phase.TERMINATED, termination=ended, has_passed_startup=is_init and ended.exit_code == 0
+        )
     return replace(blank, last=ended)
 
 

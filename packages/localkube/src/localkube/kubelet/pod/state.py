@@ -66,7 +66,7 @@ class Termination(Struct, frozen=True, kw_only=True):
 class ContainerState(Struct, frozen=True, kw_only=True):
     """The state of one container.
 
-    With `has_passed`, the next init container may start: it succeeded, or is a started sidecar.
+    With `has_passed_startup`, the next init container may start: it succeeded, or is a started sidecar.
 
     `hook` is the progress of the preStop hook of a stopping container; `""` means that the stop signal was sent.
     `is_killed` means that SIGKILL was sent. `excess` is the memory that the container uses above its limit, in words, if
@@ -85,7 +85,7 @@ class ContainerState(Struct, frozen=True, kw_only=True):
     started_at: datetime | None = None
     is_started: bool = False
     is_ready: bool = False
-    has_passed: bool = False
+    has_passed_startup: bool = False
     unhealthy: str = ""
     excess: str = ""
     hook: Hook = ""
@@ -103,7 +103,7 @@ class ContainerState(Struct, frozen=True, kw_only=True):
         return self.phase in LIVE
 
     @property
-    def is_refused(self) -> bool:
+    def is_start_rejected(self) -> bool:
         """Return whether the container waits because its start could not be attempted."""
         back_off = (CRASH_LOOP, ALL_RESTARTED)
         return self.phase is Phase.WAITING and self.waiting is not None and self.waiting.reason not in back_off
@@ -112,7 +112,7 @@ class ContainerState(Struct, frozen=True, kw_only=True):
 class PodState(Struct, frozen=True, kw_only=True):
     """The state of one pod. `kill_at` is set when it is being stopped, and `failure` when it has failed.
 
-    `problem` is why volumes or sandbox cannot be created yet. `is_deleted` means that its API object was deleted. `moved` is
+    `problem` is why volumes or sandbox cannot be created yet. `is_deleted` means that its API object was deleted. `clock_shift` is
     the time by which the wall clock was set since `start_time`. `restarted_by` is the container whose exit restarts all
     containers in place; empty if there is none.
     """
@@ -122,7 +122,7 @@ class PodState(Struct, frozen=True, kw_only=True):
     has_sandbox: bool = False
     ip: str = ""
     start_time: datetime
-    moved: timedelta = timedelta()
+    clock_shift: timedelta = timedelta()
     not_before: datetime | None = None
     problem: str = ""
     failure: Waiting | None = None
@@ -130,7 +130,7 @@ class PodState(Struct, frozen=True, kw_only=True):
     is_deleted: bool = False
     restarted_by: str = ""
 
-    def of(self, containers: list[JSONObject]) -> Iterator[ContainerState]:
+    def container_states(self, containers: list[JSONObject]) -> Iterator[ContainerState]:
         """Yield the states of the given containers of the pod."""
         return (self.containers[container["name"]] for container in containers)
 
@@ -150,12 +150,14 @@ class PodState(Struct, frozen=True, kw_only=True):
         """Return the state with deadlines shifted by `jump`, after the wall clock was set."""
         containers = {name: _shift_times(container, jump) for name, container in self.containers.items()}
         not_before, kill_at = _shift(self.not_before, jump), _shift(self.kill_at, jump)
-        return replace(self, containers=containers, not_before=not_before, kill_at=kill_at, moved=self.moved + jump)
+        return replace(
+            self, containers=containers, not_before=not_before, kill_at=kill_at, clock_shift=self.clock_shift + jump
+        )
 
     def retry_now(self) -> "PodState":
         """Return the state of a pod whose rejected starts are retried immediately. The crash backoff continues."""
         containers = {
-            name: replace(container, not_before=None) if container.is_refused else container
+            name: replace(container, not_before=None) if container.is_start_rejected else container
             for name, container in self.containers.items()
         }
         return replace(self, containers=containers, not_before=None)
@@ -201,8 +203,8 @@ def record_running(container: ContainerState, probes: frozenset[str], *, is_side
     """Record that the process runs and its postStart hook has succeeded. `probes` contains its kinds of probes."""
     started = "startup" not in probes
     ready = started and "readiness" not in probes
-    passed = container.has_passed or (is_sidecar and started)
-    return replace(container, phase=Phase.RUNNING, is_started=started, is_ready=ready, has_passed=passed)
+    passed = container.has_passed_startup or (is_sidecar and started)
+    return replace(container, phase=Phase.RUNNING, is_started=started, is_ready=ready, has_passed_startup=passed)
 
 
 def record_probe(
@@ -251,7 +253,7 @@ def record_exit(
         is_ready=False,
         kill_at=None,
         excess="",
-        has_passed=container.has_passed or ending.code == 0,
+        has_passed_startup=container.has_passed_startup or ending.code == 0,
     )
 
 

@@ -43,7 +43,7 @@ class KubeletSettings:
     grace_at_end: timedelta = timedelta(0)
 
     @property
-    def stand_ins(self) -> Path | None:
+    def volume_directory(self) -> Path | None:
         """Return the parent directory of persistent volumes without a path on this machine, if `stub` is set."""
         return self.state_directory / "stand-ins" if self.stub else None
 

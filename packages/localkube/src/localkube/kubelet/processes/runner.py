@@ -16,11 +16,11 @@ Network: TypeAlias = Literal["isolated", "shared"]
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """The granted capabilities. Each line of `lost` describes a missing capability and its effect for the user."""
+    """The granted capabilities. Each line of `missing` describes a missing capability and its effect for the user."""
 
     has_namespaces: bool
     network: Network
-    lost: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,23 +140,23 @@ class ProcessRunner(Protocol):
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
         """Return an unconnected, non-blocking TCP socket in the network of the pod, or of all pods if it is None."""
 
-    async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
+    async def drop_packets(self, losses: Sequence[PacketLoss]) -> None:
         """Drop only these packets between sandboxes. Raise `StartError` if sandboxes do not have networks."""
 
     async def delay_packets(self, sandbox_id: str, seconds: float) -> None:
         """Delay each packet to a sandbox, or stop the delay if it is 0. Raise `StartError` if not supported."""
 
-    async def bound_memory(self, container_id: str, path: str, size: int) -> int:
+    async def resize_memory(self, container_id: str, path: str, size: int) -> int:
         """Resize the in-memory file system at `path` in a container, or shrink it to its content if 0.
 
         Return the old size.
         """
 
-    async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
+    async def read_usage(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
         """Return the usage of containers by the PID that was returned at their start, without exited containers."""
 
-    async def memory(self, pid: int) -> int:
-        """Return the memory of a container in bytes. Shared pages are counted once. This is slower than `used`."""
+    async def read_memory(self, pid: int) -> int:
+        """Return the memory of a container in bytes. Shared pages are counted once. This is slower than `read_usage`."""
 
     async def limit_cpu(self, pid: int, cores: float) -> None:
         """Limit the CPU time of a container, or remove the limit if 0. Do nothing if limits are not supported."""

@@ -142,7 +142,7 @@ class SimulatedRunner:
             os.write(spec.stdout, program.output.encode())
         if program.exits:
             delay, ending = program.exits
-            process.timers.append(loop.call_later(delay, self.end, spec.id, ending))
+            process.timers.append(loop.call_later(delay, self.stop_process, spec.id, ending))
         return process.pid
 
     async def exec(
@@ -169,10 +169,12 @@ class SimulatedRunner:
             return
         self.signals.append((container_id, signal))
         if signal == signals.SIGKILL:
-            self.end(container_id, _killed_exit(signal))
+            self.stop_process(container_id, _killed_exit(signal))
         elif process.program.term is not None:
             loop = asyncio.get_running_loop()
-            process.timers.append(loop.call_later(process.program.term, self.end, container_id, _killed_exit(signal)))
+            process.timers.append(
+                loop.call_later(process.program.term, self.stop_process, container_id, _killed_exit(signal))
+            )
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
         """Return a socket that connects to simulated processes."""
@@ -180,7 +182,7 @@ class SimulatedRunner:
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"sandbox {sandbox_id} does not exist")
         return _ModelSocket(self, sandbox_id)
 
-    async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
+    async def drop_packets(self, losses: Sequence[PacketLoss]) -> None:
         """Raise an error, because simulated sockets do not have packets."""
         if losses:
             raise StartError(NOT_MODELLED)
@@ -189,11 +191,11 @@ class SimulatedRunner:
         """Raise an error, because packets are not simulated."""
         raise StartError(NOT_MODELLED)
 
-    async def bound_memory(self, container_id: str, path: str, size: int) -> int:  # noqa: ARG002 - the same for all
+    async def resize_memory(self, container_id: str, path: str, size: int) -> int:  # noqa: ARG002 - the same for all
         """Raise an error, because file systems are not simulated."""
         raise StartError(NOT_MODELLED)
 
-    async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
+    async def read_usage(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
         """Return the usage of processes, computed with `busy` for the time since the last call."""
         now = asyncio.get_running_loop().time()
         usages = {}
@@ -204,7 +206,7 @@ class SimulatedRunner:
                 usages[process.pid] = ResourceUsage(process.used, MODELLED_MEMORY)
         return usages
 
-    async def memory(self, pid: int) -> int:  # noqa: ARG002 - the same for all
+    async def read_memory(self, pid: int) -> int:  # noqa: ARG002 - the same for all
         """Return the memory of a simulated process."""
         return MODELLED_MEMORY
 
@@ -217,14 +219,14 @@ class SimulatedRunner:
         self.sandboxes.pop(sandbox_id, None)
         self.addresses.pop(sandbox_id, None)
         for container_id in [key for key, process in self.processes.items() if process.spec.sandbox_id == sandbox_id]:
-            self.end(container_id, _killed_exit(signals.SIGKILL))
+            self.stop_process(container_id, _killed_exit(signals.SIGKILL))
 
     async def stop(self) -> None:
         """Remove all sandboxes."""
         for sandbox_id in list(self.sandboxes):
             await self.remove_sandbox(sandbox_id)
 
-    def end(self, container_id: str, ending: Exit) -> None:
+    def stop_process(self, container_id: str, ending: Exit) -> None:
         """Stop a process immediately, as if it had exited or been killed from outside."""
         process = self.processes.pop(container_id, None)
         if process is None:

@@ -68,7 +68,7 @@ SYSTEM_CALLS: Final[Mapping[str, Mapping[SystemCall, Iterable[int]]]] = {
 class WaitReason(Struct, frozen=True):
     """A description of the wait. `peer` is the address and port at the other end of a socket, or an empty string."""
 
-    what: str
+    description: str
     peer: str = ""
 
 

@@ -57,7 +57,7 @@ class CpuGroups:
             self._top.mkdir()
             if self._version == 2:
                 (self._top / "cgroup.subtree_control").write_text(f"+{CONTROLLER}")
-            self._set(self._leaf(0), 1)
+            self._set(self._container_group(0), 1)
         except OSError:
             self.close()
             raise
@@ -67,7 +67,7 @@ class CpuGroups:
         with self._lock, suppress(OSError):  # the cgroup around this process can have a lower limit
             for leaf in self._top.iterdir():
                 _remove(leaf)
-            leaf = self._leaf(pid)
+            leaf = self._container_group(pid)
             self._set(leaf, cores)
             self._join(leaf, pid)
 
@@ -76,7 +76,7 @@ class CpuGroups:
         with self._lock:
             _remove_all(self._top)
 
-    def _leaf(self, pid: int) -> Path:
+    def _container_group(self, pid: int) -> Path:
         leaf = self._top / str(pid)
         leaf.mkdir(exist_ok=True)
         return leaf

@@ -31,10 +31,10 @@ class AddressPool:
         self._next = _RESERVED
         self._used: set[str] = set()
 
-    def take(self) -> str:
+    def allocate(self) -> str:
         """Return a free address.
 
-        >>> AddressPool(POD_NETWORK).take()
+        >>> AddressPool(POD_NETWORK).allocate()
         '10.88.1.0'
         """
         last = self._block.num_addresses - 1

@@ -72,7 +72,7 @@ class HostAttempt(NamedTuple):
 
     isolation: Isolation
     network: Network
-    without: str = ""
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +96,14 @@ class SandboxRunner:
         self._isolation = isolation
         self._state_directory = state_directory
         self._launcher: Launcher | None = None
-        self._way_out: Egress | None = None
+        self._egress: Egress | None = None
         self._block: LoopbackBlock | None = None
         self._pool: AddressPool | None = None
         self._granted: HostAttempt | None = None
         self._wrapper: str | None = None
-        self._healing = asyncio.Lock()
+        self._restarting = asyncio.Lock()
         self._changing = asyncio.Semaphore(AT_ONCE)
-        self._deaths = LauncherExits()
+        self._launcher_exits = LauncherExits()
         self._files = 0
         self._cpu: cpugroups.CpuGroups | None = None
         self._sandboxes: dict[str, Sandbox] = {}
@@ -126,15 +126,15 @@ class SandboxRunner:
             lost += [] if self._wrapper else [plainnames.ONLY_PYTHON]
         if network == "isolated":
             self._pool = AddressPool(POD_NETWORK)
-            self._way_out = Egress(self._state_directory)
-            lost += await self._way_out.open(self._require())
+            self._egress = Egress(self._state_directory)
+            lost += await self._egress.open(self._require_launcher())
         elif sys.platform == "linux":
             self._block = LoopbackBlock()
             self._pool = AddressPool(self._block.network)
         return Capabilities(isolation == "namespaces", network, tuple(lost))
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def acquire(self) -> AsyncIterator[None]:
         """Wait for access to the launcher.
 
         It ends with the body, or after `LONGEST_TURN`, as a mount may wait forever.
@@ -151,11 +151,11 @@ class SandboxRunner:
 
     async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
         """Create the namespaces and network of the pod, and return its IP address."""
-        await self._heal()
-        launcher = self._require()
+        await self._restart_launcher()
+        launcher = self._require_launcher()
         address = self._take_address(spec)
         try:
-            async with self.turn():
+            async with self.acquire():
                 await launcher.channel.request("create", {"pod": fields_of(spec) | {"address": address}})
         except BaseException:
             self._release_address(address)
@@ -168,7 +168,7 @@ class SandboxRunner:
         if self._is_plain and (sandbox := self._sandboxes.get(spec.sandbox_id)) is not None:
             hosts = (sandbox.spec.hosts_directory / "hosts").absolute()
             spec = replace(spec, env=plainnames.with_names(spec.env, hosts, sandbox.spec.hostname, self._wrapper))
-        async with self.turn():
+        async with self.acquire():
             request = {"key": spec.id, "pod": spec.sandbox_id, "container": fields_of(spec)}
             return await self._begin("start", request, (spec.stdout, spec.stderr), on_exit)
 
@@ -200,32 +200,32 @@ class SandboxRunner:
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
         """Return an unconnected, non-blocking TCP socket in the network of the pod, or of all pods if it is None."""
-        answer = await self._require().channel.request("socket", {"pod": sandbox_id})
+        answer = await self._require_launcher().channel.request("socket", {"pod": sandbox_id})
         sock = socket.socket(fileno=answer.fds[0])
         sock.setblocking(False)
         return sock
 
-    async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
+    async def drop_packets(self, losses: Sequence[PacketLoss]) -> None:
         """Drop only these packets between sandboxes."""
-        await self._require().channel.request("lose", {"rules": losses})
+        await self._require_launcher().channel.request("lose", {"rules": losses})
 
     async def delay_packets(self, sandbox_id: str, seconds: float) -> None:
         """Delay every packet to a sandbox by this time, or stop the delay if it is 0."""
-        await self._require().channel.request("delay", {"pod": sandbox_id, "seconds": seconds})
+        await self._require_launcher().channel.request("delay", {"pod": sandbox_id, "seconds": seconds})
 
-    async def bound_memory(self, container_id: str, path: str, size: int) -> int:
+    async def resize_memory(self, container_id: str, path: str, size: int) -> int:
         """Resize an in-memory file system of a container, or shrink it to its content if 0.
 
         Return the previous size in bytes.
         """
         request = {"container": container_id, "path": path, "size": size}
-        return int((await self._require().channel.request("bound", request)).message["size"])
+        return int((await self._require_launcher().channel.request("bound", request)).message["size"])
 
-    async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
+    async def read_usage(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
         """Return the usage of containers, from /proc."""
         return await asyncio.to_thread(processstats.read_usage, frozenset(pids))
 
-    async def memory(self, pid: int) -> int:
+    async def read_memory(self, pid: int) -> int:
         """Return the memory of a container in bytes, from /proc."""
         return await asyncio.to_thread(processstats.read_memory, pid)
 
@@ -236,7 +236,7 @@ class SandboxRunner:
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """Kill the remaining processes, and release network and mounts of the sandbox. Ignore a missing sandbox."""
-        async with self.turn():
+        async with self.acquire():
             await self._request_if_running("remove", {"pod": sandbox_id})
         sandbox = self._sandboxes.pop(sandbox_id, None)
         if sandbox is not None:
@@ -257,21 +257,21 @@ class SandboxRunner:
         launcher, self._launcher = self._launcher, None
         if launcher is not None:
             await launcher.stop()
-        if self._way_out is not None:
-            await self._way_out.close()
-            self._way_out = None
+        if self._egress is not None:
+            await self._egress.close()
+            self._egress = None
         if self._block is not None:
             self._block.release()
             self._block = None
         self._sandboxes.clear()
         self._pool = None
 
-    async def _heal(self) -> None:
+    async def _restart_launcher(self) -> None:
         """Start a new launcher if the previous one exited. Raise `LauncherEndedError` during the backoff."""
-        async with self._healing:
+        async with self._restarting:
             if self._granted is None or (self._launcher is not None and not self._launcher.channel.closed):
                 return
-            not_before = self._deaths.not_before
+            not_before = self._launcher_exits.not_before
             if backoff.is_before(not_before, SystemClock().now()):
                 raise LauncherEndedError(
                     f"the launcher of the pods exited repeatedly. It is restarted after {not_before:%H:%M:%S} UTC, see "
@@ -281,7 +281,7 @@ class SandboxRunner:
             try:
                 await self._start([self._granted])
             except StartError:
-                self._deaths.note(SystemClock().now())
+                self._launcher_exits.note(SystemClock().now())
                 raise
 
     async def _launch(self, attempts: Sequence[HostAttempt], lost: list[str]) -> HostAttempt:
@@ -319,7 +319,7 @@ class SandboxRunner:
     def _is_plain(self) -> bool:
         return self._granted is not None and self._granted.isolation == "plain"
 
-    def _require(self) -> Launcher:
+    def _require_launcher(self) -> Launcher:
         if self._launcher is None or self._launcher.channel.closed:
             raise LauncherEndedError("the launcher of the pods is not running")
         return self._launcher
@@ -327,10 +327,10 @@ class SandboxRunner:
     async def _request_if_running(self, op: str, fields: Message) -> None:
         """Send a request. If the launcher has exited, the request is already fulfilled."""
         with suppress(LauncherEndedError):
-            await self._require().channel.request(op, fields)
+            await self._require_launcher().channel.request(op, fields)
 
     async def _begin(self, op: str, fields: Message, fds: tuple[int, ...], on_exit: Callable[[Exit], None]) -> int:
-        launcher = self._require()
+        launcher = self._require_launcher()
         self._on_exit[fields["key"]] = on_exit
         try:
             answer = await launcher.channel.request(op, fields, fds)
@@ -345,7 +345,7 @@ class SandboxRunner:
         if spec.host_network and self._granted is not None and self._granted.network == "isolated":
             return GATEWAY
         try:
-            return self._pool.take()
+            return self._pool.allocate()
         except AddressesExhaustedError as error:
             raise StartError(f"pod {spec.hostname}: {error}") from error
 
@@ -361,7 +361,7 @@ class SandboxRunner:
     def _on_closed(self) -> None:
         loop = asyncio.get_running_loop()
         if self._granted is not None:  # the runner is not being stopped
-            self._deaths.note(SystemClock().now())
+            self._launcher_exits.note(SystemClock().now())
             for sandbox in self._sandboxes.values():
                 loop.call_soon(sandbox.on_lost)
             self._sandboxes.clear()

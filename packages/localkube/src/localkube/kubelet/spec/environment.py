@@ -48,7 +48,7 @@ class ReferencedObjects(msgspec.Struct, frozen=True):
 class EnvironmentInputs(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs for the variables and files of a container.
 
-    With `skips_missing_sources`, missing sources are skipped. In a `is_rehearsal`, volumes and tokens that are not served are empty.
+    With `skips_missing_sources`, missing sources are skipped. In a `is_dry_run`, volumes and tokens that are not served are empty.
     `devices` has the real devices of each container, None if GPUs are simulated.
     """
 
@@ -57,7 +57,7 @@ class EnvironmentInputs(msgspec.Struct, frozen=True, kw_only=True):
     node: NodeFacts
     sources: ReferencedObjects
     skips_missing_sources: bool = False
-    is_rehearsal: bool = False
+    is_dry_run: bool = False
     devices: Mapping[str, Sequence[str]] | None = None
 
 

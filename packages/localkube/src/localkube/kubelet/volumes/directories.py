@@ -94,7 +94,7 @@ def _prepare(volume: JSONObject, context: EnvironmentInputs, bound: Claims, path
             raise SpecError(f'persistentvolumeclaim "{name}" was not created for this pod. Delete or rename it')
         return _prepare_claim(name, bound)
     kinds = [kind for kind in volume if kind not in {"name", "hostPath"}]
-    if not set(kinds) <= set(SCRATCH) and not (context.skips_missing_sources or context.is_rehearsal):
+    if not set(kinds) <= set(SCRATCH) and not (context.skips_missing_sources or context.is_dry_run):
         raise SpecError(
             f'volume "{volume["name"]}": {", ".join(kinds)} volumes are not supported on a local cluster. Use '
             "hostPath, emptyDir, a persistentVolumeClaim, or --stub"

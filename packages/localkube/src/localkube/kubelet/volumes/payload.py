@@ -59,7 +59,7 @@ def _source_files(family: str, source: JSONObject, context: EnvironmentInputs) -
     files: Payload = {}
     for projection in source.get("sources") or []:
         for kind, body in projection.items():
-            if kind in SERVED or not context.is_rehearsal:
+            if kind in SERVED or not context.is_dry_run:
                 files |= _source(kind, body or {}, context, default)
     return files
 

@@ -153,7 +153,7 @@ async def test_failed_device_is_named_on_pod_and_node(tmp_path: Path) -> None:
         await it.ready()
         health = DeviceHealth(it.client, it.kubelet.devices, VirtualClock(), it.kubelet.report_failures)
         for _ in range(2):
-            await health.renew({"GPU-0": "XID 79"})
+            await health.update({"GPU-0": "XID 79"})
         assert [event.note for event in it.events.recorded if event.reason == "DeviceUnhealthy"] == [
             "GPU-0 is unhealthy: XID 79"
         ]
@@ -176,9 +176,9 @@ async def test_pods_have_the_start_of_idle_devices(tmp_path: Path) -> None:
         idleness = DeviceIdleness(it.client, it.kubelet.devices, clock, it.kubelet.pod_of)
         busy, idle = DeviceUse(0.5, 0, {}), DeviceUse(0.0, 0, {})
         for uses in ({"GPU-0": idle, "GPU-1": busy}, {"GPU-0": idle, "GPU-1": idle}, {"GPU-0": idle}):
-            await idleness.renew(uses)
+            await idleness.update(uses)
             await asyncio.sleep(40)
         found = await it.until(lambda found: wellknown.DEVICES_IDLE in meta.annotations(found))
         assert json.loads(meta.annotations(found)[wellknown.DEVICES_IDLE]) == {"GPU-0": since}
-        await idleness.renew({"GPU-0": busy, "GPU-1": idle})
+        await idleness.update({"GPU-0": busy, "GPU-1": idle})
         await it.until(lambda found: wellknown.DEVICES_IDLE not in meta.annotations(found))

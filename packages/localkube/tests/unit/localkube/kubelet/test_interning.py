@@ -62,7 +62,7 @@ def test_searched_programs_are_not_interned(interned: list[str]) -> None:
 async def test_log_files_are_not_interned(tmp_path: Path, interned: list[str]) -> None:
     interned.clear()
     writer = LogWriter(tmp_path, VirtualClock())
-    writer.note("text")
+    writer.write_message("text")
     writer.close()
     assert "0-0.log" not in interned
     assert [path.name for path in tmp_path.iterdir()] == ["0-0.log"]

@@ -132,7 +132,7 @@ async def test_rejected_sandbox_is_reported_and_retried(tmp_path: Path) -> None:
         await it.until(lambda found: "running" in status_of(found, "init")["state"])
         blocker = tmp_path / "pods" / meta.uid(created) / "logs" / "main"
         blocker.touch()
-        it.runner.end(next(iter(it.runner.processes)), Exit(0))
+        it.runner.stop_process(next(iter(it.runner.processes)), Exit(0))
         found = await it.until(waiting_for("CreateContainerError"))
         assert "file exists" in status_of(found)["state"]["waiting"]["message"]
         blocker.unlink()

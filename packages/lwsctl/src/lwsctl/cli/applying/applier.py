@@ -103,7 +103,7 @@ class Applier:
         failures: list[str] = []
         for batch in batches(documents):
             async with asyncio.TaskGroup() as tasks:
-                checks = [tasks.create_task(self._fault(document, documents)) for document in batch]
+                checks = [tasks.create_task(self._find_error(document, documents)) for document in batch]
             failures += filter(None, (check.result() for check in checks))
         if failures:
             raise CommandError("\n".join([*failures, self._summary([])]))
@@ -144,7 +144,7 @@ class Applier:
         results = [*self._previous_lines, *lines]
         return f"already applied: {', '.join(results)}" if results else "no objects were applied"
 
-    async def trial(self, document: Document) -> "DryRunResult":
+    async def dry_run(self, document: Document) -> "DryRunResult":
         """Return the result of applying a document as a dry run."""
         try:
             result = await self._send(document, dry_run=True)
@@ -168,9 +168,9 @@ class Applier:
         if result.object["kind"] == CUSTOM_RESOURCE_DEFINITIONS.kind:
             await wait_until_established(self._client, meta.key(result.object))
         self.stored.append(result.object)
-        return f"{document.title} {result.word}{_takeover_note(result)}"
+        return f"{document.title} {result.verb}{_takeover_note(result)}"
 
-    async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
+    async def _find_error(self, document: Document, documents: Sequence[Document]) -> str | None:
         try:
             await self._send(document, dry_run=True)
         except UnknownKindError as error:
@@ -190,10 +190,10 @@ class Applier:
 
 def _takeover_note(result: ApplyResult) -> str:
     """Return a note about fields whose ownership moves from other commands of the same user."""
-    if not result.taken:
+    if not result.taken_fields:
         return ""
-    fields = ", ".join(f"{path.removeprefix('.')} {change}".rstrip() for path, change in result.taken.items())
-    return f" (taken over from {' and '.join(result.owners)}: {fields})"
+    fields = ", ".join(f"{path.removeprefix('.')} {change}".rstrip() for path, change in result.taken_fields.items())
+    return f" (taken over from {' and '.join(result.previous_owners)}: {fields})"
 
 
 def describe(document: Document, error: Exception, kubectl: str, creator: str = "") -> str:
@@ -254,7 +254,7 @@ async def wait_until_established(client: Client, key: ObjectKey) -> None:
 
     try:
         async with timeouts.within(PATIENCE), following(informer) as objects:
-            await objects.until(established)
+            await objects.wait_for(established)
     except TimeoutError as error:
         conditions = meta.status(informer.store.get(key) or {}).get("conditions") or []
         states = "; ".join(
@@ -277,7 +277,7 @@ class DryRunResult(Struct, frozen=True):
 async def dry_run(session: Session, documents: Sequence[Document], *, force: bool) -> list[DryRunResult]:
     """Apply documents as a dry run. Raise the error of the first document that the API server rejects."""
     applier = Applier(session, force=force)
-    return [await applier.trial(document) for document in documents]
+    return [await applier.dry_run(document) for document in documents]
 
 
 async def create_namespaces(session: Session, documents: Sequence[Document]) -> list[str]:

@@ -15,11 +15,11 @@ from lwsctl.rollout import ownfields
 class ApplyResult(Struct, frozen=True):
     """The result of an apply: the word to print, the previous and the new object, and fields with a new owner."""
 
-    word: str
+    verb: str
     before: JSONObject | None
     object: JSONObject
-    taken: Mapping[str, str] = field(default_factory=dict)
-    owners: tuple[str, ...] = ()
+    taken_fields: Mapping[str, str] = field(default_factory=dict)
+    previous_owners: tuple[str, ...] = ()
 
 
 async def apply(

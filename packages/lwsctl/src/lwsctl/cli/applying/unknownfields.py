@@ -78,7 +78,7 @@ class Schema:
             return near
         if longer := [field for field in fields if field.endswith(name[:1].upper() + name[1:])]:
             return f', did you mean "{longer[0]}"?'  # such as `type` in subGroupPolicy
-        elsewhere = next(iter(sorted(self._places(name, self._root, ""), key=lambda place: place.count("."))), "")
+        elsewhere = next(iter(sorted(self._find_paths(name, self._root, ""), key=lambda place: place.count("."))), "")
         return f', did you mean "{elsewhere}"?' if elsewhere else ""
 
     def _fields(self, node: JSON) -> JSONObject:
@@ -100,13 +100,13 @@ class Schema:
                 node = node["allOf"][0]
         return node if isinstance(node, dict) else {}
 
-    def _places(self, name: str, node: JSON, path: str, depth: int = DEEPEST) -> Iterator[str]:
+    def _find_paths(self, name: str, node: JSON, path: str, depth: int = DEEPEST) -> Iterator[str]:
         for field, child in self._fields(node).items():
             place = f"{path}.{field}" if path else field
             if path and field == name:
                 yield place
             if depth > 1 and field not in {"metadata", "status"}:
-                yield from self._places(name, child, place, depth - 1)
+                yield from self._find_paths(name, child, place, depth - 1)
 
 
 async def _openapi_document(client: Client, api_version: str) -> JSONObject:

@@ -138,7 +138,7 @@ class ClusterDirectory(Struct, frozen=True):
         except OSError as error:
             raise unusable_directory_error(error) from error
 
-    def is_held_by(self, pid: int) -> bool:
+    def is_locked_by(self, pid: int) -> bool:
         """Return whether a process has opened the lock file. Only processes of this user are visible."""
         with contextlib.suppress(OSError):
             lock = self.lock.stat()
@@ -148,7 +148,7 @@ class ClusterDirectory(Struct, frozen=True):
                         return True
         return False
 
-    def make(self) -> None:
+    def create_private(self) -> None:
         """Make the directory and its content private. Reject a directory that does not contain cluster data."""
         try:
             content = {path.name for path in self.directory.iterdir()} if self.directory.exists() else set()
@@ -171,7 +171,7 @@ class ClusterDirectory(Struct, frozen=True):
         """Hold the cluster's lock while the context is active. The directory is created or changed to mode 0700."""
         from localkube.cluster import open_private
 
-        self.make()
+        self.create_private()
         try:
             file = open_private(self.lock)
         except OSError as error:
@@ -227,7 +227,7 @@ class ClusterDirectory(Struct, frozen=True):
         """Return whether group failures are recorded."""
         return any(self.history.glob("*/*/*/*.json"))
 
-    def keep_record(self) -> None:
+    def remove_except_record(self) -> None:
         """Delete the directory of a run. The recorded failures remain, because `lws history` reads them."""
         if not self.has_record:
             return shutil.rmtree(self.directory, ignore_errors=True)
@@ -307,7 +307,7 @@ def create_ephemeral() -> ClusterDirectory:
         if directory.name.startswith(EPHEMERAL) and directory.marker_file.is_file() and directory.pid() is None
     ]
     for stale in ended:
-        stale.keep_record()
+        stale.remove_except_record()
     recorded = sorted(
         (directory for directory in ended if directory.has_record),
         key=lambda directory: directory.history.stat().st_mtime_ns,

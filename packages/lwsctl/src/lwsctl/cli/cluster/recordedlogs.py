@@ -30,7 +30,7 @@ class RecordedLog(Struct, frozen=True):
 
     def note(self, lws: str) -> str:
         """Return a description of the source of the lines."""
-        shows = f"`{lws} -n {self.episode.namespace} history {self.episode.place}`"
+        shows = f"`{lws} -n {self.episode.namespace} history {self.episode.label}`"
         if not self.lines:
             return f"note: {self.rank.pod} has no log lines before the failure at {self.episode.time}; see {shows}"
         return f"note: these log lines of {self.rank.pod} were recorded at {self.episode.time}; see {shows} for the complete record"

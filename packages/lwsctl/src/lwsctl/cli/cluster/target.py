@@ -46,17 +46,17 @@ class WarningTransport:
 
     def __init__(self, inner: Transport, say: Callable[[str], None]) -> None:
         self._inner = inner
-        self._say = say
-        self._said: set[str] = set()
+        self._report = say
+        self._reported: set[str] = set()
 
     async def request(self, request: Request) -> Response:
         """Send a request, report the server's warnings, and return the response."""
         response = await self._inner.request(request)
         describe = describe_warning.get(str)
         for text in map(describe, warnings_of(response.headers)):
-            if text not in self._said:
-                self._said.add(text)
-                self._say(f"Warning: {text}")
+            if text not in self._reported:
+                self._reported.add(text)
+                self._report(f"Warning: {text}")
         return response
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:

@@ -125,7 +125,7 @@ async def _resolve_document(
     resource = await discovery.resource_of(document.object)
     metadata = document.object["metadata"]
     if not metadata.get("name"):
-        raise CommandError(f"{document.place}: metadata.name: Required value: objects are deleted by name")
+        raise CommandError(f"{document.location}: metadata.name: Required value: objects are deleted by name")
     namespace = (metadata.get("namespace") or session.namespace) if resource.namespaced else ""
     return resource, ObjectKey(namespace, metadata["name"])
 
@@ -179,7 +179,7 @@ async def _wait_for_deletion(session: Session, resource: Resource, key: ObjectKe
     informer = Informer(session.client, select_one(resource, key))
     try:
         async with timeouts.within(timeout), following(informer, session.keepalive) as objects:
-            await objects.until(lambda: None if informer.store.list() else True)
+            await objects.wait_for(lambda: None if informer.store.list() else True)
     except TimeoutError as error:
         obj = informer.store.get(key) or {}
         finalizers = meta.metadata(obj).get("finalizers")

@@ -177,7 +177,7 @@ async def watch(target: Target, request: GetRequest) -> None:
         everything = AllSets(session.client, "" if request.everywhere else session.namespace, request.selector)
         try:
             async with following(*everything.all, session.keepalive) as objects:
-                await objects.until(
+                await objects.wait_for(
                     lambda: screen.update(select_views(everything.views(), request)), every=screen.refresh
                 )
         finally:
@@ -284,9 +284,11 @@ class LineWatcher:
         self._last = {pace: then for pace, then in self._last.items() if now - then < distance}
         new, known = changes.lines(previous, current, self._last), previous | current
         print_text(*changes.group_lines(new, known, now))
-        waiting = {name: subject for name, subject in previous.items() if subject.pace in self._last}
-        self._shown = {name: subject for name, subject in current.items() if subject.pace not in self._last} | waiting
-        self._last |= {known[name].pace: now for name in new}
+        waiting = {name: subject for name, subject in previous.items() if subject.rate_limit_key in self._last}
+        self._shown = {
+            name: subject for name, subject in current.items() if subject.rate_limit_key not in self._last
+        } | waiting
+        self._last |= {known[name].rate_limit_key: now for name in new}
 
     def _subjects(self) -> dict[str, ViewSubject]:
         return changes.subjects(self._views, self._clock.now(), with_namespace=self._request.everywhere)

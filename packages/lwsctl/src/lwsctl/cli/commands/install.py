@@ -180,7 +180,7 @@ async def run_installation(target: Target, settings: InstallSettings, options: d
             session.client, settings.namespace, partial(terminal.print_text, err=bool(options["form"]))
         )
         await installer.check_operator()
-        await installer.check_place()
+        await installer.check_namespace()
         if not options["config"]:
             installed = await installer.configuration()
             settings = replace(settings, configuration=settings.configuration if installed is None else installed)
@@ -194,7 +194,7 @@ async def run_installation(target: Target, settings: InstallSettings, options: d
         checked = await installer.check(objects)
         if options["dry_run"] == "server":
             click.echo(
-                render([result.object for result in checked], options["form"], [result.word for result in checked])
+                render([result.object for result in checked], options["form"], [result.verb for result in checked])
             )
             return
         await installer.apply(objects)
@@ -240,7 +240,7 @@ async def wait_until_rolled_out(client: Client, key: ObjectKey, label_selector: 
 
     try:
         async with timeouts.within(timeout), following(deployments, pods) as objects:
-            await objects.until(is_done)
+            await objects.wait_for(is_done)
     except TimeoutError as error:
         raise TimedOutError(f"deployment/{key.name} was not rolled out within {timeout:g} s: {missing}") from error
     finally:

@@ -351,7 +351,7 @@ async def report_waiting(
         notes.update([*filter(request.pod_filter(selection).covers, informers.pods.store.list())])
         return True if is_over(informers.object) else None
 
-    await objects.until(look)
+    await objects.wait_for(look)
 
 
 def require_container(pods: Sequence[JSONObject], container: str | None) -> None:

@@ -71,10 +71,10 @@ class Remover:
         self._client = client
         self._namespace = namespace
         self._timeout = timeout
-        self._say = say
+        self._print = say
         self._is_trial = is_trial
 
-    async def sets(self) -> list[JSONObject]:
+    async def list_custom_resources(self) -> list[JSONObject]:
         """Return all custom resources in the cluster."""
         return [obj for resource in MANAGED.custom_resources for obj in await self._list(resource)]
 
@@ -87,19 +87,19 @@ class Remover:
                 await self._wait_until_deleted(resource, meta.key(obj))
         for resource in () if self._is_trial else DEPENDENTS:
             informer = Informer(self._client, Selection(resource, label_selector=labels.NAME))
-            await self._until_none(informer, resource, lambda: filter(is_dependent, informer.store.list()))  # noqa: B023 - awaited in the loop
+            await self._wait_until_none(informer, resource, lambda: filter(is_dependent, informer.store.list()))  # noqa: B023 - awaited in the loop
 
-    async def evidence(self) -> list[JSONObject]:
+    async def list_evidence(self) -> list[JSONObject]:
         """Return the pods of exhausted groups that are kept for diagnosis and whose sets still exist."""
         names = {meta.key(obj) for obj in await self._list(LEADERWORKERSETS)}
         return [pod for pod in await self._retained_objects() if groupname.lws_key(pod) in names]
 
     async def release_evidence(self) -> None:
         """Remove the finalizer from pods that deleted LeaderWorkerSets kept for diagnosis, workers first (N-RB-16)."""
-        staying = set() if self._is_trial else {meta.uid(pod) for pod in await self.evidence()}
+        staying = set() if self._is_trial else {meta.uid(pod) for pod in await self.list_evidence()}
         for pod in sorted(await self._retained_objects(), key=groupname.is_finished):
             if meta.uid(pod) not in staying:
-                await self._let_go(pod)
+                await self._remove_finalizer(pod)
                 self._report(f"{title(resources.PODS, str(meta.key(pod)))} released (it was kept for diagnosis)")
 
     async def remove_manager(self) -> None:
@@ -127,9 +127,9 @@ class Remover:
     async def remove_namespace(self) -> None:
         """Delete the namespace, unless it contains objects of other owners."""
         key = ObjectKey("", self._namespace)
-        tenant = await self._tenant()
+        tenant = await self._other_owner()
         if tenant is not None:
-            self._say(f"{title(resources.NAMESPACES, key.name)} not deleted, because it contains {tenant}")
+            self._print(f"{title(resources.NAMESPACES, key.name)} not deleted, because it contains {tenant}")
         else:
             await self._remove(resources.NAMESPACES, key)
 
@@ -137,14 +137,14 @@ class Remover:
         pods = await self._client.list(resources.PODS, label_selector=labels.NAME)
         return [pod for pod in pods.items if is_pod_kept(pod)]
 
-    async def _let_go(self, pod: JSONObject) -> None:
+    async def _remove_finalizer(self, pod: JSONObject) -> None:
         change = release_pod(pod)
         write = self._client.try_patch if self._is_trial else self._client.patch
         with suppress(NotFoundError, ConflictError):  # it was deleted, and another object may have its name
             await write(change.resource, change.key, change.patch, kind=change.kind)
 
     def _report(self, line: str) -> None:
-        self._say(line + DRY if self._is_trial else line)
+        self._print(line + DRY if self._is_trial else line)
 
     async def _list(self, resource: Resource) -> list[JSONObject]:
         """Return all objects of a kind, or no objects if the kind is not served."""
@@ -153,7 +153,7 @@ class Remover:
         except NotFoundError:
             return []
 
-    async def _tenant(self) -> str | None:
+    async def _other_owner(self) -> str | None:
         for resource in TENANTS:
             for obj in (await self._client.list(resource, namespace=self._namespace)).items:
                 if not (metadata.is_installed(obj) or meta.name(obj) in FURNITURE or meta.is_deleting(obj)):
@@ -166,7 +166,7 @@ class Remover:
         if live is None:
             return
         if not metadata.is_installed(live):
-            self._say(f"{title(resource, key.name)} not deleted, because it has no installation labels")
+            self._print(f"{title(resource, key.name)} not deleted, because it has no installation labels")
             return
         # Manager pods terminate gracefully with their permissions before the permissions are deleted.
         await self._delete(resource, live, "Foreground" if resource == resources.DEPLOYMENTS else "Background")
@@ -183,14 +183,14 @@ class Remover:
         if self._is_trial or await self._client.find(resource, key) is None:
             return
         informer = Informer(self._client, select_one(resource, key))
-        await self._until_none(informer, resource, informer.store.list)
+        await self._wait_until_none(informer, resource, informer.store.list)
 
-    async def _until_none(
+    async def _wait_until_none(
         self, informer: Informer, resource: Resource, remaining: Callable[[], Iterable[JSONObject]]
     ) -> None:
         try:
             async with timeouts.within(self._timeout), following(informer) as objects:
-                await objects.until(lambda: None if any(True for _ in remaining()) else True)
+                await objects.wait_for(lambda: None if any(True for _ in remaining()) else True)
         except TimeoutError as error:
             first = next(iter(remaining()), {})
             finalizers = meta.metadata(first).get("finalizers") if first else None
@@ -254,15 +254,15 @@ def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
     async def run_command(session: Session) -> None:
         installer = Installer(session.client, namespace, say)
         await installer.check_operator()
-        await installer.check_place()
+        await installer.check_namespace()
         remover = Remover(session.client, namespace, options["timeout"], say, is_trial=is_trial)
         if not (deletes or keeps):
-            require_no_custom_resources(await remover.sets())
+            require_no_custom_resources(await remover.list_custom_resources())
         if keeps:
-            require_no_evidence(await remover.evidence(), session.lws)
+            require_no_evidence(await remover.list_evidence(), session.lws)
         await remove(remover, keeps=keeps)
         if keeps:  # the manager was active until it was deleted
-            require_no_evidence(await remover.evidence(), session.lws)
+            require_no_evidence(await remover.list_evidence(), session.lws)
 
     target.run(run_command)
     if not lines:

@@ -140,7 +140,7 @@ async def wait_for_object(session: Session, name: str, request: WaitRequest, pro
         return await wait_for(informers, check, request.timeout, report=progress.show, beside=beside, every=AGAIN)
     except WaitTimeoutError as error:
         quoted = await error_quotation(session.client, error.view)
-        raise TimedOutError(f"{error}{quoted}{await causes.conclude()}") from error
+        raise TimedOutError(f"{error}{quoted}{await causes.final_cause()}") from error
     finally:
         progress.clear()
 

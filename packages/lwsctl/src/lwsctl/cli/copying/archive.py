@@ -195,14 +195,14 @@ class ChunkReader:
     """A file-like object for `tarfile` that reads the received chunks of bytes."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
+        self._chunks = pieces
         self._rest = b""
 
     def read(self, size: int) -> bytes:
         """Return `size` bytes, or fewer bytes at the end of the stream."""
         parts = [self._rest]
         length = len(self._rest)
-        while length < size and (piece := next(self._pieces, b"")):
+        while length < size and (piece := next(self._chunks, b"")):
             parts.append(piece)
             length += len(piece)
         whole = b"".join(parts)

@@ -160,7 +160,7 @@ async def _certificates(
         for pem in split_certificates(base64.b64decode(chain))[:1]:
             pems[pem] = "the webhook certificate"
     if not pems:
-        return UnreadableObject(secret.why) if isinstance(secret, UnreadableObject) else []
+        return UnreadableObject(secret.reason) if isinstance(secret, UnreadableObject) else []
     try:
         return [CertificateExpiry(what, certificate_expiry(pem)) for pem, what in pems.items()]
     except ValueError as error:

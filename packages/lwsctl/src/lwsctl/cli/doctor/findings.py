@@ -27,7 +27,7 @@ class CheckResult(Struct, frozen=True):
 
     code: str
     level: Level
-    check: str
+    subject: str
     text: str
     fix: str = ""
 
@@ -35,7 +35,7 @@ class CheckResult(Struct, frozen=True):
 class UnreadableObject(Struct, frozen=True):
     """The reason why an object could not be read, which replaces the object."""
 
-    why: str
+    reason: str
 
 
 Read: TypeAlias = JSONObject | UnreadableObject | None
@@ -55,11 +55,11 @@ def sort_by_severity(findings: Iterable[CheckResult]) -> list[CheckResult]:
 def report_lines(findings: Sequence[CheckResult]) -> list[str]:
     """Return the report with a summary and numbered results, problems first."""
     results = sort_by_severity(findings)
-    width = max((len(result.check) for result in results), default=0)
+    width = max((len(result.subject) for result in results), default=0)
     report = []
     for number, result in enumerate(results, 1):
         report.append(
-            f"{number:>3}  {result.level.upper():<7}  {result.check:<{width}}  {result.text}  [{result.code}]"
+            f"{number:>3}  {result.level.upper():<7}  {result.subject:<{width}}  {result.text}  [{result.code}]"
         )
         if result.fix:
             report.append(f"{'':>14}{'':<{width}}  fix: {result.fix}")
@@ -79,7 +79,7 @@ def document(findings: Sequence[CheckResult]) -> JSONObject:
                 "number": number,
                 "code": result.code,
                 "level": result.level,
-                "check": result.check,
+                "check": result.subject,
                 "text": result.text,
                 "fix": result.fix,
             }

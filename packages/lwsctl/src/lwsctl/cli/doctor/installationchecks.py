@@ -54,7 +54,7 @@ class Access(Struct, frozen=True):
 class CertificateExpiry(Struct, frozen=True):
     """A certificate and its expiry time."""
 
-    what: str
+    name: str
     expires_at: datetime
 
 
@@ -131,7 +131,7 @@ def _check_crds(facts: ClusterState) -> Iterator[CheckResult]:
     for definition in facts.own_definitions:
         name, existing = meta.name(definition), facts.definitions.get(meta.name(definition))
         if isinstance(existing, UnreadableObject):
-            yield _unreadable_result("LWS-D201", "definitions", f"{name} cannot be read: {existing.why}")
+            yield _unreadable_result("LWS-D201", "definitions", f"{name} cannot be read: {existing.reason}")
         elif existing is None:
             yield CheckResult("LWS-D202", Level.ERROR, "definitions", f"{name} is missing", _install_command(facts))
         elif not meta.is_condition_true(existing, "Established"):
@@ -170,7 +170,7 @@ def _check_webhooks(facts: ClusterState) -> Iterator[CheckResult]:
     for name in (MUTATING_NAME, VALIDATING_NAME):
         configuration = facts.configurations.get(name)
         if isinstance(configuration, UnreadableObject):
-            yield _unreadable_result("LWS-D301", "webhooks", f"{name} cannot be read: {configuration.why}")
+            yield _unreadable_result("LWS-D301", "webhooks", f"{name} cannot be read: {configuration.reason}")
         elif configuration is None:
             there = False
             text = f"{name} is missing, so LeaderWorkerSets and pods are neither validated nor mutated"
@@ -199,20 +199,20 @@ def _check_webhooks(facts: ClusterState) -> Iterator[CheckResult]:
 
 def _check_certificates(facts: ClusterState, now: datetime) -> Iterator[CheckResult]:
     if isinstance(facts.certificates, UnreadableObject):
-        yield _unreadable_result("LWS-D401", "certificates", f"cannot be read: {facts.certificates.why}")
+        yield _unreadable_result("LWS-D401", "certificates", f"cannot be read: {facts.certificates.reason}")
         return
     for certificate in facts.certificates:
         ends = f"{certificate.expires_at:%Y-%m-%d %H:%M} UTC"
         if certificate.expires_at <= now:
             fix = "restart the manager, which renews the certificate, or check the Certificate of cert-manager"
-            yield CheckResult("LWS-D402", Level.ERROR, "certificates", f"{certificate.what} expired at {ends}", fix)
+            yield CheckResult("LWS-D402", Level.ERROR, "certificates", f"{certificate.name} expired at {ends}", fix)
         elif certificate.expires_at - now <= SOON:
             fix = "check the logs of the manager, because the renewal is overdue"
             yield CheckResult(
-                "LWS-D403", Level.WARNING, "certificates", f"{certificate.what} expires soon, at {ends}", fix
+                "LWS-D403", Level.WARNING, "certificates", f"{certificate.name} expires soon, at {ends}", fix
             )
         else:
-            yield CheckResult("LWS-D404", Level.OK, "certificates", f"{certificate.what} is valid until {ends}")
+            yield CheckResult("LWS-D404", Level.OK, "certificates", f"{certificate.name} is valid until {ends}")
 
 
 def _unreadable_result(code: str, subject: str, text: str) -> CheckResult:
@@ -235,7 +235,7 @@ def _check_manager(facts: ClusterState, now: datetime) -> Iterator[CheckResult]:
 def _check_deployment(facts: ClusterState) -> CheckResult:
     deployment, name = facts.deployment, f"deployment {facts.namespace}/{metadata.MANAGER}"
     if isinstance(deployment, UnreadableObject):
-        return _unreadable_result("LWS-D501", "manager", f"{name} cannot be read: {deployment.why}")
+        return _unreadable_result("LWS-D501", "manager", f"{name} cannot be read: {deployment.reason}")
     if deployment is None:
         text = f"{name} is missing, so LeaderWorkerSets are not reconciled unless a manager runs outside the cluster"
         return CheckResult("LWS-D502", Level.WARNING, "manager", text, _install_command(facts))
@@ -256,7 +256,7 @@ def _check_deployment(facts: ClusterState) -> CheckResult:
 def _check_lease(facts: ClusterState, now: datetime) -> CheckResult:
     lease, name = facts.lease, f"lease {facts.namespace}/{metadata.LEASE}"
     if isinstance(lease, UnreadableObject):
-        return _unreadable_result("LWS-D511", "leader", f"{name} cannot be read: {lease.why}")
+        return _unreadable_result("LWS-D511", "leader", f"{name} cannot be read: {lease.reason}")
     if lease is None:
         text = f"{name} is missing, so no manager has been the leader"
         fix = "check the logs of the manager; this is expected if leader election is disabled"
@@ -271,7 +271,7 @@ def _check_lease(facts: ClusterState, now: datetime) -> CheckResult:
 
 def _check_accesses(facts: ClusterState) -> Iterator[CheckResult]:
     if isinstance(facts.accesses, UnreadableObject):
-        yield _unreadable_result("LWS-D601", "permissions", f"unknown: {facts.accesses.why}")
+        yield _unreadable_result("LWS-D601", "permissions", f"unknown: {facts.accesses.reason}")
         return
     denied = [f"{access.verb} {access.resource}" for access in facts.accesses if not access.is_allowed]
     if denied:
@@ -304,7 +304,7 @@ def _check_schedulers(facts: ClusterState) -> Iterator[CheckResult]:
     served = sorted(name for name, there in facts.served.items() if there and name not in OTHERS)
     if isinstance(facts.provider, UnreadableObject):
         yield _unreadable_result(
-            "LWS-D801", "gang scheduling", f"the configuration cannot be read: {facts.provider.why}"
+            "LWS-D801", "gang scheduling", f"the configuration cannot be read: {facts.provider.reason}"
         )
     elif facts.provider in facts.served and not facts.served[facts.provider]:
         text = f"the manager is configured for {facts.provider}, but the API server does not serve its kinds"

@@ -23,11 +23,11 @@ class AdmissionFacts(Struct, frozen=True, kw_only=True):
 
 def findings(facts: AdmissionFacts, version: str) -> Iterator[CheckResult]:
     """Yield the component that mutates pods, and the differences from the configuration."""
-    unread = [obj.why for obj in facts.objects.values() if isinstance(obj, UnreadableObject)]
+    unread = [obj.reason for obj in facts.objects.values() if isinstance(obj, UnreadableObject)]
     stored = {kind: obj if isinstance(obj, dict) else None for kind, obj in facts.objects.items()}
     missing, edited = missing_and_edited_kinds(stored)
     if isinstance(facts.mode, UnreadableObject) or unread:
-        why = facts.mode.why if isinstance(facts.mode, UnreadableObject) else unread[0]
+        why = facts.mode.reason if isinstance(facts.mode, UnreadableObject) else unread[0]
         yield CheckResult("LWS-D311", Level.UNKNOWN, SUBJECT, f"unknown: {why}", "ask an administrator")
     elif facts.mode == PodAdmission.WEBHOOK:
         yield _webhook_result([kind for kind in stored if kind not in missing])

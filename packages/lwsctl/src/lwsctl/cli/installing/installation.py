@@ -70,9 +70,9 @@ class Installer:
     def __init__(self, client: Client, namespace: str, say: Callable[[str], None]) -> None:
         self._client = client
         self._namespace = namespace
-        self._say = say
+        self._print = say
 
-    async def check_place(self) -> None:
+    async def check_namespace(self) -> None:
         """Raise an error if the manager is installed in a different namespace.
 
         Its roles and webhooks are cluster-scoped.
@@ -110,7 +110,7 @@ class Installer:
         live = await self._client.find(NAMESPACES, ObjectKey("", self._namespace))
         if live is None or metadata.is_installed(live):
             return objects
-        self._say(f"{title(NAMESPACES, self._namespace)} unchanged, because it was not created by an installer")
+        self._print(f"{title(NAMESPACES, self._namespace)} unchanged, because it was not created by an installer")
         return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
 
     async def check(self, objects: Objects) -> list[ApplyResult]:
@@ -143,7 +143,7 @@ class Installer:
                 result = await self._apply(resource, obj)
             except APIError as error:
                 raise CommandError(f"{describe(resource, obj, error)}\nfix the problem, and then retry") from error
-            self._say(f"{title(resource, meta.name(obj))} {result.word}")
+            self._print(f"{title(resource, meta.name(obj))} {result.verb}")
 
     async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> ApplyResult:
         """Apply an object. Retry while the API server is overloaded or restarting."""
@@ -151,7 +151,7 @@ class Installer:
             try:
                 return await self._send(resource, obj, dry_run=dry_run)
             except TRANSIENT as error:
-                self._say(f"{title(resource, meta.name(obj))}: {error}; retrying in {pause:g} s")
+                self._print(f"{title(resource, meta.name(obj))}: {error}; retrying in {pause:g} s")
                 await asyncio.sleep(pause)
         return await self._send(resource, obj, dry_run=dry_run)
 

@@ -120,7 +120,7 @@ def derive_cluster(documents: Sequence[Document], options: ClusterOptions) -> As
         for name in values(document.object, "schedulerName"):
             if name != DEFAULT_SCHEDULER:
                 raise CommandError(
-                    f"{document.place}: scheduler {name} is not available in the cluster of lws run; remove schedulerName to run the groups"
+                    f"{document.location}: scheduler {name} is not available in the cluster of lws run; remove schedulerName to run the groups"
                 )
     if isinstance(options.gpus_per_node, str) and options.nodes == AUTO:
         node_settings(options)  # raises an error, because host GPUs require a number of nodes

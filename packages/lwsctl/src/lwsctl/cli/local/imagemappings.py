@@ -20,7 +20,7 @@ class ImageMappings(Mapping[str, Path]):
     def __init__(self, place: ClusterDirectory, options: ClusterOptions) -> None:
         self._place = place
         self._images = dict(options.images)
-        self._changed = self._time()
+        self._changed = self._modification_time()
 
     def __getitem__(self, name: str) -> Path:
         return self._current()[name]
@@ -32,14 +32,14 @@ class ImageMappings(Mapping[str, Path]):
         return len(self._current())
 
     def _current(self) -> Mapping[str, Path]:
-        if (time := self._time()) != self._changed:
+        if (time := self._modification_time()) != self._changed:
             self._changed = time
             with suppress(CommandError):  # unreadable, so keep the previous mappings
                 options = savedoptions.load(self._place)
                 self._images = dict(options.images) if options is not None else self._images
         return self._images
 
-    def _time(self) -> int:
+    def _modification_time(self) -> int:
         try:
             return (self._place.directory / OPTIONS).stat().st_mtime_ns
         except OSError:

@@ -101,7 +101,7 @@ async def local_cluster(
             try:
                 progress("starting webhooks, controllers and the kubelet")
                 kinds = managed_kinds(configured=CONFIGURED)
-                follower = ProgressFollower(server.client(), clock, pace=PROGRESS_PACE, waits=server.waits)
+                follower = ProgressFollower(server.client(), clock, pace=PROGRESS_PACE, waits=server.wait_reason)
                 async with (
                     manager_webhooks(client, clock, await full_definitions(client), kinds=kinds),
                     server.work(),

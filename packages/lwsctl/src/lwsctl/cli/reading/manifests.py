@@ -94,7 +94,7 @@ class SourceText(msgspec.Struct, frozen=True):
     index: int
     path: FieldPath = ()
 
-    def line(self, path: FieldPath) -> int | None:
+    def find_line(self, path: FieldPath) -> int | None:
         """Return the line of a field or of its nearest parent, or None if neither is in the text."""
         lines, whole = field_lines(self.text)[self.index], (*self.path, *path)
         paths = (whole[:length] for length in range(len(whole), 0, -1))
@@ -113,9 +113,9 @@ class Document(msgspec.Struct, frozen=True):
     origin: SourceText | None = None
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Return the location of the document for use in messages."""
-        return self.place_of()
+        return self.field_location()
 
     @property
     def title(self) -> str:
@@ -123,16 +123,16 @@ class Document(msgspec.Struct, frozen=True):
         metadata = self.object["metadata"]
         return f"{self.object['kind'].lower()}/{metadata.get('name') or metadata.get('generateName', '') + '*'}"
 
-    def place_of(self, *path: str | int) -> str:
+    def field_location(self, *path: str | int) -> str:
         """Return the file and line of a field."""
-        line = self.origin.line(path) if self.origin else None
+        line = self.origin.find_line(path) if self.origin else None
         return f"{self.source}:{line or self.line}"
 
     def message(self, text: str) -> str:
         """Return a message about the object with its file, its title, and the line of the first field in it."""
-        line_of = self.origin.line if self.origin else lambda _: None
+        line_of = self.origin.find_line if self.origin else lambda _: None
         words, line = fieldlocations.with_line_numbers(text, self.object, line_of)
-        place = f"{self.source}:{line}" if line else self.place
+        place = f"{self.source}:{line}" if line else self.location
         return f"{place}: {self.title}: {words}"
 
 
@@ -227,7 +227,7 @@ def _json_of(text: str | bytes, error: YamlError) -> JSON:
 
 
 def _validate(value: object, source: str, line: int, origin: SourceText | None = None) -> Document:
-    line = (origin.line(()) if origin else None) or line
+    line = (origin.find_line(()) if origin else None) or line
     place = f"{source}:{line}"
     if not isinstance(value, dict):
         raise ManifestError(f"{place}: expected an object with apiVersion and kind, found {_kind_of(value)}")
@@ -237,7 +237,7 @@ def _validate(value: object, source: str, line: int, origin: SourceText | None =
             raise ManifestError(f"{place}: {field}: Required value: every object must have {field}")
         if not isinstance(value[field], str):
             text = f"{field}: Invalid value: {render(value[field])}: must be a string"
-            raise ManifestError(f"{document.place_of(field)}: {text}")
+            raise ManifestError(f"{document.field_location(field)}: {text}")
     return document
 
 
@@ -254,7 +254,7 @@ def _expand(document: Document) -> Iterator[Document]:
     if obj["kind"].endswith("List") and "items" in obj:
         if not isinstance(obj["items"], list | None):
             raise ManifestError(
-                f"{document.place_of('items')}: items: Invalid value: must be a list of objects, found {_kind_of(obj['items'])}"
+                f"{document.field_location('items')}: items: Invalid value: must be a list of objects, found {_kind_of(obj['items'])}"
             )
         for index, item in enumerate(obj["items"] or []):
             origin = document.origin and msgspec.structs.replace(
@@ -263,16 +263,16 @@ def _expand(document: Document) -> Iterator[Document]:
             yield from _expand(_validate(_with_type(item, obj), document.source, document.line, origin))
         return
     if action := templateplaceholders.find_in_object(obj):
-        raise ManifestError(f"{document.place_of(*action[0])}: {action[1]}: {templateplaceholders.REMEDY}")
+        raise ManifestError(f"{document.field_location(*action[0])}: {action[1]}: {templateplaceholders.REMEDY}")
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):
         raise ManifestError(
-            f"{document.place_of('metadata')}: metadata.name: Required value: {obj['kind']} must have a name"
+            f"{document.field_location('metadata')}: metadata.name: Required value: {obj['kind']} must have a name"
         )
     for field in ("name", "generateName", "namespace"):
         if not isinstance(metadata.get(field), str | None):
             raise ManifestError(
-                f"{document.place_of('metadata', field)}: metadata.{field}: Invalid value: {render(metadata[field])}: must be a string; add quotes"
+                f"{document.field_location('metadata', field)}: metadata.{field}: Invalid value: {render(metadata[field])}: must be a string; add quotes"
             )
     yield msgspec.structs.replace(document, object=_without_nulls(obj))
 

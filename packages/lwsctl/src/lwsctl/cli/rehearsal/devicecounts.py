@@ -56,7 +56,7 @@ def replace_claims(documents: Sequence[Document]) -> DeviceCounts:
         else:
             lines.append(f"skipping {document.title}: individual devices are not simulated")
     changed = [
-        replace(document, object=_replace_claims(document.object, _Claims(document.place, templates, shared)))
+        replace(document, object=_replace_claims(document.object, _Claims(document.location, templates, shared)))
         for document in kept
     ]
     return DeviceCounts(tuple(changed), tuple(lines))
@@ -67,7 +67,7 @@ class _Claims(Struct, frozen=True):
     templates: dict[str, Devices]
     shared: set[str]
 
-    def devices_of(self, claim: JSONObject) -> Devices:
+    def find_devices(self, claim: JSONObject) -> Devices:
         """Return the devices of one `resourceClaims` entry."""
         template, name = claim.get("resourceClaimTemplateName"), claim.get("resourceClaimName")
         if template in self.templates:
@@ -90,7 +90,7 @@ def _replace_claims(node: JSON, claims: _Claims) -> JSON:
         return {name: _replace_claims(child, claims) for name, child in node.items()}
     total: Devices = {}
     for claim in node["resourceClaims"]:
-        for name, number in claims.devices_of(claim).items():
+        for name, number in claims.find_devices(claim).items():
             total[name] = total.get(name, 0) + number
     first, *others = (_without_claims(container) for container in node["containers"])
     resources = first.get("resources") or {}

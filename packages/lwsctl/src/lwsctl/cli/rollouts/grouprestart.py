@@ -77,8 +77,8 @@ class Restart(Struct):
         try:
             async with timeouts.within(timeout), following(*informers.all, self.session.keepalive) as objects:
                 self._old = self._pods_to_delete(present(informers))
-                while (turn := await objects.until(lambda: self._next(present(informers)))).unready:
-                    for rank in turn.now:
+                while (turn := await objects.wait_for(lambda: self._next_batch(present(informers)))).unready_groups:
+                    for rank in turn.ranks:
                         await self._delete(rank.pod, rank.uid)
         except TimeoutError as error:
             view = informers.view()
@@ -131,14 +131,14 @@ class Restart(Struct):
             )
         return uids
 
-    def _next(self, view: View) -> RestartStep | None:
+    def _next_batch(self, view: View) -> RestartStep | None:
         """Return the next batch of groups, or a result if all are done. Return None if the command must wait."""
         turn = restarts.next_batch(view, self._old, self._budget(view), rank=self.request.rank)
-        done = max(0, len(self._old) - len(turn.unready))  # also wait for groups that replace one of them
+        done = max(0, len(self._old) - len(turn.unready_groups))  # also wait for groups that replace one of them
         self._progress.show(
             f"{self.request.name}: {done} of {format_count(len(self._old), 'group')} restarted{reasons(view)}"
         )
-        return turn if turn.now or not turn.unready else None
+        return turn if turn.ranks or not turn.unready_groups else None
 
     def _budget(self, view: View) -> int:
         if self.force:

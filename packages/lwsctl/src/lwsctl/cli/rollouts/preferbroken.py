@@ -36,24 +36,26 @@ async def forecast_scale_down(session: Session, name: str, replicas: int) -> Sca
 def report(session: Session, name: str, scale_down: ScaleDown, *, recreates: bool) -> list[str]:
     """Return lines about the deleted and remaining groups, and about actions for unready groups."""
     lines = list(scaledown.lines(name, scale_down))
-    if scale_down.over:
-        lines.append(f"use `{session.lws} recover {name}/{scale_down.over[0]}` to recover it")
-    if scale_down.staying and not recreates:
+    if scale_down.exhausted_remaining:
+        lines.append(f"use `{session.lws} recover {name}/{scale_down.exhausted_remaining[0]}` to recover it")
+    if scale_down.unready_remaining and not recreates:
         lines.append("use --recreate-broken to recreate the unready groups after scaling")
     return lines
 
 
 async def recreate(session: Session, name: str, scale_down: ScaleDown, timeout: float) -> str:
     """Recreate the remaining unready groups after the other groups are deleted. Return a description."""
-    if not scale_down.staying:
+    if not scale_down.unready_remaining:
         return f"{name}: all remaining groups are ready"
     loop = asyncio.get_running_loop()
     begin = loop.time()
-    await _wait_until_deleted(session, name, scale_down.going, timeout)
+    await _wait_until_deleted(session, name, scale_down.deleted, timeout)
     view = await targets.read_view(session, await rollouttargets.read(session, name))
-    still = tuple(group.name for group in view.groups if group.name in scale_down.staying and not group.is_ready)
+    still = tuple(
+        group.name for group in view.groups if group.name in scale_down.unready_remaining and not group.is_ready
+    )
     if not still:
-        return f"{name}: {format_groups(scale_down.staying)} became ready in the meantime"
+        return f"{name}: {format_groups(scale_down.unready_remaining)} became ready in the meantime"
     remaining = max(timeout - (loop.time() - begin), 0)
     return await Restart(session, RestartRequest(name, still)).run(remaining)
 
@@ -67,7 +69,7 @@ async def _wait_until_deleted(session: Session, name: str, going: Sequence[Group
 
     try:
         async with timeouts.within(timeout), following(*informers.all, session.keepalive) as objects:
-            await objects.until(are_gone)
+            await objects.wait_for(are_gone)
     except TimeoutError as error:
         raise TimedOutError(
             f"{format_groups(going)} of {name} not deleted within {timeout:g} s; no groups were recreated"

@@ -82,12 +82,12 @@ class CauseMonitor:
     async def wait_synced(self) -> None:
         """Return immediately, because commands never wait for a diagnosis."""
 
-    async def conclude(self) -> str:
+    async def final_cause(self) -> str:
         """Return the cause and the command that explains it, or an empty string if there is no cause."""
-        cause = await self.last()
+        cause = await self.last_cause()
         return cause and f"\n{cause}\n{diagnoses.details_hint(self._session, self._name)}"
 
-    async def last(self) -> str:
+    async def last_cause(self) -> str:
         """Return the current or the previous cause, or an empty string if there is none.
 
         A cause that was printed is not repeated, and the result contains only its code. A container that crashes

@@ -27,8 +27,8 @@ class ProbeCounts(Struct):
     """
 
     url: str
-    asked: int = 0
-    failed: int = 0
+    requests: int = 0
+    failures: int = 0
     longest: float = 0.0
     first_error: str = ""
     outages: list[tuple[float, float]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class StormStep(Struct, frozen=True):
     `error` is the reason why the step had no effect.
     """
 
-    at: float
+    time: float
     step: Step
     error: str = ""
 
@@ -61,14 +61,14 @@ class StormReport(Struct):
     before: list[str] = field(default_factory=list)
 
     @property
-    def is_well(self) -> bool:
+    def is_successful(self) -> bool:
         """Return whether all faults took effect and all ranks were ready at the end."""
         return self.recovered is not None and not any(deed.error for deed in self.steps)
 
 
 def lines(report: StormReport) -> Iterator[str]:
     """Yield the lines of the report. The actions were printed during the storm."""
-    witness, probe = report.effects.without(report.before), report.probe
+    witness, probe = report.effects.without_ranks(report.before), report.probe
     first = witness.first_failure()
     yield (
         f"First failed: {first.rank} after {first.at:.1f} s ({first.reason or WORDS[first.change]})."
@@ -77,7 +77,7 @@ def lines(report: StormReport) -> Iterator[str]:
     )
     if recreations := witness.count_recreations():
         yield f"Recreated: {_outages_text(recreations)}."
-    if failed := witness.failures():
+    if failed := witness.count_failures():
         yield f"Rank failures: {_outages_text(failed)}."
     if report.before:
         yield f"Ignored because they were not ready before the storm: {', '.join(report.before)}."
@@ -90,28 +90,28 @@ def lines(report: StormReport) -> Iterator[str]:
     else:
         yield f"All ranks were ready {report.recovered:.1f} s after the last fault."
     if probe is not None:
-        yield f"Probe {probe.url}: {probe.asked} requests, {probe.failed} failed" + (
+        yield f"Probe {probe.url}: {probe.requests} requests, {probe.failures} failed" + (
             f"; longest time without a response {probe.longest:.1f} s; first error: {probe.first_error}."
-            if probe.failed
+            if probe.failures
             else "."
         )
 
 
 def document(report: StormReport) -> JSONObject:
     """Return the report as machine-readable data."""
-    witness, probe = report.effects.without(report.before), report.probe
+    witness, probe = report.effects.without_ranks(report.before), report.probe
     first = witness.first_failure()
     return {
         "apiVersion": "lws/v1",
         "kind": "StormReport",
         "faults": [
-            {"at": round(deed.at, 3), "fault": str(deed.step), "refused": deed.error or None} for deed in report.steps
+            {"at": round(deed.time, 3), "fault": str(deed.step), "refused": deed.error or None} for deed in report.steps
         ],
         "firstFailed": {"rank": first.rank, "at": round(first.at, 3), "why": first.reason or WORDS[first.change]}
         if first
         else None,
         "recreated": witness.count_recreations(),
-        "failures": witness.failures(),
+        "failures": witness.count_failures(),
         "notReady": report.unready,
         "notReadyBefore": report.before,
         "recoveredAfter": None if report.recovered is None else round(report.recovered, 3),
@@ -119,8 +119,8 @@ def document(report: StormReport) -> JSONObject:
         if probe is None
         else {
             "url": probe.url,
-            "requests": probe.asked,
-            "failed": probe.failed,
+            "requests": probe.requests,
+            "failed": probe.failures,
             "longestOutage": round(probe.longest, 3),
             "firstError": probe.first_error or None,
         },

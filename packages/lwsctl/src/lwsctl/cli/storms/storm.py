@@ -50,7 +50,7 @@ class Step(Struct, frozen=True, kw_only=True):
     """The amount or path as specified by the user, for reports."""
 
     def __str__(self) -> str:
-        lasting = "" if self.fault.is_moment else f" for {self.seconds:g} s"
+        lasting = "" if self.fault.is_instantaneous else f" for {self.seconds:g} s"
         return " ".join(filter(None, (self.fault.name, *self.targets, self.words))) + lasting
 
 
@@ -76,7 +76,7 @@ def build_step(at: float, name: str, targets: Sequence[str], seconds: float, val
         at=at,
         fault=fault,
         targets=tuple(targets),
-        seconds=0.0 if fault.is_moment else seconds,
+        seconds=0.0 if fault.is_instantaneous else seconds,
         amount=0.0 if fault.has_path else parse_amount(fault, words),
         path=words if fault.has_path else "",
         words=words,

@@ -30,17 +30,17 @@ class StormEffects(Struct):
 
     changes: list[RankChange] = field(default_factory=list)
 
-    def see(self, at: float, old: JSONObject | None, new: JSONObject | None) -> None:
+    def record(self, at: float, old: JSONObject | None, new: JSONObject | None) -> None:
         """Record a change to a pod. `old` is None for a created pod, and `new` is None for a deleted pod."""
         rank = rank_path(new or old or {})
         if rank:
             self.changes += [RankChange(at, rank, what, _termination(new)) for what in _changes(old, new)]
             self._explain(rank, _termination(new))
 
-    def without(self, places: Collection[str]) -> "StormEffects":
+    def without_ranks(self, places: Collection[str]) -> "StormEffects":
         """Return the record without some ranks, which are specified by rank or by group.
 
-        >>> StormEffects([RankChange(1.0, "web/0/0", "failed"), RankChange(2.0, "web/1/0", "failed")]).without(["web/0"]).failures()
+        >>> StormEffects([RankChange(1.0, "web/0/0", "failed"), RankChange(2.0, "web/1/0", "failed")]).without_ranks(["web/0"]).count_failures()
         {'web/1/0': 1}
         """
         own = (
@@ -68,10 +68,10 @@ class StormEffects(Struct):
         """Return the time at which the last rank became ready, or 0 if no rank became ready."""
         return max((sighting.at for sighting in self.changes if sighting.change == "ready"), default=0.0)
 
-    def unready(self, until: float) -> dict[str, list[tuple[float, float]]]:
+    def unready_periods(self, until: float) -> dict[str, list[tuple[float, float]]]:
         """Return the periods (start, end) in which ranks were not ready, limited to `until`.
 
-        >>> StormEffects([RankChange(1.0, "web/0/0", "failed"), RankChange(3.5, "web/0/0", "ready")]).unready(9.0)
+        >>> StormEffects([RankChange(1.0, "web/0/0", "failed"), RankChange(3.5, "web/0/0", "ready")]).unready_periods(9.0)
         {'web/0/0': [(1.0, 3.5)]}
         """
         times: dict[str, list[tuple[float, float]]] = {}
@@ -94,7 +94,7 @@ class StormEffects(Struct):
         ranks = (sighting.rank for sighting in self.changes if sighting.change == "made")
         return _count_names(rank.removesuffix("/0") for rank in ranks if rank.endswith("/0"))
 
-    def failures(self) -> dict[str, int]:
+    def count_failures(self) -> dict[str, int]:
         """Return the number of failures of each rank."""
         return _count_names(sighting.rank for sighting in self.changes if sighting.change == "failed")
 

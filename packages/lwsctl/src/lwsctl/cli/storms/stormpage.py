@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 def page(report: StormReport) -> str:
     """Return the complete HTML document."""
-    title = "Storm passed" if report.is_well else "Storm failed"
+    title = "Storm passed" if report.is_successful else "Storm failed"
     head = [tag("meta", http_equiv="Content-Security-Policy", content=POLICY), tag("style", STYLE)]
     body = tag(
         "body",
@@ -54,7 +54,7 @@ def page(report: StormReport) -> str:
         tag("h2", "Faults"),
         _table(
             ("After", "Fault", "Error"),
-            ((f"{deed.at:.1f} s", str(deed.step), deed.error) for deed in report.steps),
+            ((f"{deed.time:.1f} s", str(deed.step), deed.error) for deed in report.steps),
         ),
         tag("h2", "Effects on ranks"),
         _table(("After", "Rank", "What", "Why"), _rank_changes(report)),
@@ -66,8 +66,8 @@ def timeline_rows(report: StormReport) -> Iterator[Row]:
     """Yield the timeline rows, which are faults, unready ranks, and requests without a response."""
     for deed in report.steps:
         if not deed.error:
-            yield Row("fault", str(deed.step), (Span(deed.at, deed.at + deed.step.seconds, str(deed.step)),))
-    for rank, spans in report.effects.unready(_last_event_time(report)).items():
+            yield Row("fault", str(deed.step), (Span(deed.time, deed.time + deed.step.seconds, str(deed.step)),))
+    for rank, spans in report.effects.unready_periods(_last_event_time(report)).items():
         yield Row("rank", rank, tuple(Span(*span, f"{rank} was not ready") for span in spans))
     if report.probe is not None:
         outages = tuple(Span(*outage, "no response") for outage in report.probe.outages)
@@ -76,7 +76,7 @@ def timeline_rows(report: StormReport) -> Iterator[Row]:
 
 def _last_event_time(report: StormReport) -> float:
     """Return the time of the last event in seconds since the start of the storm."""
-    faults = (deed.at + deed.step.seconds for deed in report.steps)
+    faults = (deed.time + deed.step.seconds for deed in report.steps)
     outages = (end for _, end in report.probe.outages) if report.probe else ()
     return max((*faults, *(sighting.at for sighting in report.effects.changes), *outages), default=0.0)
 

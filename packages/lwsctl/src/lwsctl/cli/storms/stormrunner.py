@@ -58,7 +58,7 @@ class StormRun:
     def __init__(self, session: Session, tell: Callable[[str], None]) -> None:
         self.report = StormReport()
         self._session = session
-        self._tell = tell
+        self._print = tell
         self._sets = AllSets(session.client, session.namespace, "")
         self._begun: list[int] = []
         self._began: float | None = None
@@ -73,7 +73,7 @@ class StormRun:
         """Watch ranks while the context is active. Then, undo the faults that are still active."""
         await request_faults(self._session.client, "GET")
         async with following(self._session.keepalive, *self._sets.all) as followed:
-            self._sets.pods.subscribe(self._see)
+            self._sets.pods.subscribe(self._record_change)
             self._began = self._now()  # after this call, because a subscriber first receives existing objects
             try:
                 yield followed
@@ -85,16 +85,16 @@ class StormRun:
         self.report.before = find_problems(self._sets.views(), SystemClock().now())
         async with asyncio.TaskGroup() as tasks:
             for step in steps:
-                tasks.create_task(self._take(step))
+                tasks.create_task(self._perform_step(step))
         ended = self._elapsed()
         await self._undo()
         await asyncio.sleep(MOMENT)
         with suppress(TimeoutError):
             async with timeouts.within(settle):
-                await followed.until(lambda: not self._new_problems() or None)
+                await followed.wait_for(lambda: not self._new_problems() or None)
         self.report.unready = self._new_problems()
         if not self.report.unready:
-            last = self.report.effects.without(self.report.before).last_ready()
+            last = self.report.effects.without_ranks(self.report.before).last_ready()
             self.report.recovered = max(0.0, last - ended)
 
     async def probe(self, url: str) -> None:
@@ -106,7 +106,7 @@ class StormRun:
         is_out = False
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PROBE_SECONDS)) as session:
             while True:
-                counts.asked += 1
+                counts.requests += 1
                 try:
                     async with session.get(url) as answer:
                         await answer.read()
@@ -114,7 +114,7 @@ class StormRun:
                 except (aiohttp.ClientError, OSError, TimeoutError) as error:
                     problem = str(error) or type(error).__name__
                 if problem:
-                    counts.failed += 1
+                    counts.failures += 1
                     counts.first_error = counts.first_error or problem
                 if problem or is_out:
                     outage = (answered - (self._began or 0.0), self._elapsed())
@@ -125,7 +125,7 @@ class StormRun:
                     answered = self._now()
                 await asyncio.sleep(BETWEEN_PROBES)
 
-    async def _take(self, step: Step) -> None:
+    async def _perform_step(self, step: Step) -> None:
         await asyncio.sleep(max(0.0, step.at - self._elapsed()))
         at = self._elapsed()
         try:
@@ -139,11 +139,11 @@ class StormRun:
             begun = await request_faults(self._session.client, "POST", body=body)
         except (CommandError, KubeError) as error:
             self.report.steps.append(StormStep(at, step, str(error)))
-            self._tell(f"{at:6.1f} s  {step} failed: {error}")
+            self._print(f"{at:6.1f} s  {step} failed: {error}")
             return
         self._begun.append(begun["number"])
         self.report.steps.append(StormStep(at, step))
-        self._tell(f"{at:6.1f} s  {step}")
+        self._print(f"{at:6.1f} s  {step}")
         await asyncio.sleep(step.seconds)
 
     def _target(self, step: Step, words: str) -> str:
@@ -166,9 +166,9 @@ class StormRun:
             with suppress(KubeError):  # the cluster and its faults have stopped
                 await request_faults(self._session.client, "DELETE", number=number)
 
-    def _see(self, change: Change) -> None:
+    def _record_change(self, change: Change) -> None:
         if self._began is not None:
-            self.report.effects.see(self._elapsed(), change.old, change.new)
+            self.report.effects.record(self._elapsed(), change.old, change.new)
 
     def _new_problems(self) -> list[str]:
         problems = [text for view in self._sets.views() for text in remaining_problems(view)]

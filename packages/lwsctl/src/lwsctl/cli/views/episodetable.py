@@ -30,13 +30,13 @@ def brief_lines(episode: Episode, now: datetime, lws: str) -> list[str]:
     return [
         f"Last recorded failure: {sentence(episode, now)}",
         *(f"  {line}" for line in errorlines.error_excerpt(last_lines, FEW_LINES) if last_lines),
-        f"  use {lws} history -n {episode.namespace} {episode.place} to show the complete record",
+        f"  use {lws} history -n {episode.namespace} {episode.label} to show the complete record",
     ]
 
 
 def episode_lines(episode: Episode, now: datetime) -> Iterator[str]:
     """Yield a complete episode with the failure, the revision, the exit of each rank, events, and logs."""
-    yield f"{episode.place}: {sentence(episode, now)}"
+    yield f"{episode.label}: {sentence(episode, now)}"
     yield from circumstance_lines(episode)
     yield ""
     yield from output.table(
@@ -78,4 +78,4 @@ def episode_lines(episode: Episode, now: datetime) -> Iterator[str]:
 
 def _row(episode: Episode, now: datetime) -> tuple[str, ...]:
     first = "-" if episode.first_rank is None else str(episode.first_rank)
-    return episode.place, age(episode.time, now), episode.outcome, first, episode.failure
+    return episode.label, age(episode.time, now), episode.outcome, first, episode.failure

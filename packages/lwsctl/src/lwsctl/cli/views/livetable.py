@@ -41,15 +41,15 @@ class _Row(Struct, frozen=True):
     """An unaligned table row, the reason why it is not ready, and the pod with this reason."""
 
     cells: tuple[str, ...]
-    why: str
+    reason: str
     is_ready: bool
     pod: str
     is_rank: bool
 
     @property
-    def beside(self) -> str:
+    def reason_without_pod(self) -> str:
         """Return the reason for the row. For a rank, the pod name is omitted, because the row already contains it."""
-        return self.why if self.is_rank or not self.pod else f"{self.pod}: {self.why}"
+        return self.reason if self.is_rank or not self.pod else f"{self.pod}: {self.reason}"
 
 
 def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: bool = False) -> list[str]:
@@ -120,10 +120,10 @@ def _group_row(group: Group, now: datetime) -> _Row:
 def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[str]:
     """Align rows. If all reasons fit, they are printed in the rows, and otherwise below the rows."""
     bare = output.table(header, [row.cells for row in rows])
-    reasons = [row.beside for row in rows if row.why]
+    reasons = [row.reason_without_pod for row in rows if row.reason]
     limit = size.columns - max(map(len, bare), default=0) - len("   ")
     if reasons and limit >= LEAST_REASON and all(len(escape(why)) <= limit for why in reasons):
-        whole = output.table(header, [row.cells for row in rows], whys=[row.beside for row in rows])
+        whole = output.table(header, [row.cells for row in rows], whys=[row.reason_without_pod for row in rows])
         return _limit_rows(whole, rows, size.lines, 0)
     below = _reason_lines(_reasons(rows), size)
     narrow = _drop_columns(header, rows, size.columns) if limit < 0 else bare
@@ -145,9 +145,9 @@ def _reason_lines(reasons: Sequence[str], size: Size) -> list[str]:
 def _reasons(rows: Sequence[_Row]) -> list[str]:
     """Return each distinct reason with its first pod and the number of other pods. Problems are first."""
     pods: dict[str, list[str]] = {}
-    for row in sorted(rows, key=lambda row: row.why.startswith(UNREADY)):
-        if row.why:
-            pods.setdefault(row.why, []).append(row.pod)
+    for row in sorted(rows, key=lambda row: row.reason.startswith(UNREADY)):
+        if row.reason:
+            pods.setdefault(row.reason, []).append(row.pod)
     return [f"{_owner_name(about)}{why}" for why, about in pods.items()]
 
 

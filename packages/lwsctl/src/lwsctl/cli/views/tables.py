@@ -91,13 +91,13 @@ def group_lines(view: View, now: datetime) -> list[str]:
         if hidden
         else []
     )
-    table = output.table(FOLD_HEADER, [_cells(fold, now) for fold in rows], whys=[fold.why for fold in rows])
+    table = output.table(FOLD_HEADER, [_cells(fold, now) for fold in rows], whys=[fold.reason for fold in rows])
     return [*table, *more]
 
 
 def _cells(fold: GroupRow, now: datetime) -> tuple[str, ...]:
     counts = f"{fold.ready_ranks}/{fold.ranks}"
-    return fold.places, counts, fold.state, str(fold.restarts), fold.age(now), fold.revision or "-"
+    return fold.group_names, counts, fold.state, str(fold.restarts), fold.age(now), fold.revision or "-"
 
 
 DISAGGREGATED_HEADER = ("DISAGGREGATEDSET", "READY", "ROLLOUT", "AGE")

@@ -60,7 +60,7 @@ def _explanation(code: str, cause: Cause | None) -> list[Safe | None]:
 
 
 def _affected_sets(snapshot: Snapshot, code: str) -> list[View]:
-    items = map(snapshot.judged, snapshot.views)
+    items = map(snapshot.with_diagnosis, snapshot.views)
     return [item for item in items if item.diagnosis.code == code]
 
 

@@ -199,14 +199,16 @@ def announcement(diagnosis: Diagnosis) -> str:
 
 def outdated_notes(snapshot: Snapshot) -> list[Fragment]:
     """Return a note that the snapshot may be outdated, if this is the case."""
-    if not snapshot.trouble:
+    if not snapshot.connection_error:
         return []
-    answered = snapshot.answered
+    answered = snapshot.last_response
     since = tag("time", f"{answered:%H:%M:%S} UTC", datetime=answered.isoformat()) if answered else None
     note = join("; last response at ", since) if since else None
     return [
         Fragment(
-            "trouble-text", tag("p", "⚠ ", snapshot.trouble, note, id="trouble-text"), announcement=snapshot.trouble
+            "trouble-text",
+            tag("p", "⚠ ", snapshot.connection_error, note, id="trouble-text"),
+            announcement=snapshot.connection_error,
         )
     ]
 
@@ -261,7 +263,7 @@ def tabs(key: ObjectKey, current: PageKind | None, home: PageKind = PageKind.SET
         tag(
             "a",
             word,
-            href=Address(kind=kind, key=key, home=home).path(),
+            href=Address(kind=kind, key=key, origin=home).path(),
             aria_current="page" if kind is current else None,
         )
         for kind, word in (

@@ -26,7 +26,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments, or a message if the set does not exist."""
-    whole = snapshot.find_whole(address.key)
+    whole = snapshot.find_disaggregatedset(address.key)
     if whole is None:
         return cells.missing_set_rendering(snapshot, address, "cause", "rows", "scale-role")
     has_slices = len({part.slice for part in whole.parts}) > 1
@@ -43,7 +43,7 @@ def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
 
 def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
-    whole = snapshot.find_whole(address.key)
+    whole = snapshot.find_disaggregatedset(address.key)
     if whole is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return

@@ -23,7 +23,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments, or a message if the set does not exist."""
-    whole = snapshot.find_whole(address.key)
+    whole = snapshot.find_disaggregatedset(address.key)
     if whole is None:
         return cells.missing_set_rendering(snapshot, address, "cause", "rows")
     newest = _latest_revision(whole)
@@ -37,7 +37,7 @@ def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
 
 def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
-    whole = snapshot.find_whole(address.key)
+    whole = snapshot.find_disaggregatedset(address.key)
     if whole is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return

@@ -13,13 +13,13 @@ PAGES: Final = {PageKind.NOW: "Now", PageKind.TOPOLOGY: "Topology"}
 class ClusterIdentity(Struct, frozen=True, kw_only=True):
     """The names of a cluster and of the dashboard user. Empty names are omitted.
 
-    `login` is the path of the page with the logout button.
+    `login_name` is the path of the page with the logout button.
     """
 
     cluster: str = ""
     context: str = ""
     user: str = ""
-    login: str = ""
+    login_name: str = ""
     version: str = ""
 
     @property
@@ -78,13 +78,13 @@ def _menu(about: ClusterIdentity, namespace: str, address: Address, user: str) -
         "cluster": about.cluster,
         "context": "" if about.context == about.cluster else about.context,
         "namespace": namespace or "all",
-        "user": tag("a", user, href=about.login, title="Log out") if about.login else user,
+        "user": tag("a", user, href=about.login_name, title="Log out") if about.login_name else user,
         "version": about.version,
     }
     entries = [tag("div", tag("dt", name.capitalize()), tag("dd", value)) for name, value in facts.items() if value]
     forms: list[Content] = [
         tag("a", "Plain table", href=f"{address.path()}?as=table")
-        if address.form is PageForm.PAGE and address.kind in (PageKind.NOW, PageKind.SET, PageKind.TOPOLOGY)
+        if address.format is PageForm.PAGE and address.kind in (PageKind.NOW, PageKind.SET, PageKind.TOPOLOGY)
         else None,
         tag("button", "Copy as text", id="copy", type="button"),
         tag("button", "Save as a file", id="save-page", type="button") if address.kind is not PageKind.LOGS else None,

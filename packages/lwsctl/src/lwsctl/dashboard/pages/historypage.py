@@ -95,7 +95,7 @@ def text(snapshot: Snapshot, address: Address, facts: PageFacts) -> Iterator[str
     """Yield the lines of the page in text format."""
     if not address.episode:
         records = _latest_episodes(facts)
-        yield from (f"{record.place}: {episodewording.sentence(record, snapshot.now)}" for record in records)
+        yield from (f"{record.label}: {episodewording.sentence(record, snapshot.now)}" for record in records)
         yield from [] if records else [_no_episodes_text(facts)]
         return
     for episode in filter(None, (address.episode, address.other)):
@@ -104,7 +104,7 @@ def text(snapshot: Snapshot, address: Address, facts: PageFacts) -> Iterator[str
 
 
 def _lines(snapshot: Snapshot, record: Episode) -> Iterator[str]:
-    yield f"{record.place}: {episodewording.sentence(record, snapshot.now)}"
+    yield f"{record.label}: {episodewording.sentence(record, snapshot.now)}"
     yield from episodewording.circumstance_lines(record)
     for title, lines in episodewording.log_blocks(record):
         yield from ("", title, *(f"  {line}" for line in lines))
@@ -194,7 +194,7 @@ def _logs(record: Episode) -> Iterator[tuple[object, str, Sequence[str]]]:
 def _choices(record: Episode, facts: PageFacts) -> Safe | None:
     """Return links that compare this episode with each of the other episodes."""
     others = [other for other in _latest_episodes(facts) if other is not record][:CHOICES]
-    links = [join(_compare(record, other, other.place.partition("/")[2]), " ") for other in others]
+    links = [join(_compare(record, other, other.label.partition("/")[2]), " ") for other in others]
     return tag("p", "Compare with: ", links) if links else None
 
 

@@ -57,7 +57,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments."""
-    item = snapshot.at(address.key, of_whole=address.is_disaggregatedset)
+    item = snapshot.find_set(address.key, of_whole=address.is_disaggregatedset)
     if item is None:
         return cells.missing_set_rendering(snapshot, address)
     owners = snapshot.members(address.key, of_whole=address.is_disaggregatedset)

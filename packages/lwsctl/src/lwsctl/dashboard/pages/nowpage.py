@@ -56,7 +56,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
         class_="overview",
     )
     head = join(tag("h1", "Now", class_="heard"), tiles, region("div", "empty", rendering))
-    if address.form is PageForm.TABLE:
+    if address.format is PageForm.TABLE:
         return join(head, cells.table("plain", HEADER, region("tbody", "sets", rendering), "All sets"))
     return join(head, [_tier_section(tier, address, rendering) for tier in Tier if _is_tier_shown(address, tier)])
 
@@ -84,7 +84,7 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
         "totals": [_totals_fragment(snapshot, facts)] if items else [],
         "empty": [] if items else [_empty_fragment(snapshot)],
     }
-    if address.form is PageForm.TABLE:
+    if address.format is PageForm.TABLE:
         return rendering | {"sets": [row for item in items for row in _table_rows(item)]}
     names_namespace = not snapshot.namespace and len({view.namespace for view in snapshot.views}) > 1
     parts = {

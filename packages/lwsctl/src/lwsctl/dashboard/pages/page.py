@@ -30,7 +30,7 @@ class PageFacts(Struct, frozen=True):
     before: Rendering = field(default_factory=dict)
     is_read: bool = True
 
-    def knows(self, resource: Resource) -> bool:
+    def is_read_kind(self, resource: Resource) -> bool:
         """Return whether this kind was read."""
         return resource in self.objects
 

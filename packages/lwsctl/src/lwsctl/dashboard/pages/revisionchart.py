@@ -29,19 +29,19 @@ LEGEND: Final = {"done": "ready", "begun": "starting", "older": "older"}
 class UpdateTimes(Struct, frozen=True):
     """The times at which groups were updated and became ready, and the number of groups."""
 
-    started: Sequence[datetime]
-    ready: Sequence[datetime]
+    updated_at: Sequence[datetime]
+    ready_at: Sequence[datetime]
     groups: int
 
     @property
-    def begin(self) -> datetime:
+    def first_update(self) -> datetime:
         """Return the time at which the first group was updated."""
-        return min(self.started)
+        return min(self.updated_at)
 
     @property
-    def end(self) -> datetime:
+    def last_change(self) -> datetime:
         """Return the time of the last change."""
-        return max((*self.started, *self.ready))
+        return max((*self.updated_at, *self.ready_at))
 
 
 def update_times(own: Sequence[Group], groups: int) -> UpdateTimes | None:
@@ -53,17 +53,17 @@ def update_times(own: Sequence[Group], groups: int) -> UpdateTimes | None:
 
 def chart(rollout: UpdateTimes) -> Safe:
     """Return the chart, with a description for screen readers."""
-    length = rollout.end - rollout.begin
+    length = rollout.last_change - rollout.first_update
     words = (
-        f"of {format_count(rollout.groups, 'group')}, {len(rollout.started)} were updated to the latest revision and {len(rollout.ready)} are ready, from "
-        f"{rollout.begin:%H:%M:%S} to {rollout.end:%H:%M:%S} UTC"
+        f"of {format_count(rollout.groups, 'group')}, {len(rollout.updated_at)} were updated to the latest revision and {len(rollout.ready_at)} are ready, from "
+        f"{rollout.first_update:%H:%M:%S} to {rollout.last_change:%H:%M:%S} UTC"
     )
     drawing = tag(
         "svg",
         tag("title", words),
         tag("rect", class_="older", width=WIDTH, height=HEIGHT),
-        tag("path", class_="begun", d=_area_outline(rollout, rollout.started)),
-        tag("path", class_="done", d=_area_outline(rollout, rollout.ready)),
+        tag("path", class_="begun", d=_area_outline(rollout, rollout.updated_at)),
+        tag("path", class_="done", d=_area_outline(rollout, rollout.ready_at)),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         preserveAspectRatio="none",
         role="img",
@@ -72,9 +72,9 @@ def chart(rollout: UpdateTimes) -> Safe:
     keys = [tag("span", tag("i", class_=name), f" {word}") for name, word in LEGEND.items()]
     scale = tag(
         "p",
-        tag("span", f"{rollout.begin:%H:%M:%S}"),
+        tag("span", f"{rollout.first_update:%H:%M:%S}"),
         tag("span", f"{duration(length)}: ", keys),
-        tag("span", f"{rollout.end:%H:%M:%S} UTC"),
+        tag("span", f"{rollout.last_change:%H:%M:%S} UTC"),
         class_="scale",
     )
     return tag("figure", drawing, scale)
@@ -87,10 +87,10 @@ def _area_outline(rollout: UpdateTimes, moments: Sequence[datetime]) -> str:
     >>> _area_outline(UpdateTimes([start, start + timedelta(seconds=60)], [], 2), [start, start + timedelta(seconds=60)])
     'M0 100V50H57V0H60V100Z'
     """
-    length = max(rollout.end - rollout.begin, timedelta(seconds=1))
+    length = max(rollout.last_change - rollout.first_update, timedelta(seconds=1))
     heights: dict[int, int] = {}
     for count, moment in enumerate(moments, start=1):
-        heights[round((WIDTH - LAST) * ((moment - rollout.begin) / length))] = HEIGHT - HEIGHT * count // max(
+        heights[round((WIDTH - LAST) * ((moment - rollout.first_update) / length))] = HEIGHT - HEIGHT * count // max(
             rollout.groups, 1
         )
     steps = "".join(f"H{at}V{height}" if at else f"V{height}" for at, height in heights.items())

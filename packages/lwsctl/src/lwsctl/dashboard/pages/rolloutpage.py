@@ -158,10 +158,14 @@ def _title_fragment(course: UpdateTimes | None, progress: RolloutProgress, chang
     """Return the change and its progress, or the duration of a completed rollout."""
     words = rolloutprogress.progress_line(progress).partition(": ")[2]
     if progress.is_complete:
-        took = f" It took {duration(course.end - course.begin)}." if course is not None else ""
+        took = f" It took {duration(course.last_change - course.first_update)}." if course is not None else ""
         words = f"Complete: {words}.{took}"
     name = change.title if isinstance(change, LastChange) else change
-    bar = cells.bar(progress.done, progress.desired, f"{progress.done} of {progress.desired} groups updated")
+    bar = cells.bar(
+        progress.done_groups,
+        progress.desired_groups,
+        f"{progress.done_groups} of {progress.desired_groups} groups updated",
+    )
     return Fragment("rollout-title", tag("div", tag("h2", name), tag("p", bar, " ", words), id="rollout-title"))
 
 
@@ -175,7 +179,7 @@ def _basis_fragment(progress: RolloutProgress, plan: ApplyForecast | None) -> Fr
         )
     if progress.remaining is not None and not progress.is_paused:
         words.append(
-            f"The estimate is based on the {format_count(progress.done, 'group')} that this rollout has completed."
+            f"The estimate is based on the {format_count(progress.done_groups, 'group')} that this rollout has completed."
         )
     return cells.update_part("rollout-basis", "p", " ".join(words), class_="hint")
 
@@ -187,8 +191,8 @@ def _step_fragments(plan: ApplyForecast | None) -> list[Fragment]:
             f"step/{number}",
             number,
             ranges(wave.groups) or "surplus groups are deleted",
-            wave.available,
-            wave.extra,
+            wave.available_groups,
+            wave.surge,
         )
         for number, wave in enumerate(waves, start=1)
     ]
@@ -197,7 +201,7 @@ def _step_fragments(plan: ApplyForecast | None) -> list[Fragment]:
 def _steps_of_groups(view: View, progress: RolloutProgress) -> dict[str, str]:
     newest = {group.index for group in view.newest_groups}
     return {
-        str(group.name): group_step(group, is_updated=group.index in newest, is_held=group.index < progress.held)
+        str(group.name): group_step(group, is_updated=group.index in newest, is_held=group.index < progress.held_groups)
         for group in view.groups
     }
 
@@ -238,7 +242,11 @@ def _last_change(view: View, facts: PageFacts) -> LastChange | str:
     entries = _entries(view, facts)
     current, before = current_entry(entries), previous_entry(entries)
     if current is None or before is None:
-        return "There is no previous revision." if facts.knows(CONTROLLER_REVISIONS) else "Revisions could not be read."
+        return (
+            "There is no previous revision."
+            if facts.is_read_kind(CONTROLLER_REVISIONS)
+            else "Revisions could not be read."
+        )
     try:
         old, new = ({"spec": revision_content(entry)} for entry in (before, current))
     except UnreadableRevisionError as error:

@@ -52,7 +52,7 @@ def frame(address: Address, rendering: Rendering) -> Safe:
         region("div", "facts", rendering),
         region("div", "cause", rendering, class_="steady"),
     ]
-    if address.form is PageForm.TABLE:
+    if address.format is PageForm.TABLE:
         return join(parts, ranktable.frame(address.key.name, rendering))
     ways = [
         tag(
@@ -93,7 +93,7 @@ def reads(address: Address) -> Sequence[Query]:
 
     These are events for the timeline, nodes for rows by rack, or metrics for the plain table.
     """
-    if address.form is PageForm.TABLE:
+    if address.format is PageForm.TABLE:
         return [rankusage.metrics_selector(address.key.namespace, address.key.name)]
     nodes = [Query(NODES)] if address.arrangement is Arrangement.RACK else []
     return [*timeline.reads(address.key), *nodes]
@@ -110,7 +110,7 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
         "facts": [setheader.properties_fragment(view), *_progress_fragments(view, snapshot.now)],
         "cause": [cells.cause_fragment(view.diagnosis)],
     }
-    if address.form is PageForm.TABLE:
+    if address.format is PageForm.TABLE:
         return rendering | ranktable.render(view, facts, snapshot.now)
     columns, rows = _grid(snapshot, view, address.arrangement, facts)
     past = _timeline_fragment(snapshot, view, facts)
@@ -150,7 +150,7 @@ def _progress_fragments(view: View, now: datetime) -> Iterator[Fragment]:
                 group.progress,
                 f"Group {group.name}: {groupprogress.progress_sentence(group, now) or 'complete'}",
             )
-            share = None if progress is None else progress.share
+            share = None if progress is None else progress.fraction
             drawn = None if share is None else cells.bar(int(share * 100), 100, words)
             yield cells.update_part(f"advance/{group.name}", "p", words, " ", drawn, class_="advance")
 
@@ -259,5 +259,5 @@ PAGE: Final = Page(
     reads=reads,
     reads_episodes=True,
     reads_every=READ_EVERY,
-    shows_first=lambda address: address.form is not PageForm.TABLE and address.arrangement is not Arrangement.RACK,
+    shows_first=lambda address: address.format is not PageForm.TABLE and address.arrangement is not Arrangement.RACK,
 )

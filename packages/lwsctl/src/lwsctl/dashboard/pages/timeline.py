@@ -79,7 +79,7 @@ def timeline_fragment(snapshot: Snapshot, view: View, facts: PageFacts) -> Fragm
     """Return the collapsed chart and list."""
     end = snapshot.now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     last_hour = [moment for moment in timeline_items(snapshot, view, facts) if end - HOUR <= moment.time < end]
-    unread = None if facts.knows(CORE_EVENTS) else tag("p", UNREAD if facts.is_read else READING)
+    unread = None if facts.is_read_kind(CORE_EVENTS) else tag("p", UNREAD if facts.is_read else READING)
     title = tag("summary", format_count(len(last_hour), "event"))
     listed = tag(
         "details", title, tag("ol", map(_item_html, reversed(last_hour[-LISTED:])), class_="events"), class_="foldable"

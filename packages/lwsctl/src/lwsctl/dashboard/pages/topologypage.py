@@ -52,14 +52,14 @@ class NodeDevices(Struct, frozen=True):
     The owner is the key of a set, or None for other pods.
     """
 
-    number: int
-    held: Mapping[ObjectKey | None, int]
+    total: int
+    users: Mapping[ObjectKey | None, int]
     are_cpus: bool = False
 
     @property
     def free(self) -> int:
         """Return the number of devices that are not requested. Failed devices may be requested."""
-        return max(self.number - sum(self.held.values()), 0)
+        return max(self.total - sum(self.users.values()), 0)
 
     @property
     def description(self) -> str:
@@ -68,7 +68,7 @@ class NodeDevices(Struct, frozen=True):
         >>> NodeDevices(8, {None: 6}).description
         '2 of 8 GPUs free'
         """
-        return f"{self.free:,} of {self.number:,} {'CPUs' if self.are_cpus else 'GPUs'} free"
+        return f"{self.free:,} of {self.total:,} {'CPUs' if self.are_cpus else 'GPUs'} free"
 
 
 class Nodes(Struct, frozen=True):
@@ -88,7 +88,7 @@ class Nodes(Struct, frozen=True):
         every = [self.squares[node.name] for node in nodes]
         own = [squares for squares in every if not squares.are_cpus] or every
         name = "GPUs" if own and not own[0].are_cpus else "CPUs"
-        share = totals.format_share(sum(squares.free for squares in own), sum(squares.number for squares in own))
+        share = totals.format_share(sum(squares.free for squares in own), sum(squares.total for squares in own))
         return {f"{name} free": share}
 
 
@@ -96,7 +96,7 @@ class FitCounts(Struct, frozen=True):
     """The number of additional groups of a set that fit in each domain and in total, and the blocking nodes."""
 
     domains: Mapping[str, int]
-    number: int
+    total: int
     blocking: str
 
 
@@ -108,7 +108,7 @@ def reads(_: Address) -> Sequence[Query]:
 def frame(address: Address, rendering: Rendering) -> Safe:
     """Return the page with its regions."""
     title, summary = tag("h1", "Topology", class_="heard"), region("div", "summary", rendering)
-    if address.form is PageForm.TABLE:
+    if address.format is PageForm.TABLE:
         caption = "Free amount of each resource"
         parts = [region("thead", "columns", rendering), region("tbody", "nodes", rendering)]
         table = tag("table", tag("caption", caption), parts, class_="plain")
@@ -131,7 +131,7 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
         "trouble": cells.outdated_notes(snapshot),
         "summary": [_totals_fragment(nodes)],
     }
-    if address.form is PageForm.TABLE:
+    if address.format is PageForm.TABLE:
         names = nodeamounts.resource_names(nodes.listed)
         rows = [_node_row(nodes, node, names) for node in nodes.listed]
         return rendering | {"columns": [cells.header_row(["Node", "Domain", "Status", *names])], "nodes": rows}
@@ -158,7 +158,7 @@ def text(snapshot: Snapshot, _: Address, facts: PageFacts) -> Iterator[str]:
 
 
 def _read_nodes(snapshot: Snapshot, facts: PageFacts) -> Nodes:
-    objects, has_pods = sorted(facts.get(NODES), key=meta.name), facts.knows(PODS)
+    objects, has_pods = sorted(facts.get(NODES), key=meta.name), facts.is_read_kind(PODS)
     nodes = nodes_of(objects, facts.get(PODS) if has_pods else None)
     key = domain_key(snapshot.views, objects)
     domains: dict[str, list[Node]] = {}
@@ -260,7 +260,7 @@ def _domain_fragment(nodes: Nodes, name: str, colors: Mapping[ObjectKey, int], f
 
 def _node_fragment(nodes: Nodes, node: Node, colors: Mapping[ObjectKey, int]) -> Fragment:
     name, squares, status = node.name, nodes.squares[node.name], node.status
-    owners = sorted(squares.held.items(), key=lambda item: (item[0] is None, item[0] or ("", "")))
+    owners = sorted(squares.users.items(), key=lambda item: (item[0] is None, item[0] or ("", "")))
     words = [f"{owner or 'other pods'} {amount}" for owner, amount in owners]
     title = "; ".join([f"{name}: {squares.description if nodes.has_pods else status}", *words])
     warning = None if status == "Ready" else tag("small", f"⚠ {status}", class_="problem")
@@ -272,16 +272,16 @@ def _node_squares(
     squares: NodeDevices, owners: Sequence[tuple[ObjectKey | None, int]], colors: Mapping[ObjectKey, int]
 ) -> Safe | None:
     """Return a square for each accelerator in the color of its set. CPUs are shown as a single bar."""
-    if not squares.number:
+    if not squares.total:
         return None
     rects, at = [], 0
     for owner, amount in owners:
-        width = min(amount, squares.number - at)
+        width = min(amount, squares.total - at)
         color = "others" if owner is None else f"s{colors[owner]}" if owner in colors else "dim"
         rects += [tag("rect", class_=color, x=at, width=width, height=1)] if width > 0 else []
         at += width
-    width = SQUARE * (8 if squares.are_cpus else squares.number)
-    box = f"0 0 {squares.number} 1"
+    width = SQUARE * (8 if squares.are_cpus else squares.total)
+    box = f"0 0 {squares.total} 1"
     kind = "whole" if squares.are_cpus else "squares"
     return tag(
         "svg",
@@ -331,8 +331,8 @@ def _count_fitting_groups(snapshot: Snapshot, view: View, nodes: Nodes) -> FitCo
 
 def _fit_fragment(fitting: FitCounts) -> Fragment:
     none = f"No other group fits: {fitting.blocking}"
-    words = f"{_fit_text(fitting.number)} in all" if fitting.number else none
-    return cells.update_part("fit-words", "span", words, class_="ready" if fitting.number else "problem")
+    words = f"{_fit_text(fitting.total)} in all" if fitting.total else none
+    return cells.update_part("fit-words", "span", words, class_="ready" if fitting.total else "problem")
 
 
 def _fit_text(number: int) -> str:

@@ -61,7 +61,7 @@ def accelerators(views: Iterable[View]) -> Accelerators:
 
 def free_accelerators(facts: PageFacts) -> int | None:
     """Return the number of accelerators that are not requested, or None if nodes or pods were not read."""
-    if not (facts.knows(NODES) and facts.knows(PODS)):
+    if not (facts.is_read_kind(NODES) and facts.is_read_kind(PODS)):
         return None
     nodes = nodes_of(facts.get(NODES), facts.get(PODS))
     return sum(

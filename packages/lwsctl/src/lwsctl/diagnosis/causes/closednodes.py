@@ -54,7 +54,7 @@ def find_missing_labels(observed: Observed) -> Finding | None:
 
     For a tainted or cordoned node, the taint or cordon is the cause.
     """
-    for rank in observed.at(is_unscheduled):
+    for rank in observed.ranks_at(is_unscheduled):
         selector = node_selector(rank)
         suits = any(has_labels(node, selector) for node in observed.nodes.values())
         if selector and suits and re.search(r"untolerated taint|were unschedulable", rank.why[:READ]):
@@ -88,7 +88,9 @@ NO_NODES_OPEN: Final = StageMessage(
 def find_cordoned_nodes(observed: Observed) -> Finding | None:
     """Find pods that all nodes reject, and cordoned nodes with the labels that the first pod requires."""
     finding = NO_NODES_OPEN(observed)
-    rank = next((rank for rank in observed.at(is_unscheduled) if finding and rank.pod == finding.subject.name), None)
+    rank = next(
+        (rank for rank in observed.ranks_at(is_unscheduled) if finding and rank.pod == finding.subject.name), None
+    )
     selector = node_selector(rank) if rank else {}
     names = [
         name
@@ -124,7 +126,7 @@ def find_component_taints(observed: Observed) -> Finding | None:
         return None
     texts = [nodetaints.describe_taint(entries[0], observed.nodes[name]) for name, entries in closed.items()]
     others = ranks.others_suffix(len(_repelled_ranks(observed)))
-    steps = [entries[0].step.format(node=name, kubectl=observed.plain_kubectl) for name, entries in closed.items()]
+    steps = [entries[0].next_step.format(node=name, kubectl=observed.plain_kubectl) for name, entries in closed.items()]
     return Finding(
         subject=ranks.pod_subject(rank),
         sentence=f"pod {rank.pod} waits{others}: {join_names(texts, NODES_NAMED)}",
@@ -134,7 +136,7 @@ def find_component_taints(observed: Observed) -> Finding | None:
 
 
 def _repelled_ranks(observed: Observed) -> list[Rank]:
-    return [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
+    return [rank for rank in observed.ranks_at(is_unscheduled) if "untolerated taint" in rank.why]
 
 
 def _taints(observed: Observed, rank: Rank) -> dict[str, list[JSONObject]]:

@@ -26,7 +26,7 @@ def find_unexpected_completion(observed: Observed) -> Finding | None:
     """Find a rank whose containers exited with code 0 but should continue to run."""
     if observed.runs_to_completion:
         return None
-    done_ranks = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _has_completed(rank)]
+    done_ranks = [(group, rank) for group, rank in observed.unready_ranks if is_placed(rank) and _has_completed(rank)]
     ended = [
         (group, rank)
         for group, rank in done_ranks

@@ -55,7 +55,7 @@ def _crash_finding(
     group, rank = group_and_rank(observed, death)
     last_lines = podstate.last_lines(death.end)
     line = f"{rank.pod}, container {death.container}: {exits.describe_exit(death.end)}"
-    ended = observed.since(death.end.get("finishedAt"))
+    ended = observed.time_since(death.end.get("finishedAt"))
     if not death.is_recorded:
         when = f", {duration(ended)} ago" if ended is not None else ""
         line += f"{when}; {format_count(death.restarts, 'restart')}"
@@ -77,12 +77,12 @@ def _crash_finding(
             *exits.exit_advice(observed, rank, death),
             *exits.log_steps(observed, rank, death),
         ),
-        log=None
+        failed_container=None
         if (is_quoted and not logerrors.needs_log(death.end))
         or (death.is_recorded and not keeps)
         or rank.object is None
         else FailedContainer(rank.object, death.container, is_earlier),
-        recorded=logerrors.recorded_run(death),
+        recorded_run=logerrors.recorded_run(death),
     )
 
 
@@ -162,7 +162,7 @@ def find_crash(observed: Observed) -> Finding | None:
 )
 def find_false_readiness_gate(observed: Observed) -> Finding | None:
     """Find a readiness gate whose condition is not True."""
-    for rank in observed.at(is_placed):
+    for rank in observed.ranks_at(is_placed):
         pod = rank.object or {}
         gates = [str(gate.get("conditionType")) for gate in meta.spec(pod).get("readinessGates") or []]
         closed = [gate for gate in gates if not meta.is_condition_true(pod, gate)]

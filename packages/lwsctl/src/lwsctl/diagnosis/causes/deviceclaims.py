@@ -30,7 +30,9 @@ KINDS: Final = {
 def find_unmet_device_claim(observed: Observed) -> Finding | None:
     """Find a pod that waits for its ResourceClaims. The finding contains the missing object."""
     waiting = [
-        rank for rank in observed.at(is_unscheduled) if claim_names(rank) and WAITS.search(_message(observed, rank))
+        rank
+        for rank in observed.ranks_at(is_unscheduled)
+        if claim_names(rank) and WAITS.search(_message(observed, rank))
     ]
     if not waiting:
         return None

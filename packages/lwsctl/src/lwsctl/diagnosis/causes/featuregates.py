@@ -115,7 +115,7 @@ def find_disabled_gate(observed: Observed) -> Finding | None:
     """Find a group that does not start completely because a component does not support native gang scheduling."""
     groups = [group for kind in NATIVE_GANG.group_objects for group in observed.get(kind)]
     components = {group: component for component, group in disabled_gates(groups, observed.view.pods, observed.now)}
-    for group, rank in observed.unready if components else ():
+    for group, rank in observed.unready_ranks if components else ():
         for member in group.ranks:
             name = next(
                 (candidate for candidate in _pod_group_names(member.object or {}) if candidate in components), None

@@ -24,9 +24,9 @@ from lwsctl.views.wording import duration
 )
 def find_in_place_restart(observed: Observed) -> Finding | None:
     """Find a pod that is not ready after an in-place restart, or a group that is recreated because of this."""
-    for group, rank in observed.unready:
+    for group, rank in observed.unready_ranks:
         note = restartannotation.read(rank.object or {})
-        if note.since is not None:
+        if note.started_at is not None:
             return Finding(
                 subject=ranks.pod_subject(rank),
                 sentence=f"group {group.name} is not recreated: {recreations.in_place(group, observed.now)}",

@@ -54,7 +54,7 @@ class WaitingContainers(Struct, frozen=True):
 
     def _matches(self, observed: Observed) -> Iterator[tuple[Rank, dict[str, str], str]]:
         pattern = re.compile(self.pattern)
-        for rank in observed.at(ranks.is_scheduled_or_recorded):
+        for rank in observed.ranks_at(ranks.is_scheduled_or_recorded):
             for container, reason, message in (*ranks.waiting_containers(rank), *ranks.rejected_starts(rank)):
                 if reason not in self.reasons:
                     continue

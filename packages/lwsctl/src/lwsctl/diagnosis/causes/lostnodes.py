@@ -34,9 +34,9 @@ EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTA
 )
 def find_missing_node(observed: Observed) -> Finding | None:
     """Find pods on a node that no longer exists."""
-    if not observed.knows(NODES):
+    if not observed.was_read(NODES):
         return None
-    lost = [rank for _, rank in observed.unready if rank.node and rank.node not in observed.nodes]
+    lost = [rank for _, rank in observed.unready_ranks if rank.node and rank.node not in observed.nodes]
     if not lost:
         return None
     rank = lost[0]
@@ -61,7 +61,9 @@ def find_missing_node(observed: Observed) -> Finding | None:
 )
 def find_unready_node(observed: Observed) -> Finding | None:
     """Find pods on a node whose kubelet does not send heartbeats, or reports that the node is not ready."""
-    sick = [(rank, why) for _, rank in observed.unready if (why := _unready_reason(observed.nodes.get(rank.node)))]
+    sick = [
+        (rank, why) for _, rank in observed.unready_ranks if (why := _unready_reason(observed.nodes.get(rank.node)))
+    ]
     if not sick:
         return None
     rank, why = sick[0]
@@ -94,7 +96,7 @@ def _unready_reason(node: JSONObject | None) -> str:
 )
 def find_blocking_finalizer(observed: Observed) -> Finding | None:
     """Find a pod whose deletion a finalizer blocks."""
-    for rank in observed.at(ranks.is_terminating):
+    for rank in observed.ranks_at(ranks.is_terminating):
         names = [name for name in meta.metadata(rank.object or {}).get("finalizers") or [] if name not in EXPLAINED]
         late = _overdue_time(observed, rank)
         if names and late is not None:
@@ -117,7 +119,7 @@ def find_blocking_finalizer(observed: Observed) -> Finding | None:
 )
 def find_overdue_termination(observed: Observed) -> Finding | None:
     """Find a pod that still exists long after the end of its grace period."""
-    for rank in observed.at(ranks.is_terminating):
+    for rank in observed.ranks_at(ranks.is_terminating):
         late = _overdue_time(observed, rank)
         foreground = meta.metadata(rank.object or {}).get("finalizers")
         if late is not None and late >= OVERDUE and not foreground:
@@ -145,10 +147,10 @@ def find_overdue_termination(observed: Observed) -> Finding | None:
 )
 def find_slow_termination(observed: Observed) -> Finding | None:
     """Find a pod that terminates slowly but is still within its grace period."""
-    for rank in observed.at(ranks.is_terminating):
+    for rank in observed.ranks_at(ranks.is_terminating):
         metadata = meta.metadata(rank.object or {})
         grace = timedelta(seconds=int(metadata.get("deletionGracePeriodSeconds") or 0))
-        late = observed.since(metadata.get("deletionTimestamp"))
+        late = observed.time_since(metadata.get("deletionTimestamp"))
         if late is None or late >= timedelta() or grace + late < SLOW or not rank.node:
             continue
         return Finding(
@@ -166,5 +168,5 @@ def find_slow_termination(observed: Observed) -> Finding | None:
 
 
 def _overdue_time(observed: Observed, rank: Rank) -> timedelta | None:
-    late = observed.since(meta.metadata(rank.object or {}).get("deletionTimestamp"))
+    late = observed.time_since(meta.metadata(rank.object or {}).get("deletionTimestamp"))
     return late if late is not None and late > timedelta() else None

@@ -36,13 +36,13 @@ def unobserved_time(observed: Observed) -> timedelta | None:
     through `scale`.
     """
     obj = observed.view.object
-    if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(resources.CORE_EVENTS):
+    if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.was_read(resources.CORE_EVENTS):
         return None
     changed = last_change_time(obj)
     warnings = observed.warnings.about(observed.view.namespace, set_subject(observed).kind, observed.view.name)
     if any(timestamps.render(warning.last) >= changed for warning in warnings if warning.reason != "BackOff"):
         return None
-    since = observed.since(changed)
+    since = observed.time_since(changed)
     return since if since is not None and since >= SILENCE else None
 
 
@@ -69,12 +69,12 @@ def find_unreconciled_spec(observed: Observed) -> MissedAction | None:
 
 def find_missing_workers(observed: Observed) -> MissedAction | None:
     """Return the missing workers of a group whose leader is running."""
-    if not observed.knows(resources.STATEFULSETS) or meta.is_deleting(observed.view.object):
+    if not observed.was_read(resources.STATEFULSETS) or meta.is_deleting(observed.view.object):
         return None
     for group in observed.view.groups:
         leader = group.leader if group.leader and group.leader.node else None
         missing = any(rank.index and rank.object is None and rank.why == NOT_CREATED for rank in group.ranks)
-        age = observed.since(leader.created) if leader else None
+        age = observed.time_since(leader.created) if leader else None
         if leader is None or not missing or age is None or age < BUSY:
             continue
         if groupname.find_workers(leader.object or {}, observed.get(resources.STATEFULSETS)) is None:
@@ -92,7 +92,7 @@ OWN_WEBHOOK: Final = re.compile(
 
 def find_rejected_pod(observed: Observed) -> MissedAction | None:
     """Return a pod that is rejected because the API server cannot connect to the manager's webhook."""
-    for rank in observed.at(is_missing):
+    for rank in observed.ranks_at(is_missing):
         if match := OWN_WEBHOOK.search(rank.why[:READ]):
             evidence = f"{rank.pod}: failed calling webhook {match['webhook']} in namespace {match['namespace']}"
             return MissedAction(f"pod {rank.pod} cannot be created without its webhook {match['webhook']}", evidence)
@@ -175,7 +175,7 @@ def find_inactive_manager(observed: Observed) -> Finding | None:
     undone = find_unreconciled_spec(observed)
     if undone is None:
         return None
-    are_known = observed.knows(resources.DEPLOYMENTS) and observed.knows(resources.LEASES)
+    are_known = observed.was_read(resources.DEPLOYMENTS) and observed.was_read(resources.LEASES)
     is_absent = are_known and not observed.get(resources.DEPLOYMENTS) and not observed.get(resources.LEASES)
     evidence = ("the manager has neither a Deployment nor a Lease",) if is_absent else ()
     finding = _unresponsive_manager(observed, undone, "no manager is active", evidence)

@@ -100,13 +100,13 @@ def _is_missing(rank: Rank) -> bool:
 
 def _shortage(observed: Observed, statefulset: JSONObject, members: Sequence[Rank]) -> Iterator[Shortage]:
     missing = list(filter(_is_missing, members))
-    selected = {rank.group for _, rank in observed.unready}
+    selected = {rank.group for _, rank in observed.unready_ranks}
     group = next((each for each in observed.view.groups if missing and each.name == missing[0].group), None)
     if group is None or group.name not in selected or meta.is_deleting(statefulset):
         return
     entries = meta.metadata(statefulset).get("managedFields") or []
     times = [meta.creation_timestamp(statefulset), *(str(entry.get("time") or "") for entry in entries)]
-    age = observed.since(max([*times, *(rank.created for rank in members)]))
+    age = observed.time_since(max([*times, *(rank.created for rank in members)]))
     if age is not None:
         yield Shortage(statefulset, missing[0].pod, group, len(missing), age)
 
@@ -129,7 +129,7 @@ def first_overdue_pod(observed: Observed) -> str:
 )
 def find_terminating_workers(observed: Observed) -> Finding | None:
     """Find a group whose workers cannot be created because old workers are terminating (docs/adr/0045)."""
-    if not observed.knows(STATEFULSETS):
+    if not observed.was_read(STATEFULSETS):
         return None
     for group in observed.view.groups:
         leader = group.leader.object if group.leader else None

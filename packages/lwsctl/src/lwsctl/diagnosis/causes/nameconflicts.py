@@ -143,7 +143,7 @@ def find_rejected_object(observed: Observed) -> Finding | None:
 def _find_failed_reconciliation(observed: Observed) -> Finding | None:
     """Find a reconciliation that failed for a different reason, according to the LeaderWorkerSet status."""
     obj = observed.view.object
-    if observed.of_set is not None or not is_reconcile_failing(obj):
+    if observed.set_view is not None or not is_reconcile_failing(obj):
         return None
     return Finding(
         subject=set_subject(observed),
@@ -162,7 +162,7 @@ def statefulsets_without_revision(observed: Observed) -> list[str]:
         meta.name(statefulset)
         for statefulset in observed.get(STATEFULSETS)
         if not meta.status(statefulset).get("updateRevision")
-        and (age := observed.since(meta.creation_timestamp(statefulset))) is not None
+        and (age := observed.time_since(meta.creation_timestamp(statefulset))) is not None
         and age >= PROMPT
     ]
 

@@ -83,7 +83,7 @@ def _waiting_groups(observed: Observed) -> list[Group]:
     leaving_groups = [
         group for group in groups if groupmoves.is_marked(group) or groupmoves.nodes_to_leave(group, nodes)
     ]
-    return leaving_groups if leaving_groups or observed.knows(NODES) else list(groups)
+    return leaving_groups if leaving_groups or observed.was_read(NODES) else list(groups)
 
 
 def _describe_groups(observed: Observed, waiting: list[Group], singular: str, plural: str) -> str:

@@ -37,7 +37,9 @@ class FirstProbe(Struct, frozen=True):
 def find_pending_probe(observed: Observed) -> Finding | None:
     """Find a rank whose first probe is not due, if all other unready ranks wait for probes or leaders."""
     waiting = [
-        (rank, next(_pending_probes(observed, rank), None)) for _, rank in observed.unready if rank.why != AWAITS_LEADER
+        (rank, next(_pending_probes(observed, rank), None))
+        for _, rank in observed.unready_ranks
+        if rank.why != AWAITS_LEADER
     ]
     pending_probes = [(rank, probe) for rank, probe in waiting if probe is not None]
     if not pending_probes or len(pending_probes) < len(waiting):

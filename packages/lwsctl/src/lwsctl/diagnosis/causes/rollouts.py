@@ -134,7 +134,7 @@ def find_stuck_surge(observed: Observed) -> Finding | None:
         group.revision for group in view.groups
     }
     is_whole = counts.get("replicas") == counts.get("readyReplicas") == meta.spec(deployment).get("replicas", 1)
-    age = observed.since(last_change_time(deployment))
+    age = observed.time_since(last_change_time(deployment))
     if is_rolled or not is_whole or age is None or age < STANDING:
         return None
     larger = f"scale {view.name} --replicas {view.desired + 1}"
@@ -160,14 +160,14 @@ def find_ongoing_rollout(observed: Observed) -> Finding | None:
         return None
     if view.is_updating:
         text = f"a rollout is in progress: {updated_groups(view.updated, view.desired, view.up_to_date)}"
-    elif not observed.unready and not groupmoves.is_moving(view):
+    elif not observed.unready_ranks and not groupmoves.is_moving(view):
         text = f"status: {view.ready} of {format_count(view.desired, 'group')} ready; all pods are ready"
     else:
         return None
     return Finding(
         subject=set_subject(observed),
         sentence=text,
-        evidence=ranks.rank_states(rank for _, rank in observed.unready),
+        evidence=ranks.rank_states(rank for _, rank in observed.unready_ranks),
         steps=(observed.lws(f"wait {view.name}"),),
     )
 
@@ -183,8 +183,8 @@ def find_deletion(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet that is being deleted."""
     if not meta.is_deleting(observed.view.object):
         return None
-    if observed.of_set is not None:
-        left = format_count(len(observed.of_set.parts), "LeaderWorkerSet")
+    if observed.set_view is not None:
+        left = format_count(len(observed.set_view.parts), "LeaderWorkerSet")
     else:
         left = format_count(sum(rank.object is not None for rank in observed.view.ranks), "pod")
     return Finding(

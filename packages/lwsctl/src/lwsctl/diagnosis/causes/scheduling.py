@@ -55,7 +55,7 @@ def short_of(resource: str) -> Find:
     def find(observed: Observed) -> Finding | None:
         shortages = [
             (rank, name)
-            for rank in observed.at(is_unscheduled)
+            for rank in observed.ranks_at(is_unscheduled)
             for name in insufficient_resources(rank)
             if name == resource or (resource == "extended" and name not in NATIVE)
         ]
@@ -73,7 +73,7 @@ def short_of(resource: str) -> Find:
             evidence=(f"{rank.pod}: {ranks.quote_message(rank.why)}", *failing_devices(observed, name)),
             steps=(
                 *(
-                    (by_component.step.format(node=closed[0], kubectl=observed.plain_kubectl),)
+                    (by_component.next_step.format(node=closed[0], kubectl=observed.plain_kubectl),)
                     if closed and by_component
                     else (f"to use node {closed[0]}, add a toleration for its taint to {observed.template}",)
                     if closed
@@ -131,13 +131,13 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
     """Return the request of the pod, the largest free amount on a node, and the difference, if they are known."""
     try:
         request = demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO)
-        nodes = nodes_of(observed.nodes.values(), observed.running)
+        nodes = nodes_of(observed.nodes.values(), observed.running_pods)
         largest = max((node.allocatable.get(name, ZERO) for node in nodes), default=None)
         if largest is None:
             return f": it requests {format_amount(request, name)}"
         if largest < request:
             return f": it requests {format_amount(request, name)}, and the largest node has {format_amount(largest, name)} ({format_amount(request - largest, name)} missing)"
-        if observed.running is None:
+        if observed.running_pods is None:
             return f": it requests {format_amount(request, name)}, and the largest node has {format_amount(largest, name)}, but most of it is in use"
         most = max(node.free(name) for node in nodes)
     except QuantityError:
@@ -149,11 +149,11 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
 
 def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, JSONObject] | None:
     """Return a node with a sufficient resource and the taint that repels the pod, or None if there is none."""
-    if observed.running is None:
+    if observed.running_pods is None:
         return None
     try:
         request = demand_of_pod(meta.spec(rank.object or {})).get(name, ZERO)
-        nodes = nodes_of(observed.nodes.values(), observed.running)
+        nodes = nodes_of(observed.nodes.values(), observed.running_pods)
         suitable = [node for node in nodes if request <= node.free(name)]
     except QuantityError:
         return None
@@ -187,7 +187,7 @@ def find_occupied_domains(observed: Observed) -> Finding | None:
     key = meta.annotations(observed.view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
     waiting = [
         rank
-        for rank in observed.at(is_unscheduled)
+        for rank in observed.ranks_at(is_unscheduled)
         if key and rank.index == 0 and re.search(r"affinity rules|anti-affinity", rank.why)
     ]
     if not waiting:
@@ -273,7 +273,7 @@ def find_unplaceable_surge(observed: Observed) -> Finding | None:
     view = observed.view
     extra = {group.name for group in view.groups if group.index >= view.desired}
     more_live = any(group.key for group in view.groups) and len(view.groups) > view.desired
-    surge = [rank for rank in observed.at(is_unscheduled) if (more_live or rank.group in extra) and rank.why]
+    surge = [rank for rank in observed.ranks_at(is_unscheduled) if (more_live or rank.group in extra) and rank.why]
     if not surge or str(strategy.get("maxUnavailable")) not in {"0", "0%"}:
         return None
     first = surge[0]

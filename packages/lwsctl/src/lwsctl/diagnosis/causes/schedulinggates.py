@@ -47,7 +47,7 @@ def find_queued_pods(observed: Observed) -> Finding | None:
     """Find pods that wait in a Kueue queue, and report the state of their Workloads."""
     gated = [
         rank
-        for rank in observed.at(ranks.is_unscheduled)
+        for rank in observed.ranks_at(ranks.is_unscheduled)
         if any(gate.startswith(f"{SERVED_BY_KUEUE}/") for gate in gate_names(rank))
     ]
     if not gated:
@@ -111,7 +111,7 @@ def find_gated_pods(observed: Observed) -> Finding | None:
     """Find pods whose scheduling gates must be removed by another component."""
     gated = [
         rank
-        for rank in observed.at(ranks.is_unscheduled)
+        for rank in observed.ranks_at(ranks.is_unscheduled)
         if gate_names(rank) and not _waits_as_expected(observed, rank)
     ]
     if not gated:
@@ -130,7 +130,7 @@ def _waits_as_expected(observed: Observed, rank: Rank) -> bool:
     """Return whether a pod waits as expected for other groups, or until the replaced group is deleted."""
     if gate_names(rank) != [labels.REPLACEMENT_GATE]:
         return False
-    age = observed.since(rank.created)
+    age = observed.time_since(rank.created)
     waits = labels.REPLACES in meta.annotations(rank.object or {}) or observed.view.is_updating
     return waits or age is None or age < IDLE
 
@@ -154,7 +154,7 @@ def _invalid_node_terms(gated: list[Rank]) -> list[str]:
 )
 def find_incomplete_gang(observed: Observed) -> Finding | None:
     """Find a group that its gang scheduler does not start, and report the state of its PodGroup."""
-    for rank in observed.at(ranks.is_unscheduled):
+    for rank in observed.ranks_at(ranks.is_unscheduled):
         for provider, kind in GROUPED:
             for pod_group in observed.get(kind):
                 if _is_of_group(pod_group, rank) and (reason := _missing_members_text(pod_group)):
@@ -203,8 +203,8 @@ def _missing_members_text(podgroup: JSONObject) -> str:
 def pods_without_report(observed: Observed) -> list[tuple[Rank, timedelta]]:
     """Return the pods without a scheduler report, and the time since they were created."""
     idle_ranks = []
-    for rank in observed.at(ranks.is_unscheduled):
-        age = observed.since(rank.created)
+    for rank in observed.ranks_at(ranks.is_unscheduled):
+        age = observed.time_since(rank.created)
         is_unreported = meta.find_condition(rank.object or {}, "PodScheduled") is None and not rank.why
         if is_unreported and age is not None and age >= IGNORED:
             idle_ranks.append((rank, age))

@@ -34,7 +34,7 @@ FAILED_WRITE: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", 
 )
 def find_scaler_conflict(observed: Observed) -> Finding | None:
     """Find a role whose scaler name is used by an object with a different owner (R-DS-74)."""
-    set_view = observed.of_set
+    set_view = observed.set_view
     if set_view is None:
         return None
     for role in _external_role_facts(set_view):
@@ -64,7 +64,7 @@ def find_scaler_conflict(observed: Observed) -> Finding | None:
 )
 def find_rejected_part(observed: Observed) -> Finding | None:
     """Find a failed write of an object of the set, or a different error of the reconciliation."""
-    set_view = observed.of_set
+    set_view = observed.set_view
     if set_view is None or meta.is_deleting(set_view.object):
         return None
     existing = {part.name for part in set_view.parts} | {meta.name(scaler) for scaler in observed.get(ROLE_SCALERS)}
@@ -101,7 +101,7 @@ def find_rejected_part(observed: Observed) -> Finding | None:
 )
 def find_ongoing_set_change(observed: Observed) -> Finding | None:
     """Find a set whose status does not report the desired state yet."""
-    set_view = observed.of_set
+    set_view = observed.set_view
     if set_view is None or set_view.is_settled:
         return None
     if set_view.is_updating and set_view.updated >= set_view.desired:

@@ -54,9 +54,9 @@ def startup_verdict(observed: Observed, rank: Rank) -> Verdict:
 )
 def find_unresolvable_names(observed: Observed) -> Finding | None:
     """Find a headless Service that does not exist or does not publish ranks before they are ready."""
-    if not observed.knows(SERVICES):
+    if not observed.was_read(SERVICES):
         return None
-    for _, rank in observed.unready:
+    for _, rank in observed.unready_ranks:
         name = str(meta.spec(rank.object or {}).get("subdomain") or "")
         if not name:
             continue
@@ -89,7 +89,7 @@ def find_unresolvable_names(observed: Observed) -> Finding | None:
 
 
 def _was_just_created(observed: Observed, rank: Rank) -> bool:
-    age = observed.since(rank.created)
+    age = observed.time_since(rank.created)
     return age is not None and age < SETTLING
 
 
@@ -203,7 +203,7 @@ def find_backoff(observed: Observed) -> Finding | None:
         run, plain = _recorded_run(observed, recreation)
         return Finding(
             subject=subject,
-            recorded=run,
+            recorded_run=run,
             statement=f"group {group.name} {recreations.sentence(plain, observed.now)}",
             sentence=f"group {group.name} {recreations.sentence(recreation, observed.now)}",
             evidence=(
@@ -243,7 +243,7 @@ def find_exhausted_group(observed: Observed) -> Finding | None:
             sentence=f"group {group.name} {why}",
             evidence=(f"{leader.pod}: annotation {labels.GROUP_RESTART_BUDGET_EXHAUSTED}",),
             steps=(
-                observed.kept_log(str(group.name)),
+                observed.kept_log_step(str(group.name)),
                 "fix the problem and apply a new template",
                 f"or recover the group: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
             ),
@@ -267,7 +267,7 @@ def find_recent_recreation(observed: Observed) -> Finding | None:
             run, plain = _recorded_run(observed, recreation)
             return Finding(
                 subject=subject,
-                recorded=run,
+                recorded_run=run,
                 statement=f"group {group.name} {state}: {recreations.sentence(plain, observed.now)}",
                 sentence=f"group {group.name} {state}: {recreations.sentence(recreation, observed.now)}",
                 evidence=(f"consecutive recreation {recreation.count}", *_eviction_note(observed, recreation)),
@@ -285,7 +285,7 @@ def find_recent_recreation(observed: Observed) -> Finding | None:
 )
 def find_starting_ranks(observed: Observed) -> Finding | None:
     """Find ranks that have been starting for no longer than usual."""
-    waiting = [rank for _, rank in observed.unready]
+    waiting = [rank for _, rank in observed.unready_ranks]
     usual = all(rank.state in STARTING or INITIALIZING.fullmatch(rank.state) for rank in waiting)
     awaited = _last_creation_time(observed)
     if not waiting or not usual or not all(_is_new(observed, rank, awaited) for rank in waiting):
@@ -295,7 +295,7 @@ def find_starting_ranks(observed: Observed) -> Finding | None:
 
 def find_loading_ranks(observed: Observed) -> Finding | None:
     """Find running ranks that were never ready and are within their time limit, if there is no other cause."""
-    waiting = [rank for _, rank in observed.unready]
+    waiting = [rank for _, rank in observed.unready_ranks]
     are_starting = all(rank.state == "Running" and observed.startup(rank) is not None for rank in waiting)
     return _starting_finding(observed, waiting) if waiting and are_starting else None
 
@@ -323,7 +323,7 @@ def _is_new(observed: Observed, rank: Rank, awaited: str) -> bool:
     """Return whether a rank is new. If the rank has no pod, its age is the age of its group or of `awaited`."""
     group = next(candidate for candidate in observed.view.groups if candidate.name == rank.group)
     stamp = rank.created or max(member.created for member in group.ranks)
-    age = observed.since(stamp or awaited)
+    age = observed.time_since(stamp or awaited)
     return age is not None and age < PATIENCE
 
 

@@ -32,7 +32,7 @@ OWN_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
 
 def set_subject(observed: Observed) -> Subject:
     """Return the LeaderWorkerSet or DisaggregatedSet as the subject of a sentence."""
-    return Subject(kind="DisaggregatedSet" if observed.of_set else "LeaderWorkerSet", name=observed.view.name)
+    return Subject(kind="DisaggregatedSet" if observed.set_view else "LeaderWorkerSet", name=observed.view.name)
 
 
 @cause(
@@ -47,7 +47,7 @@ def find_blocking_finalizer(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet whose deletion only finalizers of other components block."""
     obj = observed.view.object
     finalizers = [name for name in meta.metadata(obj).get("finalizers") or [] if name not in OWN_FINALIZERS]
-    since = observed.since(meta.metadata(obj).get("deletionTimestamp"))
+    since = observed.time_since(meta.metadata(obj).get("deletionTimestamp"))
     if since is None or since < BRIEF or not finalizers:
         return None
     names = ", ".join(finalizers)
@@ -70,7 +70,7 @@ def find_blocking_finalizer(observed: Observed) -> Finding | None:
 def find_unreadable_field(observed: Observed) -> Finding | None:
     """Find a field that the manager cannot parse, based on the object or on the manager's event."""
     view = observed.view
-    if observed.of_set is not None or meta.is_deleting(view.object):
+    if observed.set_view is not None or meta.is_deleting(view.object):
         return None
     why, evidence = unreadable_leaderworkerset(view.object), "the stored object"
     if not why:
@@ -143,7 +143,7 @@ def find_unobserved_statefulset(observed: Observed) -> Finding | None:
         if meta.is_deleting(statefulset):
             continue
         observed_generation = int(meta.status(statefulset).get("observedGeneration") or 0)
-        age = observed.since(last_change_time(statefulset))
+        age = observed.time_since(last_change_time(statefulset))
         if observed_generation < meta.generation(statefulset) and age is not None and age >= BUSY:
             return Finding(
                 subject=Subject(kind="StatefulSet", name=meta.name(statefulset)),
@@ -167,7 +167,7 @@ def find_unobserved_statefulset(observed: Observed) -> Finding | None:
 )
 def find_missing_revision(observed: Observed) -> Finding | None:
     """Find a leader whose revision was deleted. Its workers therefore cannot be created."""
-    if not observed.knows(resources.CONTROLLER_REVISIONS):
+    if not observed.was_read(resources.CONTROLLER_REVISIONS):
         return None
     keys = {
         groupname.revision_key(revision)

@@ -56,14 +56,14 @@ PROVISIONING: Final = (
 )
 def find_pending_claim(observed: Observed) -> Finding | None:
     """Find a claim that is not bound to a volume, and report the reason."""
-    waiting = [rank for rank in observed.at(is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
+    waiting = [rank for rank in observed.ranks_at(is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
     if not waiting:
         return None
     rank = waiting[0]
     name = next(
         (claim for claim in claim_names(rank) if _is_pending(observed, claim)), next(iter(claim_names(rank)), "unknown")
     )
-    why, age = _pending_reason(observed, name), observed.since(rank.created)
+    why, age = _pending_reason(observed, name), observed.time_since(rank.created)
     step = next((step for pattern, step in PROVISIONING if re.search(pattern, why)), "")
     may_come = not (why.endswith("does not exist") or step) and age is not None and age < PATIENCE
     return Finding(
@@ -93,7 +93,11 @@ def _pending_reason(observed: Observed, name: str) -> str:
     """Return the reason why a claim is not bound, which is a missing StorageClass or an event message."""
     claim = observed.by_name(PERSISTENT_VOLUME_CLAIMS, name)
     storage_class = str(meta.spec(claim or {}).get("storageClassName") or "")
-    if storage_class and observed.knows(STORAGE_CLASSES) and observed.by_name(STORAGE_CLASSES, storage_class) is None:
+    if (
+        storage_class
+        and observed.was_read(STORAGE_CLASSES)
+        and observed.by_name(STORAGE_CLASSES, storage_class) is None
+    ):
         return f"StorageClass {storage_class} does not exist"
     warnings = observed.warnings.about(observed.view.namespace, "PersistentVolumeClaim", name)
     if warnings:
@@ -176,7 +180,7 @@ def find_failed_mount(observed: Observed) -> Finding | None:
     if not finding:
         return None
     rank = ranks.find_rank(observed, finding.subject)
-    age = observed.since(rank.created)
+    age = observed.time_since(rank.created)
     if PASSING.search(rank.why[:READ]) and age is not None and age < PATIENCE:
         return None
     if not absent:
@@ -203,7 +207,9 @@ ATTACHED: Final = re.compile(
 )
 def find_attached_volume(observed: Observed) -> Finding | None:
     """Find a volume that is attached to a different node, its claim, and the pods on that node that use it."""
-    waiting = [(rank, match) for rank in observed.at(is_placed) if (match := ATTACHED.search(rank.why[: ranks.QUOTED]))]
+    waiting = [
+        (rank, match) for rank in observed.ranks_at(is_placed) if (match := ATTACHED.search(rank.why[: ranks.QUOTED]))
+    ]
     if not waiting:
         return None
     rank, match = waiting[0]

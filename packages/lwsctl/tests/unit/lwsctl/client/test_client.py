@@ -220,20 +220,20 @@ class Numbers(Client):
 
 def test_iterators_are_passed_from_the_loop_to_their_end() -> None:
     with Numbers() as client:
-        assert list(client._each(client.numbers())) == [0, 1, 2]
+        assert list(client._iterate(client.numbers())) == [0, 1, 2]
         with pytest.raises(LogError, match="no log"):
-            list(client._each(client.numbers(LogError("no log"))))
+            list(client._iterate(client.numbers(LogError("no log"))))
 
 
 def test_client_can_be_closed_before_its_iterators() -> None:
     with Numbers() as client:
-        numbers = client._each(client.numbers())
+        numbers = client._iterate(client.numbers())
         assert next(numbers) == 0
     assert client.ended
     with client:
         numbers.close()
     with client:
-        others = client._each(client.numbers())
+        others = client._iterate(client.numbers())
         assert next(others) == 0
     with pytest.raises(RuntimeError, match="the client is closed"):
         next(others)
@@ -241,16 +241,16 @@ def test_client_can_be_closed_before_its_iterators() -> None:
 
 def test_client_opens_with_the_first_call_until_it_is_closed() -> None:
     client = Numbers()
-    assert list(client._each(client.numbers())) == [0, 1, 2]
+    assert list(client._iterate(client.numbers())) == [0, 1, 2]
     client.close()
     client.close()
     with pytest.raises(RuntimeError, match="the client is closed"):
-        next(client._each(client.numbers()))
+        next(client._iterate(client.numbers()))
 
 
 def test_unfinished_iterator_is_closed() -> None:
     with Numbers() as client:
-        for _ in client._each(client.numbers()):
+        for _ in client._iterate(client.numbers()):
             break
         assert client.ended
 

@@ -14,7 +14,7 @@ from lwsctl.dashboard.markup import Safe
 
 def show(channel: PageChannel, number: int) -> str:
     """Send a state. Return its number."""
-    channel.show({"r": [Fragment("a", Safe(f"<i>{number}</i>"))]})
+    channel.update({"r": [Fragment("a", Safe(f"<i>{number}</i>"))]})
     return channel.ident
 
 
@@ -32,9 +32,9 @@ def texts(sent: list[bytes]) -> list[str]:
 def test_subscriber_gets_the_changes_that_it_missed() -> None:
     channel = PageChannel("epoch")
     first, second, third = (show(channel, number) for number in range(3))
-    assert texts(channel.after(first)) == ["<i>1</i>", "<i>2</i>"]
-    assert texts(channel.after(second)) == ["<i>2</i>"]
-    assert channel.after(third) == []
+    assert texts(channel.events_after(first)) == ["<i>1</i>", "<i>2</i>"]
+    assert texts(channel.events_after(second)) == ["<i>2</i>"]
+    assert channel.events_after(third) == []
 
 
 def test_unchanged_state_sends_no_event() -> None:
@@ -48,18 +48,18 @@ def test_unchanged_state_sends_no_event() -> None:
 def test_unknown_state_gets_the_whole_page(ident: str) -> None:
     channel = PageChannel("epoch")
     show(channel, 1)
-    assert texts(channel.after(ident)) == ["<i>1</i>"]
+    assert texts(channel.events_after(ident)) == ["<i>1</i>"]
 
 
 def test_bounded_history_loses_no_change() -> None:
     channel = PageChannel("epoch")
     idents = [show(channel, number) for number in range(KEPT_FRAMES + 10)]
-    assert len(channel.after(idents[9])) == KEPT_FRAMES
-    assert texts(channel.after(idents[8])) == [f"<i>{KEPT_FRAMES + 9}</i>"]
+    assert len(channel.events_after(idents[9])) == KEPT_FRAMES
+    assert texts(channel.events_after(idents[8])) == [f"<i>{KEPT_FRAMES + 9}</i>"]
 
 
 def test_history_is_bounded_in_bytes() -> None:
     channel = PageChannel("epoch")
     idents = [show(channel, number) for number in (0, 1)]
-    channel.show({"r": [Fragment("a", Safe("x" * 2**20))]})
-    assert b"event: whole" in channel.after(idents[1])[0]
+    channel.update({"r": [Fragment("a", Safe("x" * 2**20))]})
+    assert b"event: whole" in channel.events_after(idents[1])[0]

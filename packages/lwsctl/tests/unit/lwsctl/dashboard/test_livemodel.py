@@ -34,12 +34,12 @@ async def test_the_picture_is_current_after_an_outage(minutes: int) -> None:
         async with run_model(model), asyncio.timeout(minutes * 60 + TIMEOUT / 4):
             transport.is_down = True
             async with model.update_diagnoses():
-                await model.until(lambda: model.snapshot.trouble or None)
-            assert "the API server does not respond" in model.snapshot.trouble
+                await model.wait_for(lambda: model.snapshot.connection_error or None)
+            assert "the API server does not respond" in model.snapshot.connection_error
             await asyncio.sleep(minutes * 60)
             transport.is_down = False
             await client.create(LEADERWORKERSETS, lws("later"))
-            await model.until(lambda: (model.snapshot.views and not model.snapshot.trouble) or None)
+            await model.wait_for(lambda: (model.snapshot.views and not model.snapshot.connection_error) or None)
 
 
 async def test_patience_grows_until_a_slow_server_answers() -> None:
@@ -48,9 +48,9 @@ async def test_patience_grows_until_a_slow_server_answers() -> None:
         model = LiveModel(Client(transport), "", Commands())
         async with run_model(model), model.update_diagnoses(), asyncio.timeout(600):
             transport.seconds = 1.5 * PATIENCE
-            await model.until(lambda: model.snapshot.trouble or None)
-            assert f"no response within {PATIENCE:g} s" in model.snapshot.trouble
-            await model.until(lambda: model.snapshot.trouble == "" or None)
+            await model.wait_for(lambda: model.snapshot.connection_error or None)
+            assert f"no response within {PATIENCE:g} s" in model.snapshot.connection_error
+            await model.wait_for(lambda: model.snapshot.connection_error == "" or None)
 
 
 async def test_without_visitors_nothing_is_read() -> None:
@@ -59,7 +59,7 @@ async def test_without_visitors_nothing_is_read() -> None:
         async with run_model(model):
             transport.is_down = True
             await asyncio.sleep(AGAIN * 3)
-            assert model.snapshot.trouble == ""
+            assert model.snapshot.connection_error == ""
 
 
 async def test_a_change_is_diagnosed_as_soon_as_it_is_shown() -> None:
@@ -92,15 +92,15 @@ async def test_failed_picture_is_marked_as_out_of_date() -> None:
             hub, address = Subscriptions(model), Address(kind=PageKind.NOW)
             good, everything = model.snapshot, model.everything
             model.everything = BrokenSets()  # type: ignore[assignment]  # any error of a view
-            model.paint()
+            model.refresh_snapshot()
             assert model.snapshot.views == good.views
-            assert model.snapshot.answered == good.now
+            assert model.snapshot.last_response == good.now
             shown = str((await hub.channel(address)).shown)
             assert "the state is outdated, because it cannot be rendered: RecursionError" in shown
             assert f"{good.now:%H:%M:%S}" in shown
             model.everything = everything
-            model.paint()
-            assert model.snapshot.trouble == ""
+            model.refresh_snapshot()
+            assert model.snapshot.connection_error == ""
 
 
 async def test_failed_page_is_marked_as_out_of_date() -> None:
@@ -115,5 +115,5 @@ async def test_failed_page_is_marked_as_out_of_date() -> None:
             after = (await hub.channel(address)).shown
             assert after["progressing"] == before["progressing"] != []
             assert "this page is outdated, because it cannot be rendered: AttributeError" in after["trouble"][0].html
-            model.paint()
+            model.refresh_snapshot()
             assert (await hub.channel(address)).shown["trouble"] == []

@@ -129,7 +129,7 @@ async def test_actions_run_as_their_own_user() -> None:
 async def test_user_without_permissions_is_logged_out() -> None:
     clock, tokens = FakeClock(), Tokens()
     visitors = visitors_of(tokens, clock)
-    session = await visitors.enter("token-of-ann")
+    session = await visitors.open("token-of-ann")
     cookie = [f"lws-dashboard={session}"]
     assert (await visitors.find(cookie) or visitors) is not visitors
     del tokens.users["token-of-ann"]
@@ -142,7 +142,7 @@ async def test_user_without_permissions_is_logged_out() -> None:
 async def test_session_expires_after_eight_hours() -> None:
     clock = FakeClock()
     visitors = visitors_of(Tokens(), clock)
-    cookie = [f"lws-dashboard={await visitors.enter('token-of-ann')}"]
+    cookie = [f"lws-dashboard={await visitors.open('token-of-ann')}"]
     clock.time += timedelta(seconds=LONGEST_SESSION - 1)
     assert "token" not in repr(await visitors.find(cookie))
     clock.time += timedelta(seconds=1)
@@ -151,8 +151,8 @@ async def test_session_expires_after_eight_hours() -> None:
 
 async def test_many_logins_of_one_user_lock_nobody_out() -> None:
     visitors = visitors_of(Tokens(), FakeClock())
-    first = await visitors.enter("token-of-bob")
-    sessions = [await visitors.enter("token-of-ann") for _ in range(MOST_SESSIONS + 1)]
+    first = await visitors.open("token-of-bob")
+    sessions = [await visitors.open("token-of-ann") for _ in range(MOST_SESSIONS + 1)]
     living = [await visitors.find([f"lws-dashboard={session}"]) is not None for session in sessions]
     assert living == [False] * (len(sessions) - MOST_OF_USER) + [True] * MOST_OF_USER
     assert await visitors.find([f"lws-dashboard={first}"]) is not None
@@ -162,9 +162,9 @@ async def test_session_limit_closes_the_oldest_of_the_busiest_user() -> None:
     tokens = Tokens()
     tokens.users |= {f"token-{number}": f"user-{number}" for number in range(MOST_SESSIONS)}
     visitors = visitors_of(tokens, FakeClock())
-    oldest, second = [await visitors.enter("token-of-ann") for _ in range(2)]
+    oldest, second = [await visitors.open("token-of-ann") for _ in range(2)]
     for number in range(MOST_SESSIONS - 2 + 1):
-        await visitors.enter(f"token-{number}")
+        await visitors.open(f"token-{number}")
     assert await visitors.find([f"lws-dashboard={oldest}"]) is None
     assert await visitors.find([f"lws-dashboard={second}"]) is not None
 

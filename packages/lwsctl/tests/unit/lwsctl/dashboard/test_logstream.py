@@ -18,7 +18,7 @@ from lwsctl.dashboard.logstream import LineQueue, LogRequest, parse
 def test_line_is_marked_when_it_names_an_error(text: str, *, is_error: bool) -> None:
     lines = LineQueue()
     lines.line({}, f"2026-01-01T00:00:00Z {text}".encode())
-    sent = msgspec.json.decode(asyncio.run(lines.take(1)))
+    sent = msgspec.json.decode(asyncio.run(lines.read(1)))
     assert (sent["text"], sent.get("error", False)) == (text, is_error)
 
 
@@ -67,9 +67,9 @@ def test_ranks_of_a_disaggregated_set_are_chosen_by_role(text: str, places: list
     for pod in filter(lambda pod: request.covers(pod, owners), pods):
         lines.line(pod, b"2026-01-01T00:00:00Z x")
     if not places:
-        assert asyncio.run(lines.take(0.01)) == b"\n"
+        assert asyncio.run(lines.read(0.01)) == b"\n"
         return
-    sent = asyncio.run(lines.take(1)).splitlines()
+    sent = asyncio.run(lines.read(1)).splitlines()
     assert sorted(msgspec.json.decode(line)["rank"].removeprefix("0-") for line in sent) == places
 
 

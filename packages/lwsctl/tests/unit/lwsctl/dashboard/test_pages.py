@@ -111,12 +111,12 @@ def test_line_of_a_set_has_its_image_and_accelerators() -> None:
 
 
 def test_healthy_set_ignores_an_earlier_diagnosis() -> None:
-    view = snapshot(web(), diagnoses={KEY: STUCK}).judged(web())
+    view = snapshot(web(), diagnoses={KEY: STUCK}).with_diagnosis(web())
     assert view.diagnosis.verdict is Verdict.HEALTHY
 
 
 def test_set_without_a_diagnosis_is_in_progress() -> None:
-    told = snapshot(web(ready=False)).judged(web(ready=False)).diagnosis
+    told = snapshot(web(ready=False)).with_diagnosis(web(ready=False)).diagnosis
     assert (told.verdict, told.sentence) == (Verdict.PROGRESSING, "web-0 is Init:0/0 (and 3 more ranks)")
     assert cells.announcement(told) == ""
 
@@ -225,7 +225,7 @@ def test_the_table_of_ranks_shows_use_only_if_measured() -> None:
 @pytest.mark.parametrize("kind", list(PageKind))
 @pytest.mark.parametrize("form", [PageForm.PAGE, PageForm.TABLE])
 def test_empty_pages_have_all_regions_and_a_text(kind: PageKind, form: PageForm) -> None:
-    page, address = PAGES[kind], Address(kind=kind, key=KEY, form=form)
+    page, address = PAGES[kind], Address(kind=kind, key=KEY, format=form)
     shown = page.render(snapshot(), address, PageFacts())
     framed = page.frame(address, shown)
     assert [
@@ -334,7 +334,7 @@ def test_history_of_a_disaggregated_set_joins_roles() -> None:
 
 def test_a_healthy_disaggregated_set_counts_all_roles() -> None:
     whole = seen(*(replace(part(name, count), up_to_date=count) for name, count in (("prefill", 2), ("decode", 1))))
-    found = snapshot(*(one for one in whole.parts), sets=[whole]).judged_whole(whole)
+    found = snapshot(*(one for one in whole.parts), sets=[whole]).disaggregatedset_with_diagnosis(whole)
     assert {one.diagnosis.verdict for one in found.parts} == {Verdict.HEALTHY}
     assert (found.diagnosis.target, found.diagnosis.verdict) == ("split", Verdict.HEALTHY)
     assert found.diagnosis.sentence == "complete"

@@ -32,7 +32,7 @@ def test_search_finds_each_kind(text: str, kind: str, title: str) -> None:
 
 def test_search_counts_hits_that_are_not_listed() -> None:
     (ranks,) = [hits for hits in pagesearch.search(snapshot(web(groups=5, size=4)), "web/") if hits.kind == "Ranks"]
-    assert (len(ranks.best), ranks.more) == (pagesearch.MOST, 20 - pagesearch.MOST)
+    assert (len(ranks.best), ranks.other_count) == (pagesearch.MOST, 20 - pagesearch.MOST)
 
 
 def test_search_links_a_node_to_the_filtered_topology() -> None:

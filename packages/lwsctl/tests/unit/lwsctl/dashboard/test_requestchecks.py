@@ -10,7 +10,9 @@ HOST = "127.0.0.1:8001"
 
 def gate(*, allows_actions: bool = False) -> RequestChecks:
     return RequestChecks(
-        Secrets(place="p", link="once", session="cookie", action="act"), 8001, allows_actions=allows_actions
+        Secrets(path_prefix="p", link_token="once", session_token="cookie", action_token="act"),
+        8001,
+        allows_actions=allows_actions,
     )
 
 
@@ -21,7 +23,7 @@ ACTION = replace(GOOD, method="POST", path="/p/act", origins=[f"http://{HOST}"],
 @pytest.mark.parametrize("host", [HOST, "localhost:8001"])
 @pytest.mark.parametrize("sites", [[], ["same-origin"], ["none"]])
 def test_browser_with_the_cookie_is_admitted(host: str, sites: list[str]) -> None:
-    assert gate().refusal(replace(GOOD, hosts=[host], sites=sites)) is None
+    assert gate().rejection(replace(GOOD, hosts=[host], sites=sites)) is None
 
 
 @pytest.mark.parametrize(
@@ -40,17 +42,17 @@ def test_browser_with_the_cookie_is_admitted(host: str, sites: list[str]) -> Non
 )
 def test_foreign_host_name_is_rejected(hosts: list[str]) -> None:
     """With DNS rebinding, a page of evil.example requests its own host name, which now resolves to 127.0.0.1."""
-    assert gate().refusal(replace(GOOD, hosts=hosts)) is Rejection.HOST
+    assert gate().rejection(replace(GOOD, hosts=hosts)) is Rejection.HOST
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "", f"https://{HOST}", "http://127.0.0.1:9999"])
 def test_foreign_origin_is_rejected_with_a_valid_cookie(origin: str) -> None:
-    assert gate(allows_actions=True).refusal(replace(ACTION, origins=[origin])) is Rejection.ORIGIN
+    assert gate(allows_actions=True).rejection(replace(ACTION, origins=[origin])) is Rejection.ORIGIN
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "", "x"])
 def test_page_of_a_different_local_port_is_rejected(site: str) -> None:
-    assert gate().refusal(replace(GOOD, sites=[site])) is Rejection.ORIGIN
+    assert gate().rejection(replace(GOOD, sites=[site])) is Rejection.ORIGIN
 
 
 @pytest.mark.parametrize(
@@ -67,43 +69,43 @@ def test_page_of_a_different_local_port_is_rejected(site: str) -> None:
     ],
 )
 def test_request_without_the_cookie_is_rejected(cookies: list[str]) -> None:
-    assert gate().refusal(replace(GOOD, cookies=cookies)) is Rejection.STRANGER
+    assert gate().rejection(replace(GOOD, cookies=cookies)) is Rejection.NO_SESSION
 
 
 def test_link_opens_once() -> None:
     secrets = gate().secrets
-    assert not secrets.exchange("")
-    assert not secrets.exchange("onc")
-    assert secrets.exchange("once")
-    assert not secrets.exchange("once")
+    assert not secrets.redeem("")
+    assert not secrets.redeem("onc")
+    assert secrets.redeem("once")
+    assert not secrets.redeem("once")
 
 
 def test_link_needs_no_cookie_and_the_correct_host() -> None:
     link = RequestHead(method="GET", path="/p/open", hosts=[HOST], sites=["cross-site"])
-    assert gate().refusal(link) is None
-    assert gate().refusal(replace(link, hosts=["evil.example:8001"])) is Rejection.HOST
-    assert gate().refusal(replace(link, method="HEAD")) is Rejection.METHOD
+    assert gate().rejection(link) is None
+    assert gate().rejection(replace(link, hosts=["evil.example:8001"])) is Rejection.HOST
+    assert gate().rejection(replace(link, method="HEAD")) is Rejection.METHOD
 
 
 @pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "get"])
 def test_other_methods_are_rejected(method: str) -> None:
-    assert gate().refusal(replace(GOOD, method=method)) is Rejection.METHOD
+    assert gate().rejection(replace(GOOD, method=method)) is Rejection.METHOD
 
 
 def test_long_addresses_are_rejected() -> None:
-    assert gate().refusal(replace(GOOD, path="/p/" + "x" * 5000)) is Rejection.ADDRESS
+    assert gate().rejection(replace(GOOD, path="/p/" + "x" * 5000)) is Rejection.ADDRESS
 
 
 def test_actions_are_rejected_unless_enabled() -> None:
-    assert gate().refusal(ACTION) is Rejection.READ_ONLY
-    assert gate(allows_actions=True).refusal(ACTION) is None
+    assert gate().rejection(ACTION) is Rejection.READ_ONLY
+    assert gate(allows_actions=True).rejection(ACTION) is None
 
 
 @pytest.mark.parametrize(
     "forged", [replace(ACTION, action_tokens=[]), replace(ACTION, action_tokens=["x"]), replace(ACTION, origins=[])]
 )
 def test_actions_require_the_page_token_and_an_origin(forged: RequestHead) -> None:
-    assert gate(allows_actions=True).refusal(forged) is Rejection.FORGED
+    assert gate(allows_actions=True).rejection(forged) is Rejection.FORGED
 
 
 def test_content_policy_forbids_inline_code_and_other_hosts() -> None:

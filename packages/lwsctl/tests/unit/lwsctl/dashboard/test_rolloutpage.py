@@ -47,8 +47,8 @@ def test_course_counts_groups_of_the_newest_revision() -> None:
     ]
     course = course_of(view(lws, pods), "new")
     assert course is not None
-    assert [(moment - builders.NOW).seconds for moment in course.started] == [0, 30, 60]
-    assert [(moment - builders.NOW).seconds for moment in course.ready] == [20, 50]
+    assert [(moment - builders.NOW).seconds for moment in course.updated_at] == [0, 30, 60]
+    assert [(moment - builders.NOW).seconds for moment in course.ready_at] == [20, 50]
     drawing = revisionchart.chart(course)
     assert 'class="begun" d="M0 100V75H28V50H57V25H60V100Z"' in drawing
     assert 'class="done" d="M0 100H19V75H48V50H60V100Z"' in drawing
@@ -121,6 +121,6 @@ def test_complete_group_is_done_in_the_chart_and_the_bar() -> None:
     pods[1]["metadata"]["annotations"] = {labels.GROUP_ENDED: "Complete"}
     leaders = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: builders.key_of(lws)}}}
     shown = view(lws, pods, leaders=leaders)
-    assert rolloutprogress.measure_progress(shown, builders.NOW).done == 1
+    assert rolloutprogress.measure_progress(shown, builders.NOW).done_groups == 1
     steps = [rolloutpage.group_step(group, is_updated=True) for group in shown.groups]
     assert steps == ["starting", "done"]

@@ -42,7 +42,7 @@ async def looked_at(address: Address) -> AsyncIterator[tuple[ServedDashboard, li
             while True:
                 last = channel.ident
                 await channel.wait_for_change()
-                sent.extend(channel.after(last))
+                sent.extend(channel.events_after(last))
 
         hub = house.dashboard.subscriptions
         async with run_model(model), asyncio.TaskGroup() as tasks, hub.subscribe(address) as channel:

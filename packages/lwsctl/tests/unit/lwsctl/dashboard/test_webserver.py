@@ -196,7 +196,7 @@ async def test_unreadable_answer_is_not_a_server_problem() -> None:
         await house.shows(web_0="CrashLoopBackOff")
         house.transport.odd = CORE_EVENTS
         await house.model.diagnose()
-        assert house.model.snapshot.trouble == ""
+        assert house.model.snapshot.connection_error == ""
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ async def test_all_commands_to_copy_address_the_same_cluster() -> None:
     """Commands without the option would use the current cluster of the user, which is a different cluster."""
     async with open_house() as house, house.browser() as session:
         house.model.commands = Commands(lws="lws --local=dev", kubectl="")
-        house.model.paint()
+        house.model.refresh_snapshot()
         pages = [await house.text(session)]
         await house.put_set("broken", replicas=1, size=2, ready=0)
         await house.crash("broken-0", restarts=9)
@@ -390,7 +390,7 @@ async def test_address_without_a_page_links_to_the_others() -> None:
         for path in ("nowhere", "sets/default", "causes/E1", "sets/default/web?by=x"):
             page = await house.text(session, path, status=404)
             for link in ("", "topology"):
-                assert f'href="{house.dashboard.gate.base}{link}"' in page, path
+                assert f'href="{house.dashboard.request_checks.base}{link}"' in page, path
 
 
 async def test_page_with_a_secret_is_not_compressed() -> None:
@@ -420,7 +420,7 @@ async def test_link_opens_one_browser_once() -> None:
         async with house.browser() as session:
             (cookie,) = session.cookie_jar
             assert (cookie.key, cookie["httponly"], cookie["samesite"]) == (COOKIE, True, "Strict")
-            assert cookie["path"] == house.dashboard.gate.base
+            assert cookie["path"] == house.dashboard.request_checks.base
         async with aiohttp.ClientSession() as thief, thief.get(house.dashboard.link) as response:
             assert response.status == 403
             assert "was already used" in await response.text()
@@ -431,7 +431,7 @@ async def test_action_runs_after_its_dry_run_is_confirmed() -> None:
     async with open_house(actions=True) as house, house.browser() as session:
         page = await house.text(session, "sets/default/web", status=404)
         token = page.partition('data-action="')[2].partition('"')[0]
-        assert token == house.dashboard.secrets.action
+        assert token == house.dashboard.secrets.action_token
         own = {ACTION_HEADER: token, "Origin": f"http://127.0.0.1:{house.dashboard.port}"}
         asked = {"verb": "scale", "namespace": "default", "name": "web", "groups": "3"}
         assert house.runner is not None
@@ -461,7 +461,10 @@ async def test_action_runs_after_its_dry_run_is_confirmed() -> None:
 async def test_actions_are_not_offered_and_rejected_when_disabled() -> None:
     async with open_house() as house, house.browser() as session:
         assert "data-verb" not in await house.text(session, "sets/default/web", status=404)
-        own = {"Origin": f"http://127.0.0.1:{house.dashboard.port}", ACTION_HEADER: house.dashboard.secrets.action}
+        own = {
+            "Origin": f"http://127.0.0.1:{house.dashboard.port}",
+            ACTION_HEADER: house.dashboard.secrets.action_token,
+        }
         async with session.post(house.base + "act", json={"verb": "restart"}, headers=own) as response:
             assert response.status == 403
             assert "read-only" in await response.text()
@@ -478,7 +481,7 @@ async def test_hostile_objects_do_not_affect_sets_of_others(seed: int) -> None:
         await house.crash("web-0-1", message=f"out of luck {seed}")
         await house.shows(web_0="Running", web_0_1="CrashLoopBackOff")
         await house.model.diagnose()
-        assert house.model.snapshot.trouble == ""
+        assert house.model.snapshot.connection_error == ""
         for path in ("sets/default/web", "sets/default/web?as=text", "sets/default/web?as=table"):
             assert f"out of luck {seed}" in await house.text(session, path)
         now = await house.text(session)

@@ -415,7 +415,7 @@ def test_waiting_rollout_is_mentioned_next_to_the_cause() -> None:
 
 
 def test_unread_objects_are_listed_and_not_interpreted() -> None:
-    situation = replace(observed([placed(node="node-9")]), unread=frozenset({NODES}))
+    situation = replace(observed([placed(node="node-9")]), unread_kinds=frozenset({NODES}))
     found = told(situation)
     assert found.code != "LWS-E050"
     assert found.unread == ("nodes",)

@@ -53,5 +53,5 @@ def test_other_rejections_are_not_explained_by_the_policy(
 def test_policy_that_cannot_be_read_is_not_blamed() -> None:
     situation = pod_policy(OWN_WEBHOOK, "Policy", None, None)
     known = {kind: objects for kind, objects in situation.objects.items() if kind not in podpolicy.KINDS}
-    unread = replace(situation, objects=known, unread=frozenset(podpolicy.KINDS))
+    unread = replace(situation, objects=known, unread_kinds=frozenset(podpolicy.KINDS))
     assert diagnose(unread, Selection("web")).code == "LWS-E008"

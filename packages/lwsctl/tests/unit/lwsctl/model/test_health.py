@@ -158,7 +158,7 @@ def test_start_may_take_twice_as_long_as_the_last_one() -> None:
     other = placed(1, 1, made=4500, ready=True, status=running(since=4490) | {"conditions": [slow]})
     startup = observed_of([ready(), unready(905, 890, 900), other], of=lws(2)).view.groups[0].ranks[1].startup
     assert startup is not None
-    assert (startup.last, startup.patience) == (timedelta(seconds=900), timedelta(seconds=1800))
+    assert (startup.other_start, startup.patience) == (timedelta(seconds=900), timedelta(seconds=1800))
 
 
 @pytest.mark.parametrize(("since", "least", "lacks"), [(4, 10, True), (11, 10, False), (11, 30, True)])

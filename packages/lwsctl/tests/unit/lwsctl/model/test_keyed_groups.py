@@ -74,7 +74,7 @@ def test_group_is_named_by_a_key_prefix_or_the_whole_key() -> None:
 def test_documents_rows_and_lines_name_groups_by_key() -> None:
     shown = two()
     assert [group["group"] for group in document([shown])["items"][0]["groups"]] == [NEW, OLD]
-    assert {fold.places for fold in group_rows(shown.groups, NOW)} == {NEW, OLD}
+    assert {fold.group_names for fold in group_rows(shown.groups, NOW)} == {NEW, OLD}
     found = subjects([shown], NOW)
     assert f"web group {OLD}" in found
     many = view(lws(20), [pod(f"{number:08x}", rank) for number in range(20) for rank in (0, 1)])
@@ -88,11 +88,11 @@ def test_restart_waits_for_the_replacement_groups() -> None:
     whole = view(lws(), [pod(OLD, 0), pod(OLD, 1), pod(NEW, 0, age=9), pod(NEW, 1)])
     old = restarts.pods_to_delete(whole, [OLD])
     assert old == {OLD: f"{OLD}-0"}
-    assert [rank.pod for rank in restarts.next_batch(whole, old, 1).now] == [f"web-7d9f8b6c4-{OLD[:5]}"]
+    assert [rank.pod for rank in restarts.next_batch(whole, old, 1).ranks] == [f"web-7d9f8b6c4-{OLD[:5]}"]
     replaced = view(lws(), [pod(NEW, 0), pod(NEW, 1), pod(GONE, 0, age=20, ready=False)])
-    assert restarts.next_batch(replaced, old, 1).unready == (GONE,)
+    assert restarts.next_batch(replaced, old, 1).unready_groups == (GONE,)
     ready = view(lws(), [pod(NEW, 0), pod(NEW, 1), pod(GONE, 0, age=20), pod(GONE, 1)])
-    assert restarts.next_batch(ready, old, 1).unready == ()
+    assert restarts.next_batch(ready, old, 1).unready_groups == ()
 
 
 def test_rollout_is_measured_by_the_youngest_groups() -> None:
@@ -102,7 +102,7 @@ def test_rollout_is_measured_by_the_youngest_groups() -> None:
         lws(), [*pods, pod(GONE, 0, age=9, revision="r2"), pod(GONE, 1, age=9, revision="r2")], leaders=deployment
     )
     found = rolloutprogress.measure_progress(surge, NOW)
-    assert (found.done, found.updated, found.desired, found.is_complete) == (1, 1, 2, False)
+    assert (found.done_groups, found.updated_groups, found.desired_groups, found.is_complete) == (1, 1, 2, False)
 
 
 def test_plan_reports_that_the_order_is_open() -> None:

@@ -32,9 +32,9 @@ async def test_forbidden_supplementary_watch_is_omitted() -> None:
     events.refuse = lambda _: failure(403, "Forbidden", "cannot watch events")
     informer, supplement = Informer(Client(pods), PODS), Supplement(Client(events), Selection(CORE_EVENTS))
     async with watch_conditions(informer, supplement) as objects:
-        await objects.until(lambda: supplement.list_objects() or (True if events.requests else None), every=1)
+        await objects.wait_for(lambda: supplement.list_objects() or (True if events.requests else None), every=1)
         pods.put("web-1")
-        await objects.until(lambda: True if len(informer.store.list()) == 2 else None)
+        await objects.wait_for(lambda: True if len(informer.store.list()) == 2 else None)
     assert (supplement.list_objects(), len(events.requests)) == ([], 1)
 
 

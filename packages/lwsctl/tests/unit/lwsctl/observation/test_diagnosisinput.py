@@ -116,9 +116,9 @@ def test_unscheduled_pods_need_nodes_claims_and_running_pods() -> None:
     server = Server(paths(CORE_EVENTS, PERSISTENT_VOLUME_CLAIMS) | waiting | found_there)
     found = observe(server)
     assert [one["metadata"]["name"] for one in found.get(NODES)] == ["node-0"]
-    assert found.running is not None
-    assert len(found.running) == 1
-    assert found.knows(PERSISTENT_VOLUME_CLAIMS)
+    assert found.running_pods is not None
+    assert len(found.running_pods) == 1
+    assert found.was_read(PERSISTENT_VOLUME_CLAIMS)
 
 
 def test_objects_that_no_cause_needs_are_not_read() -> None:
@@ -136,16 +136,16 @@ def test_pods_that_start_as_a_group_need_its_objects(mark: str) -> None:
     waiting = pod(metadata={"annotations": {mark: "web-0-x"}}, status={"conditions": [SHORT]})
     server = Server({PODS.path("prod"): [waiting]})
     found = observe(server)
-    assert all(found.knows(kind) for _, kind in GROUPED)
+    assert all(found.was_read(kind) for _, kind in GROUPED)
 
 
 def test_list_beyond_the_bound_is_not_read_to_its_end() -> None:
     many = [node(f"node-{number}") for number in range(lists.MOST + 1)]
     server = Server({PODS.path("prod"): [pod(status={"conditions": [SHORT]})], PODS.path(): many, NODES.path(): many})
     found = observe(server)
-    assert not found.knows(NODES)
-    assert NODES not in found.unread
-    assert found.running is None
+    assert not found.was_read(NODES)
+    assert NODES not in found.unread_kinds
+    assert found.running_pods is None
     assert server.asked.count(NODES.path()) == lists.MOST / 500
 
 
@@ -159,16 +159,16 @@ def test_forbidden_and_failed_reads_are_noted() -> None:
         }
     )
     found = observe(server)
-    assert found.unread == {CORE_EVENTS, NODES, STATEFULSETS}
+    assert found.unread_kinds == {CORE_EVENTS, NODES, STATEFULSETS}
     assert found.get(CONTROLLER_REVISIONS) == []
-    assert found.knows(CONTROLLER_REVISIONS)
+    assert found.was_read(CONTROLLER_REVISIONS)
 
 
 def test_manager_is_read_when_the_spec_is_not_observed() -> None:
     server = Server({PODS.path("prod"): []})
     found = observe(server, lws(status={"observedGeneration": 0}))
     assert {DEPLOYMENTS.path(), LEASES.path()} <= set(server.asked)
-    assert found.knows(DEPLOYMENTS)
+    assert found.was_read(DEPLOYMENTS)
 
 
 def test_pod_policy_is_read_when_its_webhook_is_not_reached() -> None:
@@ -176,7 +176,7 @@ def test_pod_policy_is_read_when_its_webhook_is_not_reached() -> None:
     server = Server({PODS.path("prod"): [], CORE_EVENTS.path("prod"): [failed]})
     found = observe(server)
     assert {CONFIG_MAPS.path(), *(kind.path() for kind in podpolicy.KINDS)} <= set(server.asked)
-    assert all(map(found.knows, podpolicy.KINDS))
+    assert all(map(found.was_read, podpolicy.KINDS))
 
 
 def test_kueue_workloads_are_read_in_the_served_version() -> None:

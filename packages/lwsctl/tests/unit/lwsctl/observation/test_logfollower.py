@@ -244,7 +244,7 @@ async def ended(kubelet: Kubelet, informers: Informers, most: int | None = None)
     """Follow a terminated workload. Return the number of lines, and the lost logs."""
     seen: list[bytes] = []
     lost: list[str] = []
-    streams = Streams(most, lost=lambda _, error: lost.append(str(error)))
+    streams = Streams(most, on_lost=lambda _, error: lost.append(str(error)))
     follower = LogFollower(Client(kubelet), lambda _: True, PodLogOptions(), lambda _, line: seen.append(line), streams)
     await follower.run(informers, informers, lambda _: True)  # type: ignore[arg-type]  # as above
     return len(seen), lost

@@ -39,7 +39,7 @@ def a_set(
     generation: int = 1,
 ) -> SetView:
     """Return a DisaggregatedSet in the form that `lws get` reads. By default, it is progressing."""
-    whole = of_set(status=status, metadata={"generation": generation}).of_set
+    whole = of_set(status=status, metadata={"generation": generation}).set_view
     assert whole is not None
     return set_view(named(whole.object, name, namespace), [view(named(one, name, namespace), ()) for one in parts])
 

@@ -29,7 +29,7 @@ def test_highest_index_moves_first_after_unavailable_groups() -> None:
 
 def test_unavailable_limit_and_surge_set_the_parallelism() -> None:
     found = on_node(shown(surge=2, unavailable=0), 0, 1, 2)
-    assert (found.at_once, found.extra) == (2, 2)
+    assert (found.max_concurrent, found.surge) == (2, 2)
 
 
 def test_groups_with_random_keys_get_no_surge() -> None:
@@ -38,14 +38,16 @@ def test_groups_with_random_keys_get_no_surge() -> None:
     lws["spec"] |= {"rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}}
     whole = view(lws, [builders.hash_leader(lws, letter) for letter in "ba"])
     found = drainforecast.forecast_moves(whole, whole.groups)
-    assert (found.at_once, found.extra, len(found.groups)) == (1, 0, 2)
+    assert (found.max_concurrent, found.surge, len(found.groups)) == (1, 0, 2)
     first = next(group for group in whole.groups if group.name == found.groups[0])
     assert first.ranks[0].pod.endswith("a")
 
 
 def test_outlook_lists_moving_and_staying_groups() -> None:
-    moves = DrainForecast(place="a/web", groups=(3, 1), at_once=2, extra=1, takes=timedelta(seconds=90))
-    stays = DrainForecast(place="b/llm", groups=("95e88034",), at_once=1, extra=0, takes=None, why_not="it may not")
+    moves = DrainForecast(set_path="a/web", groups=(3, 1), max_concurrent=2, surge=1, duration=timedelta(seconds=90))
+    stays = DrainForecast(
+        set_path="b/llm", groups=("95e88034",), max_concurrent=1, surge=0, duration=None, obstacle="it may not"
+    )
     assert list(drainforecast.lines([moves, stays])) == [
         "  a/web: groups 3, 1 would move, at most 2 at a time, 1 extra group first, about 90s",
         "  b/llm: group 95e88034 would remain: it may not",

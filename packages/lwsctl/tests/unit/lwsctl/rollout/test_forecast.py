@@ -39,19 +39,19 @@ def groups(found: Forecast) -> list[tuple[int, ...]]:
 def test_rollout_updates_one_group_after_the_other() -> None:
     found = foreseen(3, 1)
     assert groups(found) == [(2,), (1,), (0,)]
-    assert (found.extra, found.available, found.held, found.is_stuck) == (0, 2, 0, False)
+    assert (found.max_surge, found.min_available, found.held_groups, found.is_stuck) == (0, 2, 0, False)
 
 
 def test_surge_groups_are_created_first_and_deleted_last() -> None:
     found = foreseen(4, 0, 1)
     assert groups(found) == [(4,), (3,), (2,), (1,), (0,), ()]
-    assert (found.extra, found.available) == (1, 4)
+    assert (found.max_surge, found.min_available) == (1, 4)
 
 
 def test_groups_below_the_partition_are_held() -> None:
     found = foreseen(4, 1, partition=2)
     assert groups(found) == [(3,), (2,)]
-    assert (found.held, found.is_stuck) == (2, False)
+    assert (found.held_groups, found.is_stuck) == (2, False)
 
 
 def test_added_groups_have_the_new_revision_immediately() -> None:
@@ -84,7 +84,7 @@ def test_reverted_update_rolls_only_the_updated_groups() -> None:
     world = RolloutState(StatefulSetProgress(4, 3, "4"), members=0b1111, ready=0b0111, updated=0b0111)
     limits = Budget(replicas=4, partition=0, unavailable=1, surge=0)
     found = forecast.forecast(limits, world, is_new_revision=True)
-    assert (groups(found), found.available, found.is_stuck) == ([(3,)], 3, False)
+    assert (groups(found), found.min_available, found.is_stuck) == ([(3,)], 3, False)
 
 
 @given(
@@ -118,7 +118,7 @@ def test_too_many_groups_are_rejected() -> None:
 
 def test_forecast_of_no_groups_is_empty() -> None:
     found = foreseen(0, 1)
-    assert (found.waves, found.extra, found.available, found.is_stuck) == ((), 0, None, False)
+    assert (found.waves, found.max_surge, found.min_available, found.is_stuck) == ((), 0, None, False)
 
 
 @given(
@@ -136,6 +136,6 @@ def test_every_rollout_completes_within_its_bounds(
     unavailable = max(unavailable, 0 if surge else 1)
     found = foreseen(replicas, unavailable, surge, partition=partition, before=before, rolls=rolls)
     assert not found.is_stuck
-    assert found.extra <= max(surge, before - replicas)
-    if before >= replicas and found.available is not None:
-        assert found.available >= replicas - unavailable
+    assert found.max_surge <= max(surge, before - replicas)
+    if before >= replicas and found.min_available is not None:
+        assert found.min_available >= replicas - unavailable

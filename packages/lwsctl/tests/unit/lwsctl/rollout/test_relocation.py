@@ -104,20 +104,20 @@ def test_own_pods_leave_their_space_on_the_other_nodes() -> None:
 def test_reason_states_what_other_nodes_lack(
     pods: list[JSONObject], nodes: list[JSONObject], off: set[str], why: str
 ) -> None:
-    assert moved(pods, nodes, off=off).why_nowhere == why
+    assert moved(pods, nodes, off=off).obstacle == why
 
 
 def test_reason_regards_the_pod_that_fits_nowhere() -> None:
     """The leader fits on node b, and the worker is pinned to its node."""
     leader, worker = group_of(LWS, "a", "a")
     worker["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "a"}
-    assert moved([leader, worker], NODES[:2], off={"a"}).why_nowhere == "node selector, affinity or volume: b"
+    assert moved([leader, worker], NODES[:2], off={"a"}).obstacle == "node selector, affinity or volume: b"
 
 
 def test_rank_without_a_pod_needs_the_same_as_its_neighbour() -> None:
     lws = builders.leaderworkerset_object(replicas=1, size=3)
     pods = group_of(lws, "a", "a", cpu="2")
-    assert moved(pods, NODES[:2], off={"a"}, lws=lws).why_nowhere
+    assert moved(pods, NODES[:2], off={"a"}, lws=lws).obstacle
     assert moved(pods, NODES, off={"a"}, lws=lws).pods == {"b": 2, "c": 1}
 
 
@@ -131,13 +131,13 @@ def test_bound_volume_keeps_a_group_on_its_node() -> None:
     }
     leader, worker = group_of(LWS, "a", "a")
     leader["spec"]["volumes"] = [claim]
-    assert moved([leader, worker], NODES, off={"a"}, volumes=volumes).why_nowhere.endswith("volume: b, c")
-    assert not moved([leader, worker], NODES, off={"b"}, volumes=volumes).why_nowhere
+    assert moved([leader, worker], NODES, off={"a"}, volumes=volumes).obstacle.endswith("volume: b, c")
+    assert not moved([leader, worker], NODES, off={"b"}, volumes=volumes).obstacle
     leader["spec"]["volumes"], worker["spec"]["volumes"] = [], [claim]
     deleted = builders.leaderworkerset_object(
         size=2, template={"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}}
     )
-    assert not moved([leader, worker], NODES, off={"a"}, volumes=volumes, lws=deleted).why_nowhere
+    assert not moved([leader, worker], NODES, off={"a"}, volumes=volumes, lws=deleted).obstacle
 
 
 def test_pods_with_a_lower_priority_give_way() -> None:
@@ -145,7 +145,7 @@ def test_pods_with_a_lower_priority_give_way() -> None:
     found = moved(group_of(LWS, "a", "a"), NODES[:2], off={"a"}, others=[low])
     assert str(found) == "it fits on b (2 pods) after preemption of pods with a lower priority"
     never = group_of(LWS, "a", "a", preemptionPolicy="Never")
-    assert moved(never, NODES[:2], off={"a"}, others=[low]).why_nowhere == "cpu: b"
+    assert moved(never, NODES[:2], off={"a"}, others=[low]).obstacle == "cpu: b"
 
 
 def test_exclusive_group_needs_a_domain_without_a_group() -> None:
@@ -155,13 +155,13 @@ def test_exclusive_group_needs_a_domain_without_a_group() -> None:
     second = group_of(EXCLUSIVE, "b", "b", index=1)
     assert moved([*first, *second], racks, off={"a"}, lws=EXCLUSIVE).pods == {"c": 2}
     taken = moved([*first, *second], racks[:2], off={"a"}, lws=EXCLUSIVE)
-    assert taken.why_nowhere == f"every other {RACK} domain already has a group"
+    assert taken.obstacle == f"every other {RACK} domain already has a group"
 
 
 def test_exclusive_group_does_not_span_domains() -> None:
     racks = [node("a", labels={RACK: "r1"}), node("b", "1", labels={RACK: "r2"}), node("c", "1", labels={RACK: "r3"})]
     found = moved(group_of(EXCLUSIVE, "a", "a"), racks, off={"a"}, lws=EXCLUSIVE)
-    assert found.why_nowhere == "too few nodes have enough space, or their domains are in use"
+    assert found.obstacle == "too few nodes have enough space, or their domains are in use"
 
 
 SIZES = st.lists(st.integers(1, 4), min_size=2, max_size=4)
@@ -188,5 +188,5 @@ def test_group_that_the_scheduler_places_is_never_rejected(
         if isinstance(decision, Placement):
             cluster.place(read_pod(pod), decision.node)
             placed.append(meta.name(pod))
-    refused = moved(pods, nodes, off={"n0"}, others=others).why_nowhere
+    refused = moved(pods, nodes, off={"n0"}, others=others).obstacle
     assert len(placed) < len(pods) or not refused

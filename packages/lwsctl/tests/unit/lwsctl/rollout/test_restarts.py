@@ -22,7 +22,7 @@ def groups(*, uids: str, unready: tuple[int, ...] = (), going: tuple[int, ...] =
 
 
 def pods(turn: restarts.RestartStep) -> list[str]:
-    return [rank.pod for rank in turn.now]
+    return [rank.pod for rank in turn.ranks]
 
 
 def test_highest_groups_restart_first_within_the_budget() -> None:
@@ -30,23 +30,23 @@ def test_highest_groups_restart_first_within_the_budget() -> None:
     old = restarts.pods_to_delete(shown, range(4))
     assert old == {0: "a", 1: "b", 2: "c", 3: "d"}
     turn = restarts.next_batch(shown, old, 2)
-    assert (pods(turn), turn.unready) == (["web-3", "web-2"], (0, 1, 2, 3))
+    assert (pods(turn), turn.unready_groups) == (["web-3", "web-2"], (0, 1, 2, 3))
 
 
 def test_unavailable_group_uses_the_budget() -> None:
     shown = groups(uids="abcd", going=(3,), unready=(3,))
     turn = restarts.next_batch(shown, {2: "c", 3: "d"}, 1)
-    assert (pods(turn), turn.unready) == ([], (2, 3))
+    assert (pods(turn), turn.unready_groups) == ([], (2, 3))
 
 
 def test_starting_successor_uses_the_budget() -> None:
     turn = restarts.next_batch(groups(uids="abcX", unready=(3,)), {3: "d"}, 1)
-    assert (pods(turn), turn.unready) == ([], (3,))
+    assert (pods(turn), turn.unready_groups) == ([], (3,))
 
 
 def test_next_group_restarts_when_the_successor_is_ready() -> None:
     turn = restarts.next_batch(groups(uids="abcX"), {2: "c", 3: "d"}, 1)
-    assert (pods(turn), turn.unready) == (["web-2"], (2,))
+    assert (pods(turn), turn.unready_groups) == (["web-2"], (2,))
 
 
 def test_unready_groups_restart_at_no_cost() -> None:
@@ -63,7 +63,7 @@ def test_group_without_a_pod_has_nothing_to_restart() -> None:
     shown = view(lws, [builders.leader_pod(lws, 0, uid="a")])
     assert restarts.pods_to_delete(shown, [0, 1]) == {0: "a"}
     assert restarts.pods_to_delete(shown, [0], rank=3) == {}
-    assert restarts.next_batch(shown, {1: "b"}, 1).unready == (1,)
+    assert restarts.next_batch(shown, {1: "b"}, 1).unready_groups == (1,)
 
 
 def test_groups_that_are_not_listed_use_the_budget() -> None:

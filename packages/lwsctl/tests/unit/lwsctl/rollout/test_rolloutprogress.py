@@ -62,7 +62,7 @@ def test_exhausted_groups_are_skipped_or_need_recovery() -> None:
 
 def test_remaining_time_follows_from_the_pace() -> None:
     found = measured("old", "old", "starting", "new")
-    assert (found.done, found.updated, found.ready, found.desired) == (1, 2, 3, 4)
+    assert (found.done_groups, found.updated_groups, found.ready_groups, found.desired_groups) == (1, 2, 3, 4)
     assert found.remaining == timedelta(minutes=6)
     assert rolloutprogress.progress_line(found) == (
         "web: 1/4 groups updated, 1 starting; about 6m0s remaining"
@@ -90,7 +90,7 @@ def test_rollout_is_complete_when_the_controller_agrees() -> None:
 def test_groups_below_the_partition_are_held_and_not_awaited() -> None:
     found = measured("old", "new", partition=1, updating=False)
     assert found.is_complete
-    assert (found.desired, found.held) == (1, 1)
+    assert (found.desired_groups, found.held_groups) == (1, 1)
     assert rolloutprogress.progress_line(found).endswith("the partition blocks 1 group")
 
 
@@ -106,7 +106,7 @@ def test_paused_rollout_has_no_remaining_time() -> None:
 def test_nothing_is_updated_without_a_statefulset() -> None:
     lws = builders.leaderworkerset_object(size=1)
     found = rolloutprogress.measure_progress(view(lws, [builders.leader_pod(lws, 0)]), builders.NOW)
-    assert (found.updated, found.is_complete) == (0, False)
+    assert (found.updated_groups, found.is_complete) == (0, False)
 
 
 def test_document_has_stable_keys() -> None:

@@ -43,7 +43,7 @@ def told(name: str, found: ScaleDown) -> list[str]:
 def test_highest_indexes_are_deleted_and_unready_ones_may_stay() -> None:
     """The highest indexes are deleted, and unready groups may remain (R-ARC-2)."""
     found = scaledown.forecast(groups(5, 1, 4), 3)
-    assert found == ScaleDown(going=(3, 4), broken=(4,), staying=(1,))
+    assert found == ScaleDown(deleted=(3, 4), unready_deleted=(4,), unready_remaining=(1,))
     assert told("web", found) == [
         "web: group 4 is deleted (not ready)",
         "web: group 3 is deleted although ready, because groups with an index are deleted in descending order",
@@ -53,14 +53,16 @@ def test_highest_indexes_are_deleted_and_unready_ones_may_stay() -> None:
 
 def test_terminating_and_missing_groups_are_not_counted() -> None:
     found = scaledown.forecast(groups(4, 3, going=(3,)), 2)
-    assert found == ScaleDown(going=(2,), broken=())
-    assert scaledown.forecast(view(builders.leaderworkerset_object(), ()), 0) == ScaleDown(going=(), broken=())
+    assert found == ScaleDown(deleted=(2,), unready_deleted=())
+    assert scaledown.forecast(view(builders.leaderworkerset_object(), ()), 0) == ScaleDown(
+        deleted=(), unready_deleted=()
+    )
 
 
 def test_exhausted_groups_are_listed_separately() -> None:
     """Only a user can recreate exhausted groups (N-RB-4)."""
     found = scaledown.forecast(groups(4, 0, 1, going=(0,), exhausted=(0,)), 2)
-    assert found == ScaleDown(going=(2, 3), broken=(), staying=(1,), over=(0,))
+    assert found == ScaleDown(deleted=(2, 3), unready_deleted=(), unready_remaining=(1,), exhausted_remaining=(0,))
     assert told("web", found) == [
         "web: groups 2-3 are deleted although ready, because groups with an index are deleted in descending order",
         "web: group 1 remains (not ready)",
@@ -71,7 +73,7 @@ def test_exhausted_groups_are_listed_separately() -> None:
 def test_unready_groups_with_random_keys_are_deleted_first() -> None:
     """Unready groups with random keys are deleted first (N-HASH-6)."""
     found = scaledown.forecast(keyed(True, False, True, True), 2)
-    assert found == ScaleDown(going=("11111111",), broken=("11111111",), others=1)
+    assert found == ScaleDown(deleted=("11111111",), unready_deleted=("11111111",), other_count=1)
     assert told("keyed", found) == [
         "keyed: group 11111111 is deleted (not ready)",
         "keyed: 1 ready group is deleted",
@@ -82,7 +84,7 @@ def test_unready_groups_with_random_keys_are_deleted_first() -> None:
 def test_choice_among_unready_groups_is_left_to_kubernetes() -> None:
     """Kubernetes selects among unready groups (N-HASH-6)."""
     found = scaledown.forecast(keyed(False, False, True), 2)
-    assert found.others == -1
+    assert found.other_count == -1
     (line,) = told("keyed", found)
     assert line.startswith("keyed: 1 of groups ")
     assert line.endswith(" is deleted, because Kubernetes deletes unready groups first")

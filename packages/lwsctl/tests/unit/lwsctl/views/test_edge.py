@@ -78,7 +78,7 @@ def test_every_view_of_an_unreadable_object_names_the_error(make: Any) -> None:
     snapshot = Snapshot(namespace="", now=builders.NOW, views=[explained, healthy])
     pages = [(nowpage, PageKind.NOW, form) for form in PageForm] + [(setpage, PageKind.SET, form) for form in PageForm]
     for page, kind, form in pages:
-        address = Address(kind=kind, key=found.key, form=form)
+        address = Address(kind=kind, key=found.key, format=form)
         texts[f"{kind} {form}"] = str(page.render(snapshot, address, PageFacts()))
     assert [name for name, text in texts.items() if "cannot be displayed" not in text and name != "document"] == []
     assert [

@@ -28,11 +28,11 @@ def failing(index: int, why: str) -> Group:
 
 def test_problems_come_first_and_the_healthy_are_one_row() -> None:
     found = group_rows([group(0), group(1), failing(2, "exit code 1"), group(3), failing(4, "exit code 1")], NOW)
-    assert [(fold.places, fold.state, fold.is_fine, fold.restarts) for fold in found] == [
+    assert [(fold.group_names, fold.state, fold.is_fine, fold.restarts) for fold in found] == [
         ("2,4", "1 CrashLoopBackOff", False, 4),
         ("0-1,3", "ready", True, 0),
     ]
-    assert found[0].why == "web-2-1: exit code 1"
+    assert found[0].reason == "web-2-1: exit code 1"
     assert (found[1].ready_ranks, found[1].ranks) == (6, 6)
     assert found[1].age(NOW) == "60s"
 
@@ -44,7 +44,7 @@ def test_recreated_groups_join_the_healthy_after_some_time() -> None:
         return replace(group(index, is_ready=is_ready), recreations=told)
 
     groups = [group(0), recreated(1, 10), recreated(2, 9), recreated(3, 10, is_ready=False)]
-    assert [(fold.places, "recreated 1 time" in fold.why) for fold in group_rows(groups, NOW)] == [
+    assert [(fold.group_names, "recreated 1 time" in fold.reason) for fold in group_rows(groups, NOW)] == [
         ("3", True),
         ("0-1", False),
         ("2", True),
@@ -53,13 +53,13 @@ def test_recreated_groups_join_the_healthy_after_some_time() -> None:
 
 def test_different_reasons_and_revisions_have_separate_rows() -> None:
     groups = [failing(0, "exit code 1"), failing(1, "exit code 2"), group(2), group(3, revision="new")]
-    assert [fold.places for fold in group_rows(groups, NOW)] == ["0", "1", "2", "3"]
+    assert [fold.group_names for fold in group_rows(groups, NOW)] == ["0", "1", "2", "3"]
 
 
 def test_reasons_are_equal_except_for_the_pod_name() -> None:
     groups = [failing(index, f"Create Pod web-{index}-1 failed") for index in (3, 4)]
     (fold,) = group_rows(groups, NOW)
-    assert (fold.places, fold.why) == ("3-4", "Create Pod web-3-1 failed")
+    assert (fold.group_names, fold.reason) == ("3-4", "Create Pod web-3-1 failed")
 
 
 def test_ages_of_several_leaders_are_a_range() -> None:

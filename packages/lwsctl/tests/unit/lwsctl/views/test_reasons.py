@@ -110,7 +110,7 @@ def test_same_rank_explains_the_others_in_every_view(sick: JSONObject, said: str
     situation = observed([LEADER, crashed(1, 10, waiting=BACK_OFF), sick], told, of=lws(1, 3))
     shown = situation.view
     assert first_problem(shown.groups[0]) == said
-    assert group_rows(shown.groups, builders.NOW)[0].why == said
+    assert group_rows(shown.groups, builders.NOW)[0].reason == said
     assert reasons(shown).startswith(("; web-0-2 is ", "; web-0-2 CrashLoopBackOff: "))
     assert any(said.partition(": ")[2] in line for line in livetable.lines([shown], builders.NOW, livetable.Size(200)))
     named = diagnose(situation, Selection("web"))

@@ -27,12 +27,12 @@ def test_rank_without_progress_for_longest_has_failed() -> None:
     hung = leader(progressannotations.render_hang(HANG))
     found = runtocompletion.hang_failure(lws(RECREATES), hung)
     assert found is not None
-    assert (found.pod, found.uid, found.what) == ("web-0-1", "u", "no progress for 300 s, waits for a lock")
+    assert (found.pod, found.uid, found.description) == ("web-0-1", "u", "no progress for 300 s, waits for a lock")
     group = builders.live_group(leader=hung, obj=lws(RECREATES), pods=(hung,))
     deleted, recorded = reconcile(group).actions
     assert isinstance(deleted, Delete)
     assert isinstance(recorded, Apply)
-    assert recorded.object["metadata"]["annotations"][labels.FAILURE] == found.what
+    assert recorded.object["metadata"]["annotations"][labels.FAILURE] == found.description
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_deadline_counts_from_the_creation_of_the_revision() -> None:
 def test_next_reconciliation_is_at_the_earlier_moment() -> None:
     lws = annotated({labels.COMPLETION_DEADLINE: "1h"})
     new = group(builders.leader_pod(LWS), lws=lws, statefulsets=(), revisions=(created(10) | {"data": {}},))
-    assert deciding.reconcile_group(new).within(1.0).requeue_after == 1.0
+    assert deciding.reconcile_group(new).with_requeue_limit(1.0).requeue_after == 1.0
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_set_conditions_follow_the_ends_of_groups(ends: tuple[GroupEnd | None, .
     held = [one.type for one in found.status.conditions if one.status == "True"]
     assert held == [condition]
     assert found.status.ready_replicas == ends.count(None)
-    assert [group.end for group in facts] == [*ends]
+    assert [group.result for group in facts] == [*ends]
 
 
 def test_unknown_exit_is_ignored() -> None:

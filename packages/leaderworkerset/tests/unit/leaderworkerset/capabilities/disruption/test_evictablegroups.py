@@ -29,7 +29,7 @@ def decide(
     """Return the labels of the groups to close and of the groups to open."""
     chosen = settings or DisruptionSettings()
     found = evictablegroups.decide(groups, evictablegroups.Allowance(limit=limit, missing=missing), chosen, now)
-    return "".join(one.label for one in found.close), "".join(one.label for one in found.open)
+    return "".join(one.label for one in found.to_close), "".join(one.label for one in found.to_open)
 
 
 def test_window_opens_as_many_groups_as_permitted() -> None:
@@ -171,9 +171,9 @@ def test_window_never_exceeds_the_budget(
     found = evictablegroups.decide(
         groups, evictablegroups.Allowance(limit=limit, missing=missing), settings, NOW + minutes * MINUTE
     )
-    at_risk = {one.label for one in groups if not one.is_quiet} | {one.label for one in found.open}
-    assert not found.open or len(at_risk) + missing <= limit
-    assert all(one.is_whole for one in found.close)
+    at_risk = {one.label for one in groups if not one.has_no_pending_eviction} | {one.label for one in found.to_open}
+    assert not found.to_open or len(at_risk) + missing <= limit
+    assert all(one.is_complete for one in found.to_close)
 
 
 @hypothesis.settings(max_examples=examples(30))
@@ -189,7 +189,7 @@ def test_window_is_stable_and_opens_every_group_in_turn(
         found = evictablegroups.decide(
             whole, evictablegroups.Allowance(limit=limit, missing=0), settings, NOW + step * MINUTE / 4
         )
-        closed, open_now = ({one.label for one in some_groups} for some_groups in (found.close, found.open))
+        closed, open_now = ({one.label for one in some_groups} for some_groups in (found.to_close, found.to_open))
         whole = [
             group(one.label, wanted=one.must_move, least=2)
             if one.label in closed

@@ -47,8 +47,8 @@ def facts(index: int, letter: str, key: str = KEY) -> GroupFacts:
     workers = groupstate.Workers(is_ready=is_ready, revision=revision, group_index=str(index))
     return GroupFacts(
         leader=f"web-{index}", group_index=str(index), index=index, is_leader_ready=is_ready, revision=revision,
-        workers=workers, statefulset_revision="web-new" if is_new else "web-old", own_size=2,
-        updating={"M": key, "R": key, "m": "another"}.get(letter, ""), is_refused=letter == "R", is_deleting=letter == "x",
+        workers=workers, statefulset_revision="web-new" if is_new else "web-old", original_size=2,
+        target_revision={"M": key, "R": key, "m": "another"}.get(letter, ""), is_rejected=letter == "R", is_deleting=letter == "x",
     )  # fmt: skip
 
 

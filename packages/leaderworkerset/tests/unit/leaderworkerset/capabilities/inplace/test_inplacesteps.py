@@ -217,7 +217,7 @@ def test_rejected_resize_is_repeated_only_without_alternative() -> None:
     assert isinstance(together, Concurrently)
     (first,), _ = together.sequences
     assert isinstance(first, Finally)
-    (mark,) = first.on_refusal
+    (mark,) = first.on_rejection
     assert (mark.key.name, mark.patch["metadata"]["annotations"]) == ("web-0", {labels.IN_PLACE_REFUSED: AFTER})
     observed = resizing(group(worker=True, leader=True))
     observed.leader["metadata"]["annotations"][labels.IN_PLACE_REFUSED] = AFTER
@@ -250,7 +250,7 @@ def test_group_that_cannot_be_resized_is_marked_once(way: str, said: str) -> Non
     assert [event.note for event in patch.on_success] == [f"Cannot resize pod web-0, so {said}: Infeasible"]
     observed.leader["metadata"]["annotations"][labels.IN_PLACE_REFUSED] = AFTER
     assert inplacesteps.decide(observed).actions == ()
-    assert deciding.describe_group(observed.leader, observed.objects.statefulsets[0]).is_refused
+    assert deciding.describe_group(observed.leader, observed.objects.statefulsets[0]).is_rejected
 
 
 def test_resource_records_are_removed_at_the_end() -> None:
@@ -316,7 +316,7 @@ def test_leader_without_a_mark_is_not_changed() -> None:
 )
 def test_group_is_ready_again_when_all_steps_are_done(observed: LiveGroup, is_ready: bool) -> None:
     found = deciding.describe_group(observed.leader, observed.objects.statefulsets[0])
-    assert (found.is_leader_ready, found.updating) == (is_ready, "" if is_ready else AFTER)
+    assert (found.is_leader_ready, found.target_revision) == (is_ready, "" if is_ready else AFTER)
 
 
 def test_group_is_recreated_when_a_worker_fails_meanwhile() -> None:

@@ -11,10 +11,10 @@ from leaderworkerset.capabilities.moves.maintenancesettings import MaintenanceSe
 def test_move_annotation_overrides_the_configuration(by_default: bool) -> None:
     settings = MaintenanceSettings(moves_by_default=by_default)
 
-    assert settings.moves({}) is by_default
-    assert settings.moves({labels.MOVE_OFF_CLOSED_NODES: "on"})
-    assert not settings.moves({labels.MOVE_OFF_CLOSED_NODES: "off"})
-    assert settings.moves({labels.MOVE_OFF_CLOSED_NODES: "perhaps"}) is by_default
+    assert settings.moves_groups({}) is by_default
+    assert settings.moves_groups({labels.MOVE_OFF_CLOSED_NODES: "on"})
+    assert not settings.moves_groups({labels.MOVE_OFF_CLOSED_NODES: "off"})
+    assert settings.moves_groups({labels.MOVE_OFF_CLOSED_NODES: "perhaps"}) is by_default
 
 
 def test_invalid_move_annotation_is_rejected() -> None:

@@ -37,7 +37,7 @@ def record(
 ) -> JSONObject:
     """Return the nodes of the leader with this UID. With a count, also return the recreation for a `failed` pod."""
     last = Recreation(
-        leader=UID(failed), revision="", count=count, due=builders.NOW - timedelta(1), failure=Failure(pod=pod)
+        leader=UID(failed), revision="", count=count, due_at=builders.NOW - timedelta(1), failure=Failure(pod=pod)
     )
     obj = recreation.build(LWS, LEADER, last)
     noted = {labels.FORMER_NODES: nodes, labels.FORMER_LEADER: leader}

@@ -158,7 +158,7 @@ def test_drain_is_limited_when_the_next_batch_has_no_space() -> None:
                 continue
             found += 1
             for role, left in zip(state, step.old, strict=True):
-                assert left == role.old or left + role.new >= role.floor
+                assert left == role.old or left + role.new >= role.min_groups
     assert found > 0
 
 

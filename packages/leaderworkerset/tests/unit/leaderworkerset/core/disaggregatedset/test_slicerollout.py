@@ -17,10 +17,10 @@ def part(role: str, revision: str, replicas: int, *, initial: int | None = 3, da
         is_deleting=False,
         created_at=f"2026-01-{day:02}T00:00:00Z",
         replicas=replicas,
-        initial=initial,
-        created=replicas,
-        ready=replicas,
-        updated=replicas,
+        initial_replicas=initial,
+        created_replicas=replicas,
+        ready_replicas=replicas,
+        updated_replicas=replicas,
     )
 
 

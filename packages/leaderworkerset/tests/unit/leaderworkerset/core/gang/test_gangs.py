@@ -290,10 +290,10 @@ def test_object_of_an_earlier_leader_is_deleted_first() -> None:
     assert decision.actions == (
         Delete(resource=kind_of(PROVIDERS["volcano"]), key=meta.key(older), uid=UID("of-older")),
     )
-    assert decision.holds
+    assert decision.delay_reason
     ending = decide(gang, leader, as_seen(older, deletionTimestamp="2026-01-01T00:00:00Z"))
-    assert replace(ending, holds="") == PolicyDecision()
-    assert ending.holds
+    assert replace(ending, delay_reason="") == PolicyDecision()
+    assert ending.delay_reason
 
 
 def test_leader_without_a_mark_has_no_group() -> None:
@@ -317,13 +317,13 @@ def test_shared_objects_of_older_revisions_are_deleted() -> None:
 
     observed.append(workload("alpha", "b") | {"apiVersion": ALPHA_WORKLOADS.api_version})
 
-    deleted = Gangs(default="native").outdated(observed, {"a"})
+    deleted = Gangs(default="native").delete_unused(observed, {"a"})
 
     assert [(one.resource, one.key.name, one.uid) for one in deleted] == [
         (WORKLOADS, "old", "old"),
         (ALPHA_WORKLOADS, "alpha", "alpha"),
     ]
-    assert Gangs(default="volcano").outdated(observed, {"a"}) == []
+    assert Gangs(default="volcano").delete_unused(observed, {"a"}) == []
 
 
 def test_choice_uses_kinds_of_its_provider_and_auto_all_kinds() -> None:
@@ -339,7 +339,7 @@ def test_built_in_gate_is_selected_by_name_only() -> None:
     auto, built_in = Gangs(default=AUTO, served=list(PROVIDERS)), Gangs(default="built-in")
     chosen = builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "built-in"}})
 
-    assert (auto.opens_gates, built_in.opens_gates, NO_GANG.opens_gates) == (False, True, False)
+    assert (auto.uses_gate, built_in.uses_gate, NO_GANG.uses_gate) == (False, True, False)
     assert [error.path for error in auto.errors(leaderworkerset.decode(chosen), None)] == [CHOICE]
     assert built_in.errors(leaderworkerset.decode(chosen), None) == []
 

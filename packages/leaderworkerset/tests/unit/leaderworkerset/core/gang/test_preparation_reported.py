@@ -80,5 +80,5 @@ def test_workloads_of_the_native_provider_are_not_deleted() -> None:
     older = scheduled.stored(WORKLOAD, name="web-rev-2", labels={labels.TEMPLATE_REVISION_HASH: builders.key_of(OBJ)})
 
     assert created(plan_for(OBJ, older)).keys() == {f"Workload {NAME}"}
-    assert GANG.outdated([WORKLOAD, POD_GROUP], []) == []
+    assert GANG.delete_unused([WORKLOAD, POD_GROUP], []) == []
     assert POD_GROUPS in GANG.resources

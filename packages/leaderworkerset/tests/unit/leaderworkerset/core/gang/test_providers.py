@@ -189,11 +189,11 @@ def test_link_of_the_user_is_kept() -> None:
     """The manager always sets the Volcano annotation, like the Go controller (R-KQ-148, R-GANG-2)."""
     linked = [COSCHEDULING.link({}, "users"), NATIVE.link({}, "users"), VOLCANO.link({}, "users")]
 
-    taken = [one.is_taken(pod) for one, pod in zip((COSCHEDULING, NATIVE, VOLCANO), linked, strict=True)]
+    taken = [one.has_pod_group(pod) for one, pod in zip((COSCHEDULING, NATIVE, VOLCANO), linked, strict=True)]
 
     assert taken == [True, True, False]
-    assert not COSCHEDULING.is_taken({})
-    assert not NATIVE.is_taken({})
+    assert not COSCHEDULING.has_pod_group({})
+    assert not NATIVE.has_pod_group({})
 
 
 @pytest.mark.parametrize("provider", [NATIVE, BUILT_IN], ids=lambda one: one.name)
@@ -262,5 +262,5 @@ def test_built_in_gate_builds_no_object() -> None:
     assert BUILT_IN.build(group_of(lws_of()), "g") == {}
     assert BUILT_IN.resources == ()
     assert BUILT_IN.group_objects == ()
-    assert BUILT_IN.suits({})
-    assert not BUILT_IN.is_taken({})
+    assert BUILT_IN.schedules({})
+    assert not BUILT_IN.has_pod_group({})

@@ -41,8 +41,8 @@ def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fi
     pods = [builders.hash_leader(lws, letter, key=key) for letter in leaders]
     known: dict[str, Any] = {"revisions": [builders.revision(lws)], "service": builders.SETTLED} | fields
     if live is not None and "known" not in known:
-        source = Source(Identity.of(lws), key, meta.spec(lws)["replicas"], 0)
-        known["known"] = PreviousResults(applied=LastApply(source, Identity.of(live)))
+        source = Source(Identity.from_object(lws), key, meta.spec(lws)["replicas"], 0)
+        known["known"] = PreviousResults(applied=LastApply(source, Identity.from_object(live)))
     return ObservedLeaderWorkerSet(
         leaderworkerset=lws,
         leader_workload=live,

@@ -82,7 +82,7 @@ def sort_out(
 ) -> tuple[list[str], set[Key]]:
     """Return the names of the released pods, and the groups whose restart counts are deleted."""
     found = failedgroups.find_failed_groups(facts(obj, living, groups, records=records, evidence=pods))
-    return names(found.actions), set(found.cleared)
+    return names(found.actions), set(found.reset_keys)
 
 
 def names(actions: Sequence[Action]) -> list[str]:
@@ -118,7 +118,7 @@ def record_of(leader: JSONObject) -> JSONObject:
         leader=meta.uid(leader),
         revision=KEY,
         count=2,
-        due=builders.NOW,
+        due_at=builders.NOW,
         failure=Failure(pod="web-1-1"),
         state=RecreationState.EXHAUSTED,
     )
@@ -337,7 +337,7 @@ def test_leader_is_admitted_after_it_has_its_count() -> None:
         living = builders.as_applied(
             deploymentleaders.build(found, leaderworkerset.decode(found), key=builders.key_of(HASH), size=3)
         )
-        source = Source(Identity.of(found), builders.key_of(HASH), 3, 0)
+        source = Source(Identity.from_object(found), builders.key_of(HASH), 3, 0)
         return ObservedLeaderWorkerSet(
             leaderworkerset=found,
             leader_workload=living,
@@ -345,7 +345,7 @@ def test_leader_is_admitted_after_it_has_its_count() -> None:
             service=builders.SETTLED,
             groups=builders.by_leader([groupstate.describe(new, None)]),
             gated=GatedLeaders(leaders=[new]),
-            known=PreviousResults(applied=LastApply(source, Identity.of(living))),
+            known=PreviousResults(applied=LastApply(source, Identity.from_object(living))),
         )
 
     (claim,) = decide(observed(obj), builders.NOW).plan.actions

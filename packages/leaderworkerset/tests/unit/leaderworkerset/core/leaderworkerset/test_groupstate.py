@@ -37,7 +37,7 @@ def test_leader_has_the_size_of_its_creation(text: str, expected: int) -> None:
     """The annotation contains the group size (R-ADM-1)."""
     leader = builders.leader_pod(builders.leaderworkerset_object(), annotations={labels.SIZE: text})
 
-    assert groupstate.describe(leader, None).own_size == groupstate.original_size(leader) == expected
+    assert groupstate.describe(leader, None).original_size == groupstate.original_size(leader) == expected
 
 
 def test_differs_from_upstream_workers_of_old_leader_are_ignored() -> None:

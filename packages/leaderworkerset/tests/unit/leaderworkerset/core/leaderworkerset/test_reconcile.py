@@ -372,7 +372,7 @@ def test_statefulset_is_applied_once_after_a_start() -> None:
     assert kinds(decision.plan) == [Apply]
     assert decision.plan.requeue_after == 0
     assert decision.source is not None
-    assert at_rest().known.applied == LastApply(decision.source, Identity.of(unknown.leader_workload or {}))
+    assert at_rest().known.applied == LastApply(decision.source, Identity.from_object(unknown.leader_workload or {}))
 
 
 @pytest.mark.parametrize(

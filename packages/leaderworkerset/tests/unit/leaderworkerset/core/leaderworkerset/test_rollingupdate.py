@@ -40,7 +40,7 @@ def spec(replicas: int, unavailable: int | str = 1, surge: int | str = 0, partit
 
 def seen(states: str) -> States:
     """Return the states of the groups, starting with group 0. A dot represents a missing group."""
-    return States.of({index: STATES[letter] for index, letter in enumerate(states) if letter != "."})
+    return States.from_states({index: STATES[letter] for index, letter in enumerate(states) if letter != "."})
 
 
 def recorded_step(row: dict[str, Any]) -> RolloutStep:
@@ -275,9 +275,11 @@ def test_differs_from_upstream_group_has_its_original_size(
     This differs from Q-12 (docs/adr/0010-bounds.md).
     """
     workers = Workers(is_ready=True, revision="old", group_index="0") if has_workers else None
-    made = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=workers, own_size=own_size)
+    made = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=workers, original_size=own_size)
     folded = index_groups([made], "web")
-    shown = {index: GroupState(bool(folded.available(size) >> index & 1), is_updated=False) for index in range(1)}
+    shown = {
+        index: GroupState(bool(folded.available_groups(size) >> index & 1), is_updated=False) for index in range(1)
+    }
 
     assert folded.states(size, "new").ready == seen(expected).ready
     assert shown[0].is_ready == (expected == "O")

@@ -15,7 +15,7 @@ from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutCase, Roll
 def gated(total: int, *indexes: int, updated: frozenset[int] = frozenset()) -> States:
     """Return ready and outdated groups, except groups that wait for a queue."""
     states = {index: GroupState(index not in indexes, index in updated) for index in range(total)}
-    return States.of(states)._replace(gated=sum(1 << index for index in indexes))
+    return States.from_states(states)._replace(gated=sum(1 << index for index in indexes))
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def chosen(
 ) -> list[int]:
     """Return the indexes of the groups to replace, in order."""
     return outdatedleaders.leaders_to_delete(
-        outdatedleaders.RolloutLeaders.of(
+        outdatedleaders.RolloutLeaders.from_statefulset(
             statefulset(len(letters) if replicas is None else replicas, partition, **changes),
             index_groups([group(index, letter) for index, letter in enumerate(letters)], "web"),
             budget,
@@ -123,7 +123,7 @@ def test_gated_group_of_an_abandoned_revision_is_kept() -> None:
     one = replace(group(0, "a"), is_gated=True)
 
     found = outdatedleaders.leaders_to_delete(
-        outdatedleaders.RolloutLeaders.of(
+        outdatedleaders.RolloutLeaders.from_statefulset(
             statefulset(1, 1, maxUnavailable=1), index_groups([one], "web"), limits(1, 1), size=2, key="new"
         )
     )
@@ -167,7 +167,9 @@ def test_updated_leader_is_kept(revision: str, of_set: str) -> None:
     one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
     found = outdatedleaders.leaders_to_delete(
-        outdatedleaders.RolloutLeaders.of(statefulset(1), index_groups([one], "web"), limits(1, 1), size=1, key="new")
+        outdatedleaders.RolloutLeaders.from_statefulset(
+            statefulset(1), index_groups([one], "web"), limits(1, 1), size=1, key="new"
+        )
     )
 
     assert found == []
@@ -179,7 +181,7 @@ def test_leader_without_an_index_is_kept() -> None:
 
     assert (
         outdatedleaders.leaders_to_delete(
-            outdatedleaders.RolloutLeaders.of(
+            outdatedleaders.RolloutLeaders.from_statefulset(
                 statefulset(1), index_groups([odd], "web"), limits(1, 1), size=1, key="new"
             )
         )
@@ -191,7 +193,7 @@ def test_new_leader_with_previous_workers_is_unavailable() -> None:
     """The group is ready according to R-STAT-6, but unavailable for the limit of unavailable groups."""
     between = replace(group(0, "N"), workers=group(0, "O").workers)
     found = outdatedleaders.leaders_to_delete(
-        outdatedleaders.RolloutLeaders.of(
+        outdatedleaders.RolloutLeaders.from_statefulset(
             statefulset(2), index_groups([between, group(1, "O")], "web"), limits(2, 1), size=2, key="new"
         )
     )
@@ -279,7 +281,7 @@ def test_newest_revision_becomes_current_when_groups_are_broken(
     groups = index_groups([group(index, letter) for index, letter in enumerate(letters)], "web")
     live = statefulset(len(letters), partition, status=status)
 
-    leaders = outdatedleaders.RolloutLeaders.of(live, groups, budget, size=2, key="new")
+    leaders = outdatedleaders.RolloutLeaders.from_statefulset(live, groups, budget, size=2, key="new")
 
     assert outdatedleaders.recreate_revision(leaders) == expected
     assert not expected or outdatedleaders.leaders_to_delete(leaders) == []

@@ -50,10 +50,10 @@ def record(state: RecreationState, *, leader: str = "", used: int | None = None,
         leader=UID(leader or meta.uid(LEADER)),
         revision=KEY,
         count=2,
-        due=builders.NOW - timedelta(seconds=1),
+        due_at=builders.NOW - timedelta(seconds=1),
         failure=Failure(pod="web-0-1"),
         state=state,
-        used=used,
+        used_restarts=used,
         resumed=resumed,
     )
     return recreation.build(limited(), LEADER, found)

@@ -257,7 +257,7 @@ def record(
     due = builders.NOW + timedelta(seconds=wait)
     revision = meta.labels(leader)[labels.TEMPLATE_REVISION_HASH]
     made = Recreation(
-        leader=meta.uid(leader), revision=revision, count=count, due=due, failure=describe(failed), state=state
+        leader=meta.uid(leader), revision=revision, count=count, due_at=due, failure=describe(failed), state=state
     )
     return recreation.build(LWS, leader, made)
 

@@ -20,7 +20,7 @@ RESTARTED = WORKER | {"status": {"phase": "Running", "containerStatuses": [{"nam
 def record(state: RecreationState, leader: JSONObject = LEADER) -> JSONObject:
     failure = Failure(pod="web-0-1")
     made = Recreation(
-        leader=leader["metadata"]["uid"], revision="k", count=2, due=builders.NOW, failure=failure, state=state
+        leader=leader["metadata"]["uid"], revision="k", count=2, due_at=builders.NOW, failure=failure, state=state
     )
     return recreation.build(LWS, leader, made)
 

@@ -40,7 +40,7 @@ class EveryPod:
     support: Support = field(default_factory=Support)
 
     @property
-    def opens_gates(self) -> bool:
+    def uses_gate(self) -> bool:
         return False
 
     @property
@@ -62,9 +62,9 @@ class EveryPod:
         if group.live.scheduling.objects:
             return PolicyDecision()
         made = {"metadata": {"name": meta.name(group.live.leader)}, "spec": {"minMember": group.revised.size}}
-        return PolicyDecision(holds=self.holds, actions=(Create(resource=GROUP_KIND, object=made),))
+        return PolicyDecision(delay_reason=self.holds, actions=(Create(resource=GROUP_KIND, object=made),))
 
-    def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
+    def delete_unused(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
         return [
             Delete(resource=GROUP_KIND, key=meta.key(one), propagation="Background", uid=meta.uid(one))
             for one in observed
@@ -203,5 +203,5 @@ def test_no_gang_decides_nothing() -> None:
     live = LiveGroup(obj=OBJECT, leader=LEADER, now=builders.NOW)
     group = GangGroup(live, leaderworkerset.decode(OBJECT))
     assert NO_GANG.decide(group) == PolicyDecision()
-    assert NO_GANG.outdated([LEADER], ["key"]) == ()
+    assert NO_GANG.delete_unused([LEADER], ["key"]) == ()
     assert NO_GANG.mark(LEADER, "") == LEADER

@@ -19,8 +19,8 @@ from leaderworkerset.core.policies.recreation import RestartSettings
 
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS, key="k")
-FAILURE = Failure(pod="web-0-1", uid=UID("uid-of-web-0-1"), restarts=2, what="main: exit code 1")
-FIRST = Recreation(leader=UID("earlier"), revision="k", count=1, due=builders.NOW, failure=FAILURE)
+FAILURE = Failure(pod="web-0-1", uid=UID("uid-of-web-0-1"), restarts=2, description="main: exit code 1")
+FIRST = Recreation(leader=UID("earlier"), revision="k", count=1, due_at=builders.NOW, failure=FAILURE)
 
 
 def following(
@@ -37,14 +37,14 @@ def following(
 
 def test_first_recreation_is_due_immediately() -> None:
     assert following(None, 0) == Recreation(
-        leader=meta.uid(LEADER), revision="k", count=1, due=builders.NOW, failure=FAILURE
+        leader=meta.uid(LEADER), revision="k", count=1, due_at=builders.NOW, failure=FAILURE
     )
 
 
 def test_second_recreation_within_the_window_waits() -> None:
     second = following(FIRST, 60)
 
-    assert (second.count, second.due) == (2, builders.NOW + timedelta(seconds=70))
+    assert (second.count, second.due_at) == (2, builders.NOW + timedelta(seconds=70))
     assert second.state is RecreationState.WAITING
 
 
@@ -54,10 +54,10 @@ def test_recreation_by_others_is_not_counted() -> None:
     for number in range(22):
         leader = builders.leader_pod(LWS, key="k", uid=f"replaced-{number}")
         waiting = following(waiting, 2 + number / 3, leader=leader)
-        assert (waiting.count, waiting.due) == (2, builders.NOW + timedelta(seconds=11))
+        assert (waiting.count, waiting.due_at) == (2, builders.NOW + timedelta(seconds=11))
         assert waiting.state is RecreationState.WAITING
     last = following(waiting, 50)
-    assert (last.count, last.due, last.state) == (2, builders.NOW + timedelta(seconds=50), RecreationState.RECREATED)
+    assert (last.count, last.due_at, last.state) == (2, builders.NOW + timedelta(seconds=50), RecreationState.RECREATED)
 
 
 def test_group_without_restarts_left_is_exhausted() -> None:
@@ -65,21 +65,23 @@ def test_group_without_restarts_left_is_exhausted() -> None:
     settings = RestartSettings(max_restarts=2)
 
     spent = following(replace(FIRST, count=2), 30, settings, used=2)
-    assert (spent.count, spent.state, spent.used) == (3, RecreationState.EXHAUSTED, None)
+    assert (spent.count, spent.state, spent.used_restarts) == (3, RecreationState.EXHAUSTED, None)
     assert following(replace(FIRST, count=2), 700, settings, used=2).state is RecreationState.EXHAUSTED
     assert following(None, 0, RestartSettings(max_restarts=0)).state is RecreationState.EXHAUSTED
     last = following(None, 0, settings, used=1)
-    assert (last.state, last.used) == (RecreationState.RECREATED, 2)
+    assert (last.state, last.used_restarts) == (RecreationState.RECREATED, 2)
     assert recreationrecord.read(recreation.build(LWS, LEADER, last)) == last
-    assert following(FIRST, 30, settings, used=1).used is None
-    assert following(None, 0, used=7).used is None
+    assert following(FIRST, 30, settings, used=1).used_restarts is None
+    assert following(None, 0, used=7).used_restarts is None
 
 
 def test_new_resume_value_restarts_the_count() -> None:
     again = following(replace(FIRST, count=5), 30, RestartSettings(resumed="a"))
 
     assert (again.count, again.resumed, again.state) == (1, "a", RecreationState.RECREATED)
-    assert following(replace(FIRST, count=5), 30, RestartSettings(resumed="a", max_restarts=3), used=3).used == 1
+    assert (
+        following(replace(FIRST, count=5), 30, RestartSettings(resumed="a", max_restarts=3), used=3).used_restarts == 1
+    )
     assert following(again, 31, RestartSettings(resumed="a")).count == 2
 
 
@@ -97,9 +99,9 @@ def test_delays_double_up_to_five_minutes_and_never_shrink(gaps: list[float]) ->
     """A group is recreated at most once per delay. The maximum delay is 5 minutes."""
     previous, waits = FIRST, []
     for gap in gaps:
-        now = previous.due + timedelta(seconds=gap)
+        now = previous.due_at + timedelta(seconds=gap)
         current = recreation.next_recreation(previous, LEADER, FAILURE, DEFAULTS, now)
-        waits.append((current.due - now).total_seconds())
+        waits.append((current.due_at - now).total_seconds())
         previous = replace(current, state=RecreationState.RECREATED)
     assert waits == [min(10 * 2**n, 300) for n in range(len(waits))]
 
@@ -184,9 +186,9 @@ def test_record_of_an_earlier_version_counts_as_completed() -> None:
 
 
 def test_recorded_future_time_is_limited() -> None:
-    ahead = replace(FIRST, count=3, due=builders.NOW + timedelta(days=400), state=RecreationState.WAITING)
+    ahead = replace(FIRST, count=3, due_at=builders.NOW + timedelta(days=400), state=RecreationState.WAITING)
     found = following(ahead, 0)
-    assert (found.count, found.due) == (3, builders.NOW + timedelta(seconds=20))
+    assert (found.count, found.due_at) == (3, builders.NOW + timedelta(seconds=20))
 
 
 def disrupted(
@@ -200,7 +202,7 @@ def disrupted(
 def test_disruptions_neither_raise_nor_reset_the_count(origin: Origin) -> None:
     after = disrupted(replace(FIRST, count=3), 60, origin)
 
-    assert (after.count, after.due, after.state) == (3, FIRST.due, RecreationState.RECREATED)
+    assert (after.count, after.due_at, after.state) == (3, FIRST.due_at, RecreationState.RECREATED)
     assert following(after, 61).count == 4
     assert following(after, 700).count == 1
     assert disrupted(None, 0, origin).count == 0
@@ -213,7 +215,7 @@ def test_disruptions_neither_raise_nor_reset_the_count(origin: Origin) -> None:
 def test_disruptions_use_restarts_where_they_are_limited() -> None:
     """As in the Go controller, each recreation because of a worker is counted (N-RB-2)."""
     settings = RestartSettings(max_restarts=1)
-    assert disrupted(None, 0, Origin.DISRUPTION, settings).used == 1
+    assert disrupted(None, 0, Origin.DISRUPTION, settings).used_restarts == 1
     now, spent = builders.NOW, replace(FAILURE, origin=Origin.DISRUPTION)
     exhausted = recreation.next_recreation(None, LEADER, spent, settings, now, used=1)
     assert exhausted.state is RecreationState.EXHAUSTED
@@ -228,7 +230,7 @@ def test_differs_from_upstream_sixth_deletion_waits(pauses: list[int], backs_off
         if number % 3 == 1:
             previous = disrupted(previous, now, Origin.DISRUPTION, settings)
         previous = disrupted(previous, now, Origin.DELETION, settings)
-        wait = (previous.due - builders.NOW).total_seconds() - now
+        wait = (previous.due_at - builders.NOW).total_seconds() - now
         assert previous.state is (RecreationState.WAITING if wait > 0 else RecreationState.RECREATED)
         assert wait <= recreation.max_delay(previous, settings).total_seconds()
         now += max(wait, 0)

@@ -71,7 +71,7 @@ def test_counts_are_not_copied_to_statefulsets() -> None:
     lws = leaderworkerset.decode(obj)
 
     assert labels.GROUP_RESTART_COUNTS not in meta.annotations({"metadata": statefulsets.build_metadata(obj, lws, "k")})
-    assert Identity.of(obj) == Identity.of(counted('{"a/0": 2}'))
+    assert Identity.from_object(obj) == Identity.from_object(counted('{"a/0": 2}'))
 
 
 def test_confirmation_is_a_patch_without_changes() -> None:

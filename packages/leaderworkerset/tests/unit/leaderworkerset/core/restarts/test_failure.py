@@ -50,7 +50,7 @@ def container(state: str = "lastState", restarts: int = 1, **terminated: Any) ->
     ],
 )
 def test_container_failure_is_described(status: dict[str, Any], what: str) -> None:
-    assert failure.describe(with_status(**status)).what == what
+    assert failure.describe(with_status(**status)).description == what
 
 
 def test_failure_is_identified_by_pod_and_restarts() -> None:
@@ -58,7 +58,7 @@ def test_failure_is_identified_by_pod_and_restarts() -> None:
 
     found = failure.describe(pod)
 
-    assert found == Failure(pod="web-0-1", uid=meta.uid(WORKER), restarts=5, what=found.what)
+    assert found == Failure(pod="web-0-1", uid=meta.uid(WORKER), restarts=5, description=found.description)
 
 
 DELETED = builders.worker_pod(LEADER, deleting=True)
@@ -70,7 +70,7 @@ def test_eviction_is_described_before_ends_of_containers() -> None:
     """The kubelet terminates the containers of a pod that it evicts, so their exit codes are not the cause."""
     killed = container("state", restarts=1, exitCode=137, reason="Error")
     pod = with_status(phase="Failed", reason="Evicted", message=STORAGE, containerStatuses=[killed])
-    assert failure.describe(pod).what == f"deleted: Evicted: {STORAGE.strip()}"
+    assert failure.describe(pod).description == f"deleted: Evicted: {STORAGE.strip()}"
 
 
 def test_run_of_an_evicted_pod_has_a_length() -> None:
@@ -82,11 +82,11 @@ def test_run_of_an_evicted_pod_has_a_length() -> None:
 
 def test_closed_disruption_condition_is_not_described() -> None:
     conditions = [{"type": "DisruptionTarget", "status": "False", "reason": "PreemptionByScheduler"}]
-    assert failure.describe(with_status(DELETED, conditions=conditions)).what == "deleted"
+    assert failure.describe(with_status(DELETED, conditions=conditions)).description == "deleted"
 
 
 def test_long_eviction_message_is_truncated() -> None:
-    what = failure.describe(with_status(DELETED, reason="Evicted", message="x " * 4000)).what
+    what = failure.describe(with_status(DELETED, reason="Evicted", message="x " * 4000)).description
     assert len(what) < LONGEST_MESSAGE + 40
 
 
@@ -102,14 +102,14 @@ def test_long_eviction_message_is_truncated() -> None:
     ],
 )
 def test_deletion_reason_is_described(status: dict[str, Any], what: str) -> None:
-    assert failure.describe(with_status(DELETED, **status)).what == what
+    assert failure.describe(with_status(DELETED, **status)).description == what
 
 
 def test_long_message_is_truncated_at_the_end() -> None:
     """The message must fit into an event, regardless of the container's output."""
     pod = with_status(containerStatuses=[container(exitCode=1, message="error: " + "x" * 4000)])
 
-    what = failure.describe(pod).what
+    what = failure.describe(pod).description
 
     assert what.startswith("main: exit code 1: error: xxx")
     assert len(what) < LONGEST_MESSAGE + 40

@@ -108,8 +108,10 @@ def test_last_write_of_the_status_is_read() -> None:
         {"subresource": "status", "time": WHOLE},
         {"subresource": "scale", "time": LONG_AFTER},
     )
-    assert last == missingworkers.LastStatus(groups=2, ready=1, whole_since="", written=WHOLE)
-    assert written(left(readyReplicas=None)) == missingworkers.LastStatus(groups=2, ready=0, whole_since="", written="")
+    assert last == missingworkers.LastStatus(groups=2, ready=1, complete_since="", written_at=WHOLE)
+    assert written(left(readyReplicas=None)) == missingworkers.LastStatus(
+        groups=2, ready=0, complete_since="", written_at=""
+    )
 
 
 def observed(
@@ -129,7 +131,7 @@ def observed(
 def lost_groups(ready: int, *groups: missingworkers.ObservedGroup) -> list[str]:
     """Return the leaders of groups that lost workers after a status with `ready` ready groups."""
     moments = missingworkers.completion_times(
-        missingworkers.LastStatus(groups=0, ready=ready, whole_since="", written=WHOLE), groups
+        missingworkers.LastStatus(groups=0, ready=ready, complete_since="", written_at=WHOLE), groups
     )
     return [
         meta.name(group.leader)
@@ -181,12 +183,14 @@ def test_only_as_many_groups_as_are_missing_lost_workers(ready: int, expected: l
 
 
 def test_transition_and_last_write_are_two_moments() -> None:
-    last = missingworkers.LastStatus(groups=0, ready=1, whole_since=WHOLE, written=LONG_AFTER)
+    last = missingworkers.LastStatus(groups=0, ready=1, complete_since=WHOLE, written_at=LONG_AFTER)
     leaders = frozenset({meta.uid(observed(0).leader)})
     expected = [CLOCK, missingworkers.CompletionTime(LONG_AFTER, "2026-03-01T12:01:03Z", leaders)]
     assert missingworkers.completion_times(last, [observed(0, workers=[])]) == expected
     assert (
-        missingworkers.completion_times(missingworkers.LastStatus(groups=0, ready=1, whole_since="", written=""), [])
+        missingworkers.completion_times(
+            missingworkers.LastStatus(groups=0, ready=1, complete_since="", written_at=""), []
+        )
         == []
     )
 
@@ -197,7 +201,7 @@ def test_statefulset_older_than_its_leader_shows_two_clocks() -> None:
     other.statefulset["metadata"]["creationTimestamp"] = "2026-03-01T11:00:00Z"
     assert (
         missingworkers.completion_times(
-            missingworkers.LastStatus(groups=0, ready=2, whole_since="", written=WHOLE), [other, lost_one]
+            missingworkers.LastStatus(groups=0, ready=2, complete_since="", written_at=WHOLE), [other, lost_one]
         )
         == []
     )
@@ -207,7 +211,7 @@ def test_statefulset_older_than_its_leader_shows_two_clocks() -> None:
 def test_times_that_cannot_be_read_show_nothing(text: str) -> None:
     assert (
         missingworkers.completion_times(
-            missingworkers.LastStatus(groups=0, ready=2, whole_since=text, written=text), [observed(0)]
+            missingworkers.LastStatus(groups=0, ready=2, complete_since=text, written_at=text), [observed(0)]
         )
         == []
     )
@@ -217,6 +221,6 @@ def test_times_that_cannot_be_read_show_nothing(text: str) -> None:
     ("created", "latest"), [(BEFORE, WHOLE), ("2026-03-01T11:00:02Z", "2026-03-01T12:00:01Z"), (LONG_AFTER, SOON)]
 )
 def test_first_workers_show_how_much_clocks_differ(created: str, latest: str) -> None:
-    last = missingworkers.LastStatus(groups=0, ready=3, whole_since="", written=WHOLE)
+    last = missingworkers.LastStatus(groups=0, ready=3, complete_since="", written_at=WHOLE)
     moments = missingworkers.completion_times(last, [observed(0, workers=[created]), observed(1, workers=[])])
     assert [(moment.at, moment.latest) for moment in moments] == [(WHOLE, latest)]

@@ -50,7 +50,7 @@ class FrameSender:
     async def flush(self) -> None:
         """Send all pending bytes, including bytes from later calls."""
         async with self._turn:
-            while data := self._connection.take():
+            while data := self._connection.take_output():
                 await self._send(data)
 
 
@@ -65,7 +65,7 @@ class PortConnection:
         self.port = port
         self.data = self.error = 0
         self.inbox: asyncio.Queue[bytes] = asyncio.Queue(INBOX_LIMIT)
-        self._complete = asyncio.Event()
+        self._is_complete = asyncio.Event()
         self._outlet = outlet
 
     @property
@@ -81,13 +81,13 @@ class PortConnection:
             return False
         setattr(self, kind, stream)
         if not self.missing_stream:
-            self._complete.set()
+            self._is_complete.set()
         return True
 
     async def run(self, dial: Dial) -> None:
         """Wait for the second stream, connect, and forward bytes until both directions are closed."""
         try:
-            await self._await_partner()
+            await self._wait_for_second_stream()
             reader, writer = await connect(dial, self.port)
         except LinkError as error:
             await self._outlet.send(self.error, str(error).encode())
@@ -103,10 +103,10 @@ class PortConnection:
         finally:
             writer.close()
 
-    async def _await_partner(self) -> None:
+    async def _wait_for_second_stream(self) -> None:
         try:
             async with timeouts.within(PATIENCE):
-                await self._complete.wait()
+                await self._is_complete.wait()
         except TimeoutError as error:
             text = f"request {self.request}: the {self.missing_stream} stream was not created within {PATIENCE} s"
             raise LinkError(text) from error

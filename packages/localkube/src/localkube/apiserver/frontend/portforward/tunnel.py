@@ -64,11 +64,11 @@ class Tunnel:
         if link is None or frame.stream != link.data:
             return
         if frame.type is Type.RST_STREAM:
-            self._end(link)
+            self._close_link(link)
             return
         for data in (*([frame.data] if frame.data else []), *([b""] if frame.fin else [])):
             if link.inbox.full() and link.missing_stream:
-                self._end(link)  # waiting would block forever, because the second stream follows these bytes
+                self._close_link(link)  # waiting would block forever, because the second stream follows these bytes
                 return
             await link.inbox.put(data)
 
@@ -93,14 +93,14 @@ class Tunnel:
         try:
             await link.run(self._dial)
         finally:
-            self._forget(link)
+            self._close_streams(link)
         await self._outlet.flush()
 
-    def _end(self, link: PortConnection) -> None:
+    def _close_link(self, link: PortConnection) -> None:
         self._running[link].cancel()
-        self._forget(link)
+        self._close_streams(link)
 
-    def _forget(self, link: PortConnection) -> None:
+    def _close_streams(self, link: PortConnection) -> None:
         """Close the streams of a link. Closing the error stream notifies the client."""
         if self._incomplete.get(link.request) is link:
             del self._incomplete[link.request]

@@ -128,7 +128,7 @@ def _initial_lines(store: Store, feed: Feed, plan: WatchPlan) -> bytes:
             _existing_objects(store.list(served.stored_as, plan.selection.namespace), plan.selection)
         )
     if plan.revision:
-        return feed.lines_of(store.changes_since(plan.revision, served.stored_as))
+        return feed.render_changes(store.changes_since(plan.revision, served.stored_as))
     return b""
 
 

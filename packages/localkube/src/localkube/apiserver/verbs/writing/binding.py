@@ -27,7 +27,7 @@ async def bind(backend: Backend, call: Call) -> JSONObject:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta.uid(stored)}"
         raise apierrors.conflict(call.served.resource, call.name, why)
     backend.store.update(call.key, _bind_pod(stored, node, sent, timestamps.render(backend.clock.now())), stored)
-    await backend.store.settle()
+    await backend.store.wait_committed()
     return SUCCESS
 
 

@@ -72,5 +72,5 @@ async def _attempt(
             raise ExistsError(key.name)
         return obj
     stored = store.create(key, call.served.to_store(obj))
-    await store.settle()
+    await store.wait_committed()
     return call.served.from_store(stored)

@@ -108,7 +108,7 @@ async def delete_object(backend: Backend, call: Call, delete_options: DeleteOpti
     await backend.admission.mutate(attempt)
     await backend.admission.validate(attempt)
     outcome = delete_now(backend, call, delete_options)
-    await backend.store.settle()
+    await backend.store.wait_committed()
     return replace(outcome, object=call.served.from_store(outcome.object), warnings=options.warnings)
 
 

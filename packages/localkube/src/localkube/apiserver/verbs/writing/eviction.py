@@ -47,7 +47,7 @@ async def evict(backend: Backend, call: Call) -> JSONObject:
             if not delete_options.dry_run:
                 key = StoreKey(BUDGETS, meta.namespace(budget), meta.name(budget))
                 backend.store.update(key, granted, budget)
-                await backend.store.settle()
+                await backend.store.wait_committed()
     delete_options = await _add_condition(backend, call, delete_options)
     await delete.delete_object(backend, call, delete_options)
     return SUCCESS
@@ -63,7 +63,7 @@ async def _add_condition(backend: Backend, call: Call, options: delete.DeleteOpt
     now = backend.clock.now()
     marked = disruptiontarget.with_condition(pod, "EvictionByEvictionAPI", "Eviction API: evicting", now)
     stored = backend.store.update(call.key, marked, pod)
-    await backend.store.settle()
+    await backend.store.wait_committed()
     is_guarded = options.resource_version is not None
     return replace(options, resource_version=meta.resource_version(stored)) if is_guarded else options
 

@@ -94,7 +94,7 @@ async def edit_object(backend: Backend, call: Call, edit: Edit, write_options: W
         change = writesteps.Write(call, edit.operation, placed, old, has_managed_fields=edit.has_managed_fields)
         new = await writesteps.complete_write(backend, change, write_options)
         if write_options.dry_run or new == old:
-            await backend.store.settle()
+            await backend.store.wait_committed()
             return new
         try:
             return await _store(backend, call, new, stored)
@@ -106,10 +106,10 @@ async def edit_object(backend: Backend, call: Call, edit: Edit, write_options: W
 async def _store(backend: Backend, call: Call, new: JSONObject, stored: JSONObject) -> JSONObject:
     if is_finished(new):
         backend.store.delete(call.key, stored)
-        await backend.store.settle()
+        await backend.store.wait_committed()
         return new
     written = backend.store.update(call.key, call.served.to_store(new), stored)
-    await backend.store.settle()
+    await backend.store.wait_committed()
     return call.served.from_store(written)
 
 
@@ -144,5 +144,5 @@ async def finalize(backend: Backend, call: Call) -> JSONObject:
         backend.store.delete(call.key, stored)
     else:
         namespace = backend.store.update(call.key, namespace, stored)
-    await backend.store.settle()
+    await backend.store.wait_committed()
     return namespace

@@ -49,7 +49,7 @@ class Children:
         """Return a process by its key."""
         return self._by_key.get(key)
 
-    def of_pod(self, pod: Pod) -> list[ChildProcess]:
+    def pod_processes(self, pod: Pod) -> list[ChildProcess]:
         """Return the processes of a pod."""
         return list(self._by_pod.get(pod.id, {}).values())
 
@@ -68,7 +68,7 @@ class Children:
 
     def run_program(self, link: LauncherConnection, program: Container, streams: Streams) -> NoReturn:
         """In the child, start a process and wait until it exits."""
-        report = self.settle(link, "kube-init", streams)
+        report = self.close_inherited(link, "kube-init", streams)
         if is_readable(link.fileno()):
             os._exit(containerinit.FAILED)  # the launcher exited before the child could request a signal for this
         pid = containerinit.start(
@@ -76,7 +76,7 @@ class Children:
         )
         containerinit.watch(pid, link)
 
-    def settle(self, link: LauncherConnection, name: str, streams: Streams) -> containerinit.Report:
+    def close_inherited(self, link: LauncherConnection, name: str, streams: Streams) -> containerinit.Report:
         """In the child, close all descriptors of the launcher, so that logs are closed when containers terminate."""
         host_proc = {self._host_proc} if self._host_proc is not None else set()
         _keep_only({link.fileno(), *streams, *host_proc})
@@ -102,7 +102,7 @@ class Children:
                 self._remove(process)
                 yield process, status
 
-    def end_all(self) -> None:
+    def kill_all(self) -> None:
         """Kill all descendants of the launcher."""
         for process in self._by_key.values():
             containerinit.send_signal(process.pid, signal.SIGTERM)

@@ -53,13 +53,13 @@ class Server:
         """Serve requests until the cluster process has exited."""
         try:
             while True:
-                self._turn()
+                self._process_events()
         except ConnectionClosedError:
             if os.getpid() != 1:  # for PID 1, the kernel kills all processes
-                self._children.end_all()
+                self._children.kill_all()
         os._exit(0)
 
-    def _turn(self) -> None:
+    def _process_events(self) -> None:
         ready = {key.fd for key, _ in self._selector.select()}
         if self._link.fileno() in ready:
             for received in self._link.receive():
@@ -98,7 +98,7 @@ class Server:
             for fd in fds:
                 os.close(fd)
 
-    def _done(self, request: Message, fds: tuple[int, ...] = ()) -> None:
+    def _respond_once(self, request: Message, fds: tuple[int, ...] = ()) -> None:
         self._link.send({"reply": request["id"]}, fds)
 
     def _create(self, request: Message, _: list[int]) -> None:
@@ -106,7 +106,7 @@ class Server:
         pod = Pod(**request["pod"])
         self._ground.create(pod)
         self._pods[pod.id] = pod
-        self._done(request)
+        self._respond_once(request)
 
     def _start(self, request: Message, fds: list[int]) -> None:
         pod = self._pods.get(request["pod"])
@@ -121,7 +121,7 @@ class Server:
             if container.argv:
                 self._children.run_program(link, container, streams)
             identity = os.pread(self._identity, LONGEST_IDENTITY, 0)
-            containerinit.report_started(self._children.settle(link, "kube-stub", streams), os.getpid())
+            containerinit.report_started(self._children.close_inherited(link, "kube-stub", streams), os.getpid())
             link.close()
             stub.serve((self._ground.stub_address(pod), container.stub_ports), identity, output=fds[0], errors=fds[1])
 
@@ -149,39 +149,39 @@ class Server:
         process = self._children.get(request["container"])
         if process is not None:
             process.send_signal(request["signal"], everything=request["everything"])
-        self._done(request)
+        self._respond_once(request)
 
     def _socket(self, request: Message, _: list[int]) -> None:
         pod = None if request["pod"] is None else self._pods.get(request["pod"])
         if pod is None and request["pod"] is not None:
             raise RequestError(f"pod {request['pod']} has no sandbox")
         with self._ground.open_socket(pod) as opened:
-            self._done(request, (opened.fileno(),))
+            self._respond_once(request, (opened.fileno(),))
 
     def _remove(self, request: Message, _: list[int]) -> None:
         pod = self._pods.get(request["pod"])
         if pod is None:
-            self._done(request)
+            self._respond_once(request)
             return
         self._leaving[pod.id] = request["id"]
-        for process in self._children.of_pod(pod):
+        for process in self._children.pod_processes(pod):
             process.send_signal(signal.SIGKILL, everything=False)
         self._finish_removal(pod)
 
     def _attach(self, request: Message, _: list[int]) -> None:
         self._ground.attach(request["interface"], request["gateway"], request["nameserver"])
-        self._done(request)
+        self._respond_once(request)
 
     def _lose(self, request: Message, _: list[int]) -> None:
         self._ground.lose([PacketRule(*rule) for rule in request["rules"]])
-        self._done(request)
+        self._respond_once(request)
 
     def _delay(self, request: Message, _: list[int]) -> None:
         pod = self._pods.get(request["pod"])
         if pod is None:
             raise RequestError(f"pod {request['pod']} has no sandbox")
         self._ground.delay(pod, request["seconds"])
-        self._done(request)
+        self._respond_once(request)
 
     def _bound(self, request: Message, _: list[int]) -> None:
         process = self._children.get(request["container"])
@@ -191,22 +191,22 @@ class Server:
         self._link.send({"reply": request["id"], "size": size})
 
     def _announce(self, process: ChildProcess) -> None:
-        announcement = process.announcement()
+        announcement = process.take_response()
         if announcement is not None:
             self._link.send(announcement)
 
     def _finish(self, process: ChildProcess, status: int) -> None:
-        ended = process.end(status)
+        ended = process.record_exit(status)
         self._announce(process)
         if process.refused is None:
             self._link.send({"exit": process.key, "code": ended[0], "signal": ended[1]})
-        for other in self._children.of_pod(process.pod):
+        for other in self._children.pod_processes(process.pod):
             if process.key == process.container.id == other.container.id:  # commands in the container terminate with it
                 other.send_signal(signal.SIGKILL, everything=False)
         self._finish_removal(process.pod)
 
     def _finish_removal(self, pod: Pod) -> None:
-        if pod.id not in self._leaving or self._children.of_pod(pod):
+        if pod.id not in self._leaving or self._children.pod_processes(pod):
             return
         reply = self._leaving.pop(pod.id)
         del self._pods[pod.id]

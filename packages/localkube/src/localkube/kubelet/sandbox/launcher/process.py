@@ -28,7 +28,7 @@ class ChildProcess:
         self.exit: tuple[int, int] | None = None
         self._main: int | None = None  # a pidfd, on systems that support it
         self._main_pid: int | None = None  # on the host
-        self._doomed = False
+        self._pending_signal = False
 
     @property
     def is_started(self) -> bool:
@@ -40,13 +40,13 @@ class ChildProcess:
         try:
             while True:
                 for report in self.link.receive():
-                    self._take(report.message, report.fds)
+                    self._process_report(report.message, report.fds)
         except BlockingIOError:
             return True
         except ConnectionClosedError:
             return False
 
-    def announcement(self) -> Message | None:
+    def take_response(self) -> Message | None:
         """Return the response to the request for this process once, as soon as it is available."""
         if self.reply is None:
             return None
@@ -59,7 +59,7 @@ class ChildProcess:
         self.reply = None
         return answer
 
-    def end(self, status: int) -> tuple[int, int]:
+    def record_exit(self, status: int) -> tuple[int, int]:
         """Record the exit of the child. Return the exit code and the signal of the process."""
         self.link.close()
         if self._main is not None:
@@ -72,7 +72,7 @@ class ChildProcess:
     def send_signal(self, number: int, *, everything: bool) -> None:
         """Signal the process or all its descendants. A process that is not yet started receives the signal later."""
         if not self.is_started:
-            self._doomed = self._doomed or number == signal.SIGKILL
+            self._pending_signal = self._pending_signal or number == signal.SIGKILL
             return
         main = self._main_pid if self._main is None else read_pid(self._main)
         others = processtree.descendants([self.pid], processtree.read()) if everything else []
@@ -88,12 +88,12 @@ class ChildProcess:
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._main, number)
 
-    def _take(self, message: Message, fds: list[int]) -> None:
+    def _process_report(self, message: Message, fds: list[int]) -> None:
         match message["event"]:
             case "started":
                 self._main = fds[0] if fds else None
                 self._main_pid = message["pid"]
-                if self._doomed:
+                if self._pending_signal:
                     self._signal_main(signal.SIGKILL)
             case "refused":
                 self.refused = message["text"]

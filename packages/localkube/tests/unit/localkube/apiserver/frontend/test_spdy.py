@@ -188,7 +188,7 @@ class Peer:
         return self.connection.receive(b"".join(map(self._writer.write, frames)))
 
     def hear(self) -> list[Frame]:
-        return self._reader.feed(self.connection.take())
+        return self._reader.feed(self.connection.take_output())
 
 
 def test_stream_is_opened_accepted_and_closed() -> None:

@@ -30,9 +30,9 @@ async def test_failing_feed_is_closed_and_others_continue() -> None:
     _, whole = hub.attach(CONFIG_MAPS, Selection(), Encoder("whole", {}, lambda _, value: value or b""))
     with structlog.testing.capture_logs() as logged:
         hub.publish([added("a", 1), added("b", 2)])
-    assert b'"code":500' in (await asyncio.wait_for(broken.take(), 10) or b"")
-    assert await asyncio.wait_for(broken.take(), 10) is None
-    taken = await asyncio.wait_for(whole.take(), 10) or b""
+    assert b'"code":500' in (await asyncio.wait_for(broken.next_lines(), 10) or b"")
+    assert await asyncio.wait_for(broken.next_lines(), 10) is None
+    taken = await asyncio.wait_for(whole.next_lines(), 10) or b""
     assert taken.count(b"ADDED") == 2
     assert {entry["log_level"] for entry in logged} == {"error"}
     hub.close()

@@ -24,7 +24,7 @@ blocks = [bytearray(4000) for _ in range(16000)]
 last = blocks[-1]  # what is before it cannot be given back by moving the end of the heap
 full = used()
 del blocks
-assert allocator.trim()
+assert allocator.trim_memory()
 print(full - used(), len(last))
 """
 """A script that frees 64 MB below a live object, and prints the amount of memory that was returned."""
@@ -61,6 +61,6 @@ async def test_store_returns_memory_when_it_compacts(monkeypatch: pytest.MonkeyP
     obj = objects.create(key, {"metadata": {}})
     for _ in range(2 * COMPACT_EVERY + 100):
         obj = objects.update(key, obj, obj)
-        await objects.settle()
+        await objects.wait_committed()
     objects.close()
     assert len(trimmed) == 2

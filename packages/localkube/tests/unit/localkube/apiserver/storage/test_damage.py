@@ -41,7 +41,7 @@ async def populate(store: Store, turns: int = OBJECTS) -> list[Contents]:
             created = store.update(key(number), created | {"value": "y"}, created)
         if number % 5 == 0:
             store.delete(key(number), created)
-        await store.settle()
+        await store.wait_committed()
         states.append(contents(store))
     return states
 

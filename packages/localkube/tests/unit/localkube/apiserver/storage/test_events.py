@@ -94,7 +94,7 @@ async def test_number_of_events_is_bounded() -> None:
     store = Store()
     store.subscribe(EventTTL(store, StoppedClock(), limit=10).observe)
     await write_events(store, range(23))
-    await store.settle()
+    await store.wait_committed()
     assert store.count(STORED_AS) == 10
     assert store.get(StoreKey(STORED_AS, "default", "a-pod-of-some-group-22.18a2b3c4d5e6f708")) is not None
     store.close()
@@ -106,9 +106,9 @@ async def test_excess_events_of_an_earlier_process_are_deleted(tmp_path: Path) -
         key = StoreKey(STORED_AS, "default", f"e-{number}")
         metadata = {"name": key.name, "namespace": "default", "creationTimestamp": "2026-01-02T03:04:05Z"}
         store.create(key, {"metadata": metadata})
-    await store.settle()
+    await store.wait_committed()
     EventTTL(store, StoppedClock(), limit=5).load()
-    await store.settle()
+    await store.wait_committed()
     assert store.count(STORED_AS) == 5
     assert store.get(StoreKey(STORED_AS, "default", "e-19")) is not None
     store.close()
@@ -119,7 +119,7 @@ async def write_events(store: Store, numbers: range) -> None:
         key = StoreKey(STORED_AS, "default", f"a-pod-of-some-group-{number}.18a2b3c4d5e6f708")
         metadata = {"name": key.name, "namespace": "default", "creationTimestamp": "2026-01-02T03:04:05Z"}
         store.create(key, {"metadata": metadata, "note": "x" * 300})
-        await store.settle()
+        await store.wait_committed()
 
 
 @pytest.mark.slow
@@ -145,9 +145,9 @@ async def test_rewritten_events_are_kept() -> None:
     await write_events(store, range(10))
     [first, *_] = [msgspec.json.decode(row) for row in store.list(STORED_AS)]
     store.update(StoreKey(STORED_AS, "default", first["metadata"]["name"]), first, first)
-    await store.settle()
+    await store.wait_committed()
     await write_events(store, range(10, 14))
-    await store.settle()
+    await store.wait_committed()
     left = {msgspec.json.decode(row)["metadata"]["name"].split(".")[0][20:] for row in store.list(STORED_AS)}
     assert left == {"0", *(str(number) for number in range(5, 14))}
     store.close()

@@ -64,7 +64,7 @@ async def test_writes_require_the_current_revision() -> None:
             store.update(A, first, first)
         with pytest.raises(StaleError):
             store.delete(B, first)
-        await store.settle()
+        await store.wait_committed()
         assert store.revision == 2
 
 
@@ -87,7 +87,7 @@ async def test_writes_of_one_turn_are_committed_together() -> None:
         store.create(A, obj("a"))
         store.create(B, obj("b"))
         assert commits == []
-        await store.settle()
+        await store.wait_committed()
         assert [[change.key for change in commit] for commit in commits] == [[A, B]]
 
 
@@ -98,7 +98,7 @@ async def test_reader_can_force_the_commit() -> None:
         store.create(A, obj("a"))
         store.flush()
         assert len(commits) == 1
-        await store.settle()
+        await store.wait_committed()
         assert len(commits) == 1
 
 
@@ -137,7 +137,7 @@ async def test_changes_include_the_replaced_object() -> None:
         store.create(StoreKey("services", "a", "s"), obj("s"))
         second = store.update(A, first | {"value": "2"}, first)
         store.delete(A, second)
-        await store.settle()
+        await store.wait_committed()
         changes = list(store.changes_since(1, "pods"))
         assert [(change.type, change.revision) for change in changes] == [("MODIFIED", 3), ("DELETED", 4)]
         assert [change.previous and change.previous["value"] for change in changes] == ["1", "2"]
@@ -150,8 +150,8 @@ async def test_history_is_bounded_and_current_objects_are_kept() -> None:
         for number in range(2500):
             current = store.update(A, current | {"value": str(number)}, current)
             if number % 100 == 0:
-                await store.settle()
-        await store.settle()
+                await store.wait_committed()
+        await store.wait_committed()
         assert store.compacted >= 1000
         assert values(store.list("pods")) == ["2499", "kept"]
         assert values(store.list_at(store.compacted, "pods"))[1] == "kept"
@@ -167,7 +167,7 @@ def test_store_continues_from_its_file(tmp_path: Path) -> None:
 
     async def write(store: Store) -> None:
         store.create(A, obj("a", "1"))
-        await store.settle()
+        await store.wait_committed()
 
     async def read(store: Store) -> None:
         assert values(store.list("pods")) == ["1"]
@@ -185,7 +185,7 @@ async def churn(store: Store, writes: int, size: int) -> None:
         key = StoreKey("pods", "default", f"p-{number}")
         created = store.create(key, obj(key.name, "x" * size))
         store.delete(key, created)
-        await store.settle()
+        await store.wait_committed()
     assert store.get(B) == kept
 
 
@@ -209,7 +209,7 @@ def test_file_and_log_shrink_after_a_burst(tmp_path: Path) -> None:
             current = store.get(B) or store.create(B, obj("b"))
             store.update(B, current | {"value": str(number)}, current)
             if number % 10 == 0:
-                await store.settle()
+                await store.wait_committed()
 
     run(burst, Store(path, remembered=100_000, remembered_bytes=2**30))
     assert path.stat().st_size > 16_000_000
@@ -285,15 +285,15 @@ def test_full_disk_fails_writes_and_keeps_the_old_data(tmp_path: Path) -> None:
 
     async def scenario(store: Store) -> None:
         store.create(A, obj("a", "old"))
-        await store.settle()
+        await store.wait_committed()
         with file_size_limit(os.stat(f"{path}-wal").st_size):  # noqa: PTH116
             store.create(B, obj("b", "x" * 100_000))
             with pytest.raises(StoreError, match=r"cluster\.db: .*\. (Free disk space|Check the disk)") as caught:
-                await store.settle()
+                await store.wait_committed()
             assert "Stored objects are intact" in str(caught.value)
         assert values(store.list("pods")) == ["old"]
         assert store.create(B, obj("b", "new"))["metadata"]["resourceVersion"] == "2"
-        await store.settle()
+        await store.wait_committed()
 
     run(scenario, Store(path))
 
@@ -305,7 +305,7 @@ def test_full_disk_rejects_new_objects_and_permits_deletions(tmp_path: Path, mon
 
     async def scenario(store: Store) -> None:
         first = store.create(A, obj("a", "old"))
-        await store.settle()
+        await store.wait_committed()
         assert (tmp_path / "cluster.db-reserve").stat().st_size == SIZE
         no_room = os.statvfs_result((*room[:4], 0, *room[5:]))
         monkeypatch.setattr(os, "statvfs", lambda _: no_room)
@@ -318,11 +318,11 @@ def test_full_disk_rejects_new_objects_and_permits_deletions(tmp_path: Path, mon
         with pytest.raises(StoreError, match=r"full. Free disk space, or delete objects"):
             store.create(B, obj("b", "small"))
         store.delete(A, store.update(A, first | {"value": "deleting"}, first))
-        await store.settle()
+        await store.wait_committed()
         assert values(store.list("pods")) == []
         monkeypatch.setattr(os, "statvfs", lambda _: room)
         store.create(B, obj("b", "new"))
-        await store.settle()
+        await store.wait_committed()
         assert (tmp_path / "cluster.db-reserve").exists()
 
     run(scenario, Store(path))
@@ -341,7 +341,7 @@ def test_locked_file_fails_writes_temporarily(tmp_path: Path) -> None:
         other.execute("ROLLBACK")
         other.close()
         store.create(A, obj("a"))
-        await store.settle()
+        await store.wait_committed()
 
     run(scenario, Store(path))
 
@@ -354,7 +354,7 @@ async def test_too_large_object_is_rejected_and_others_are_kept() -> None:
         with pytest.raises(TooLargeError):
             store.update(A, first | {"value": "x" * LARGEST}, first)
         store.create(B, obj("b", "x" * (LARGEST - 200)))
-        await store.settle()
+        await store.wait_committed()
         assert store.get(A) == first
         assert store.revision == 2
 
@@ -364,7 +364,7 @@ async def test_failing_write_reverts_its_whole_turn() -> None:
         commits: list[Sequence[Change]] = []
         store.subscribe(commits.append)
         store.create(A, obj("a", "1"))
-        first = asyncio.ensure_future(store.settle())
+        first = asyncio.ensure_future(store.wait_committed())
         await asyncio.sleep(0)
         await first
         store._db.execute("PRAGMA max_page_count = 1")
@@ -380,12 +380,12 @@ async def test_failing_write_reverts_its_whole_turn() -> None:
 async def test_failing_disk_fails_writes_but_not_reads() -> None:
     with closing(Store()) as store:
         store.create(A, obj("a", "1"))
-        await store.settle()
+        await store.wait_committed()
 
         async def write() -> None:
             store.create(B, obj("b", "2"))
             store._db.set_authorizer(lambda _, what, *__: int(what == "COMMIT"))
-            await store.settle()
+            await store.wait_committed()
 
         async def read() -> list[str]:
             store.flush()
@@ -408,9 +408,9 @@ async def test_failing_subscriber_affects_no_other_and_no_write() -> None:
         store.subscribe(lambda changes: heard.extend(change.key.name for change in changes))
         with structlog.testing.capture_logs() as logged:
             store.create(A, obj("a"))
-            await asyncio.wait_for(store.settle(), 10)
+            await asyncio.wait_for(store.wait_committed(), 10)
             store.create(B, obj("b"))
             store.flush()
-        await asyncio.wait_for(store.settle(), 10)
+        await asyncio.wait_for(store.wait_committed(), 10)
         assert heard == ["a", "b"]
         assert [entry["log_level"] for entry in logged] == ["error"]

@@ -112,6 +112,6 @@ def test_objects_are_reduced_to_owner_data() -> None:
 
 def test_owner_reference_must_match_in_all_parts() -> None:
     pod = GraphNode(PODS, ObjectKey("default", "a"), UID("1"))
-    assert pod.is_meant_by(Owner(UID("1"), "", "Pod", "a", blocks_deletion=False))
-    assert not pod.is_meant_by(Owner(UID("1"), "", "Pod", "b", blocks_deletion=False))
-    assert not pod.is_meant_by(Owner(UID("1"), "apps", "Pod", "a", blocks_deletion=False))
+    assert pod.is_owner(Owner(UID("1"), "", "Pod", "a", blocks_deletion=False))
+    assert not pod.is_owner(Owner(UID("1"), "", "Pod", "b", blocks_deletion=False))
+    assert not pod.is_owner(Owner(UID("1"), "apps", "Pod", "a", blocks_deletion=False))

@@ -41,7 +41,7 @@ def test_template_that_fails_for_a_later_node_is_rejected(settings: NodeSettings
 
 def test_nodes_of_several_kinds_are_numbered_consecutively() -> None:
     gpu = NodeSettings(count=2, labels=(parse_label("rack=r{i-1}"),), capacity={"nvidia.com/gpu": "8"})
-    settings = NodeSettings(labels=(parse_label("pool=cpu"),), also=(gpu, NodeSettings()))
+    settings = NodeSettings(labels=(parse_label("pool=cpu"),), other_nodes=(gpu, NodeSettings()))
     assert node_names(settings) == ["node-0", "node-1", "node-2", "node-3"]
     nodes = [build_node(settings, index, NOW) for index in range(settings.total)]
     assert [meta.labels(node).get("pool") for node in nodes] == ["cpu", None, None, None]
@@ -50,6 +50,6 @@ def test_nodes_of_several_kinds_are_numbered_consecutively() -> None:
 
 
 def test_template_of_a_later_kind_is_checked() -> None:
-    settings = NodeSettings(also=(NodeSettings(count=2, labels=(parse_label("rack=r{4//(2-i)}"),)),))
+    settings = NodeSettings(other_nodes=(NodeSettings(count=2, labels=(parse_label("rack=r{4//(2-i)}"),)),))
     with pytest.raises(ValueError, match="division by zero for node 2"):
         settings.check()

@@ -302,7 +302,7 @@ def test_status_is_written_after_the_pods_and_history_cut_last() -> None:
     statefulset = build_statefulset(replicas=1, revisionHistoryLimit=0)
     renewal = (Create(resource=CONTROLLER_REVISIONS, object=NEW),)
     obsolete = merge(OLD, {"metadata": {"name": "web-obsolete", "uid": "obsolete"}})
-    observed = replace(observe(statefulset, {}, update=NEW), history=(obsolete, OLD), renewal=renewal)
+    observed = replace(observe(statefulset, {}, update=NEW), history=(obsolete, OLD), revision_actions=renewal)
 
     result = setcontrol.plan(observed)
 

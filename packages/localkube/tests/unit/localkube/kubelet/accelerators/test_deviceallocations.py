@@ -38,7 +38,7 @@ class OwnersOfDevices(RuleBasedStateMachine):
     def start(self, data: st.DataObject, is_killed: bool) -> None:
         uid = data.draw(st.sampled_from(sorted(self.pods)))
         try:
-            record = self.ledger.take(self.pods[uid])
+            record = self.ledger.allocate(self.pods[uid])
         except ShortageError:
             return
         if is_killed:  # before the API contains the record, so that no process exists
@@ -88,31 +88,31 @@ def bound(uid: str, gpus: int, **metadata: Any) -> JSONObject:
 
 def test_release_returns_the_waiting_pods() -> None:
     owners = DeviceAllocations(DEVICES)
-    owners.take(bound("a", 2))
+    owners.allocate(bound("a", 2))
     try:
-        owners.take(bound("b", 1))
+        owners.allocate(bound("b", 1))
     except ShortageError as error:
         assert str(error) == "node n1: container main requests nvidia.com/gpu=1, but the node has 0 available"  # noqa: PT017 - the state after it counts
     assert owners.release(UID("a")) == {"b"}
-    assert owners.take(bound("b", 1)) == {"main": ("GPU-8",)}
+    assert owners.allocate(bound("b", 1)) == {"main": ("GPU-8",)}
 
 
 def test_containers_without_a_request_see_exposed_devices() -> None:
     pod = bound("a", 1)
     pod["spec"]["containers"].append(container("side", 0))
     owners = DeviceAllocations(DEVICES, exposed=True)
-    owners.take(pod)
-    assert owners.of(pod) == {"main": ("GPU-8",), "side": ["GPU-8", "GPU-9"]}
+    owners.allocate(pod)
+    assert owners.visible_devices(pod) == {"main": ("GPU-8",), "side": ["GPU-8", "GPU-9"]}
     owners.unhealthy = {"GPU-9": "XID 79"}
-    assert owners.of(bound("b", 0)) == {"main": ["GPU-8"]}
-    assert DeviceAllocations(DEVICES).of(bound("b", 0)) == {}
+    assert owners.visible_devices(bound("b", 0)) == {"main": ["GPU-8"]}
+    assert DeviceAllocations(DEVICES).visible_devices(bound("b", 0)) == {}
 
 
 def test_take_names_the_failed_devices() -> None:
     owners = DeviceAllocations(DEVICES)
     owners.unhealthy = {"GPU-9": "GPU is lost"}
     try:
-        owners.take(bound("a", 2))
+        owners.allocate(bound("a", 2))
     except ShortageError as error:
         assert "the node has 1 available; GPU-9 is unhealthy: GPU is lost" in str(error)  # noqa: PT017 - the words count
     else:

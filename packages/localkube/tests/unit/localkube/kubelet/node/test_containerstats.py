@@ -24,7 +24,7 @@ class Machine(SimulatedRunner):
         self.questions = 0
         self.began: dict[int, float] = {}
 
-    async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
+    async def read_usage(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
         self.questions += 1
         now = asyncio.get_running_loop().time()
         return {pid: ResourceUsage((now - self.began.get(pid, 0.0)) / 2, 4096) for pid in pids}

@@ -34,11 +34,11 @@ def lines(found: JSONObject, *services: JSONObject, ip: str = "10.0.0.1") -> Hos
 
 def test_pod_of_a_headless_service_has_all_its_names() -> None:
     assert lines(member(), service()) == HostsLines(
-        near=(
+        own_namespace=(
             "10.0.0.1 web-0.web.default.svc.cluster.local web-0.web.default.svc web-0.web.default web-0.web web-0\n"
             "10.0.0.1 web.default.svc.cluster.local web.default.svc web.default web\n"
         ),
-        far=(
+        other_namespaces=(
             "10.0.0.1 web.default.svc.cluster.local web.default.svc web.default\n"
             "10.0.0.1 web-0.web.default.svc.cluster.local web-0.web.default.svc web-0.web.default\n"
         ),
@@ -66,7 +66,10 @@ def test_every_service_adds_the_names_of_a_headless_one(kind: str, address: str 
 
 def test_pod_without_subdomain_has_only_service_names() -> None:
     found = lines(member(subdomain=None), service())
-    assert found.near == "10.0.0.1 web-0\n10.0.0.1 web.default.svc.cluster.local web.default.svc web.default web\n"
+    assert (
+        found.own_namespace
+        == "10.0.0.1 web-0\n10.0.0.1 web.default.svc.cluster.local web.default.svc web.default web\n"
+    )
 
 
 def test_unready_pod_is_listed_only_if_the_service_publishes_it() -> None:
@@ -90,8 +93,8 @@ def test_pods_of_a_namespace_share_a_hosts_file(tmp_path: Path) -> None:
     kept.set_pod(member(), "10.0.0.1")
     kept.set_pod(member("job", "batch", subdomain=None), "10.0.0.2")
     kept.flush()
-    near = lines(member(), service()).near.splitlines()
-    far = lines(member(), service()).far.splitlines()
+    near = lines(member(), service()).own_namespace.splitlines()
+    far = lines(member(), service()).other_namespaces.splitlines()
     assert read(kept.directory(member())) == near
     assert read(kept.directory(member("job", "batch"))) == ["10.0.0.2 job", *far]
 
@@ -154,12 +157,12 @@ async def test_pods_that_start_together_share_one_write(tmp_path: Path) -> None:
 
     async def begin(number: int) -> int:
         kept.set_pod(member(f"web-{number}"), f"10.0.0.{number}")
-        await kept.written()
+        await kept.wait_until_written()
         assert f"10.0.0.{number} web-{number}" in read(directory)
         return (directory / "hosts").stat().st_ino
 
     assert len(set(await asyncio.gather(*(begin(number) for number in range(50))))) == 1
-    await kept.written()
+    await kept.wait_until_written()
     writer.cancel()
 
 
@@ -169,7 +172,7 @@ async def test_failed_write_is_raised_to_waiting_callers(tmp_path: Path) -> None
     kept.set_pod(member(), "10.0.0.1")
     writer = asyncio.create_task(kept.run())
     with pytest.raises(OSError, match="root"):
-        await kept.written()
+        await kept.wait_until_written()
     writer.cancel()
 
 

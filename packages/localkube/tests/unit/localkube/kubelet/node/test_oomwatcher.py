@@ -21,11 +21,11 @@ class Machine(SimulatedRunner):
         self.resident = resident
         self.readings = 0
 
-    async def used(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
+    async def read_usage(self, pids: Collection[int]) -> Mapping[int, ResourceUsage]:
         self.readings += 1
         return {pid: ResourceUsage(0.0, self.resident) for pid in pids}
 
-    async def memory(self, pid: int) -> int:
+    async def read_memory(self, pid: int) -> int:
         return self.resident // 2
 
 

@@ -80,7 +80,7 @@ def test_started_sidecar_allows_the_next_container() -> None:
 
 
 def test_exited_sidecar_restarts_while_the_others_run() -> None:
-    proxy = replace(ended(0, "proxy"), has_passed=True)
+    proxy = replace(ended(0, "proxy"), has_passed_startup=True)
     assert steps(WITH_SIDECAR, set_up(WITH_SIDECAR, proxy, running("init"))) == (Start("proxy"),)
 
 
@@ -290,7 +290,7 @@ def test_changed_image_restarts_a_sidecar_but_no_init_container() -> None:
         return found
 
     proxy, init = (replace(running(name), image="app:1") for name in ("proxy", "init"))
-    proxy = replace(proxy, has_passed=True)
+    proxy = replace(proxy, has_passed_startup=True)
     assert steps(named("init"), set_up(WITH_SIDECAR, proxy, init)) == ()
     (stop,) = steps(named("proxy"), set_up(WITH_SIDECAR, proxy, init))
     assert isinstance(stop, Stop)

@@ -43,7 +43,7 @@ def test_earlier_restarts_are_remembered() -> None:
 def test_init_containers_run_again() -> None:
     found = remembered(pod(initContainers=[container("init")]), ended(0, "init"), running())
     current = recover(found)
-    assert not current.containers["init"].has_passed
+    assert not current.containers["init"].has_passed_startup
     ready = set_up(found, *current.containers.values())
     assert lifecycle.next_steps(found, ready, after(60)).steps == (Start("init"),)
 

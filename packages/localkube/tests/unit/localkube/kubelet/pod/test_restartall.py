@@ -27,7 +27,7 @@ def steps(current: PodState, seconds: float = 0, found: JSONObject = POD) -> tup
 
 def begun(*, by: str = "watcher") -> PodState:
     """Return the pod after its watcher has terminated and the kubelet has observed the termination."""
-    watcher = replace(ended(88, "watcher"), has_passed=True)
+    watcher = replace(ended(88, "watcher"), has_passed_startup=True)
     current = set_up(POD, ended(0, "init"), watcher, running("main"))
     return replace(current, restarted_by=by)
 
@@ -58,7 +58,7 @@ def test_containers_restart_in_order_and_are_counted_once() -> None:
     over = state.record_restart_of_all(cleared(), after(1))
     assert steps(over, 1) == (Start("init"),)
     for name, current in over.containers.items():
-        assert (current.phase, current.has_passed, current.restarts) == (Phase.WAITING, False, 1), name
+        assert (current.phase, current.has_passed_startup, current.restarts) == (Phase.WAITING, False, 1), name
         assert current.last is not None
         assert (current.last.exit_code, current.last.reason) == (137, "RestartingAllContainers")
         assert state.record_launch(state.record_start(current), "id", "", after(1)).restarts == 1

@@ -100,7 +100,7 @@ def test_peer_of_a_socket_is_reported() -> None:
 def test_accepting_program_waits_for_a_connection() -> None:
     with running(ACCEPT) as pid:
         found = until_known(pid)
-    assert found.what.startswith("a connection to its port ")
+    assert found.description.startswith("a connection to its port ")
 
 
 def until_known(pid: int) -> WaitReason:

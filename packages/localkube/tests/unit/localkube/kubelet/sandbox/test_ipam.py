@@ -20,9 +20,9 @@ SMALL = ipaddress.IPv4Network("10.0.0.0/23")
 
 def test_released_address_is_reused_last() -> None:
     pool = AddressPool(SMALL)
-    first = pool.take()
+    first = pool.allocate()
     pool.release(first)
-    taken = [pool.take() for _ in range(255)]
+    taken = [pool.allocate() for _ in range(255)]
     assert taken[-1] == first
     assert taken.index(first) == 254
 
@@ -30,11 +30,11 @@ def test_released_address_is_reused_last() -> None:
 def test_address_exhaustion_error_gives_advice() -> None:
     pool = AddressPool(SMALL)
     for _ in range(255):
-        pool.take()
+        pool.allocate()
     with pytest.raises(
         AddressesExhaustedError, match=r"all 255 addresses of 10\.0\.0\.0/23 are in use\. Delete some pods"
     ):
-        pool.take()
+        pool.allocate()
 
 
 @given(st.lists(st.booleans(), max_size=300))
@@ -43,7 +43,7 @@ def test_addresses_are_unique_and_not_reserved(takes: list[bool]) -> None:
     held: list[str] = []
     for take in takes:
         if take:
-            address = pool.take()
+            address = pool.allocate()
             assert address not in {*held, GATEWAY, WAY_OUT_GATEWAY, WAY_OUT_NAMESERVER}
             assert ipaddress.ip_address(address) in SMALL
             held.append(address)

@@ -15,7 +15,7 @@ async def test_hanging_start_releases_its_slot(tmp_path: Path) -> None:
     began: list[float] = []
 
     async def start(seconds: float) -> None:
-        async with runner.turn():
+        async with runner.acquire():
             began.append(asyncio.get_running_loop().time())
             await asyncio.sleep(seconds)
 

@@ -98,7 +98,7 @@ def test_unserved_volume_is_empty_when_lenient(tmp_path: Path) -> None:
 
 
 def test_unserved_volume_is_empty_in_a_rehearsal(tmp_path: Path) -> None:
-    assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, is_rehearsal=True)["v"].iterdir()) == []
+    assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, is_dry_run=True)["v"].iterdir()) == []
 
 
 @pytest.mark.parametrize("source", ["nfs", "csi"])

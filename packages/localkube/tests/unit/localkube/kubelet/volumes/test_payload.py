@@ -95,7 +95,7 @@ def test_missing_optional_sources_are_omitted() -> None:
 
 def test_projected_tokens_are_omitted_in_a_rehearsal() -> None:
     sources = [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": "settings"}}]
-    assert set(build({"projected": {"sources": sources}}, is_rehearsal=True)) == {"a", "b"}
+    assert set(build({"projected": {"sources": sources}}, is_dry_run=True)) == {"a", "b"}
 
 
 def test_references_name_all_sources() -> None:

@@ -56,14 +56,14 @@ class Upload(Struct, frozen=True):
     """Local files and the destination in ranks."""
 
     sources: tuple[str, ...]
-    to: RankPath
+    destination: RankPath
 
 
 class Download(Struct, frozen=True):
     """Paths in ranks and the local destination."""
 
     sources: tuple[RankPath, ...]
-    to: str
+    destination: str
 
 
 def direction(words: tuple[str, ...]) -> Upload | Download:
@@ -121,7 +121,7 @@ async def ranks_of(session: Session, remote: RankPath, container: str | None) ->
 
 async def upload(session: Session, copy: Upload, container: str | None) -> None:
     """Copy all sources to all ranks, with limited concurrency. Errors are reported after all copies are attempted."""
-    ranks = await ranks_of(session, copy.to, container)
+    ranks = await ranks_of(session, copy.destination, container)
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def copy_to(rank: RankContainer) -> None:
@@ -141,11 +141,11 @@ async def upload(session: Session, copy: Upload, container: str | None) -> None:
 
 async def upload_to_rank(rank: RankContainer, copy: Upload) -> None:
     """Copy the sources to one rank. If the path is a directory, copy into it. Otherwise, use the name of the path."""
-    path = copy.to.path
+    path = copy.destination.path
     is_directory = path.endswith("/") or len(copy.sources) > 1 or await transfer.run(rank, ("test", "-d", path)) == 0
     for source in map(Path, copy.sources):
-        name = source.resolve().name if is_directory else copy.to.name
-        directory = path if is_directory else copy.to.parent
+        name = source.resolve().name if is_directory else copy.destination.name
+        directory = path if is_directory else copy.destination.parent
         await transfer.upload(
             rank, ("tar", "xf", "-", "-C", directory), partial(archive.pack, source=source, name=name)
         )
@@ -158,7 +158,7 @@ async def download(session: Session, copy: Download, container: str | None) -> N
     count = 0
     for remote, rank in pairs:
         directory, name = destination_path(
-            copy.to, remote, meta.name(rank.pod) if several[remote] else "", copy.sources
+            copy.destination, remote, meta.name(rank.pod) if several[remote] else "", copy.sources
         )
         directory.mkdir(parents=True, exist_ok=True)
         words = ("tar", "cf", "-", "-C", remote.parent, f"./{remote.name}")

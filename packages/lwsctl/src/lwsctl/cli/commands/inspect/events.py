@@ -36,7 +36,7 @@ class EventsRequest(Struct, frozen=True):
     warnings: bool
     length: int | None
 
-    def keep(self, happened: Iterable[EventValue]) -> list[EventValue]:
+    def select(self, happened: Iterable[EventValue]) -> list[EventValue]:
         """Return the selected events."""
         events = [event for event in happened if event.is_warning or not self.warnings]
         return (
@@ -77,7 +77,7 @@ async def show(target: Target, request: EventsRequest) -> None:
     """Print the existing events."""
     async with target.session() as session:
         view = await targets.read_view(session, await targets.find(session, request.selection.name))
-        events = request.keep(await eventlog.read(session.client, view, request.selection))
+        events = request.select(await eventlog.read(session.client, view, request.selection))
     if request.form not in DOCUMENTS:
         click.echo(
             formats.render_objects(str(request.form), [event.stored for event in events], is_one=False), nl=False
@@ -111,10 +111,10 @@ async def watch(target: Target, request: EventsRequest) -> None:
 
         def print_new() -> None:
             happened = History(lws, pods.store.list(), names).read(events.store.list(), request.selection)
-            for event in request.keep(happened):
+            for event in request.select(happened):
                 if counts.get(event.ident) != event.count:
                     counts[event.ident] = event.count
                     print_text(event_document(event, request.form) if request.form else eventlines.event_line(event))
 
         async with following(pods, events, session.keepalive) as objects:
-            await objects.until(print_new)
+            await objects.wait_for(print_new)

@@ -79,8 +79,8 @@ class Branch(Struct, frozen=True):
     """A line in the tree, the reason why its object is not ready, and the child branches."""
 
     cells: Cells
-    why: str = ""
-    below: tuple["Branch", ...] = ()
+    reason: str = ""
+    children: tuple["Branch", ...] = ()
 
 
 def branches(
@@ -102,7 +102,7 @@ def branches(
     roots = [_of_set(whole, views, now, every_rank=every_rank, prefix=_prefix(whole, with_namespace)) for whole in sets]
     roots += [_of_view(view, now, every_rank=every_rank, prefix=_prefix(view, with_namespace)) for view in alone]
     if len(roots) > FEW_SETS and not (every_rank or is_chosen):
-        roots = [replace(root, below=()) if is_done else root for root, is_done in zip(roots, done, strict=True)]
+        roots = [replace(root, children=()) if is_done else root for root, is_done in zip(roots, done, strict=True)]
     return roots
 
 
@@ -130,9 +130,9 @@ def _prefix(subject: View | SetView, with_namespace: bool) -> str:  # noqa: FBT0
 
 def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
     """Yield a branch and its child branches, with tree characters before the names."""
-    yield (f"{stem}{branch.cells[0]}", *branch.cells[1:]), branch.why
-    for at, twig in enumerate(branch.below, 1):
-        is_last = at == len(branch.below)
+    yield (f"{stem}{branch.cells[0]}", *branch.cells[1:]), branch.reason
+    for at, twig in enumerate(branch.children, 1):
+        is_last = at == len(branch.children)
         yield from _rows(twig, f"{below}{'└─ ' if is_last else '├─ '}", f"{below}{'   ' if is_last else '│  '}")
 
 
@@ -145,18 +145,18 @@ def _of_set(view: SetView, views: Sequence[View], now: datetime, *, every_rank: 
     )
     state = view.rollout if view.rollout != "complete" else ""
     cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
-    return Branch(cells, below=parts)
+    return Branch(cells, children=parts)
 
 
 def _of_view(view: View, now: datetime, *, every_rank: bool, prefix: str) -> Branch:
     if every_rank or len(view.groups) <= FEW_GROUPS:
         below = tuple(_group_branch(group, now) for group in view.groups)
     else:
-        below = tuple(Branch(_group_row_cells(fold, now), fold.why) for fold in group_rows(view.groups, now))
+        below = tuple(Branch(_group_row_cells(fold, now), fold.reason) for fold in group_rows(view.groups, now))
     updated = [f"updated {view.updated} of {view.desired}"] if view.is_updating else []
     state = ", ".join([*updated, *output.hidden_groups_line(view)])
     cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
-    return Branch(cells, below=below)
+    return Branch(cells, children=below)
 
 
 def _group_branch(group: Group, now: datetime) -> Branch:
@@ -170,7 +170,7 @@ def _group_row_cells(fold: GroupRow, now: datetime) -> Cells:
     noun = "group" if len(fold.groups) == 1 else "groups"
     ready = f"{fold.ready_ranks}/{fold.ranks}"
     return (
-        f"{noun} {fold.places}",
+        f"{noun} {fold.group_names}",
         ready,
         fold.state,
         "",

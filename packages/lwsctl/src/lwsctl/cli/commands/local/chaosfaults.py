@@ -48,7 +48,7 @@ def one_fault(name: str) -> click.Command:
         return play(target, lambda _: [step], **options)
 
     command = storm_options(click.pass_obj(run_command))
-    if not fault.is_moment:
+    if not fault.is_instantaneous:
         command = click.option("--for", "lasting", type=sharedoptions.limit, default=f"{storm.USUAL_SECONDS:g}s",
                                show_default=True, metavar="DURATION", help="Duration of the fault.")(command)  # fmt: skip
     if fault.usual:
@@ -168,7 +168,7 @@ def play(
         finally:
             if playing.report.steps:
                 _print(playing.report, form)
-        return 0 if playing.report.is_well else FAILED
+        return 0 if playing.report.is_successful else FAILED
 
     return target.run(run_command)
 

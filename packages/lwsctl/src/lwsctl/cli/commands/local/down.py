@@ -73,7 +73,7 @@ def stop(place: ClusterDirectory, timeout: float) -> bool:
     progress = ProgressLine()
     progress.show(f"stopping cluster {place.name}")
     try:
-        if not place.is_held_by(pid):
+        if not place.is_locked_by(pid):
             if place.pid() is None:  # it has exited in the meantime
                 return False
             raise CommandError(

@@ -122,10 +122,10 @@ def command(target: Target, /, **options: Any) -> int:
     for document in followed:
         if not document.object["metadata"].get("name"):
             raise CommandError(
-                f"{document.place}: metadata.name: Required value: lws run does not support generateName"
+                f"{document.location}: metadata.name: Required value: lws run does not support generateName"
             )
         if run_options.until == "done" and document.object["kind"] == DISAGGREGATED_SETS.kind:
-            raise UsageError(f"{document.place}: a DisaggregatedSet does not complete; use --until ready")
+            raise UsageError(f"{document.location}: a DisaggregatedSet does not complete; use --until ready")
     return start(Run(cluster, run_options, target.namespace or "default"), documents)
 
 
@@ -155,7 +155,7 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
             )
         raise
     finally:
-        place.keep_record()
+        place.remove_except_record()
 
 
 class Run(Struct, frozen=True):
@@ -243,7 +243,7 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     lacks = "; ".join(f"{view.name}: {unmet_condition(view, proof, is_done=session.until_done)}" for view in views)
     late = (causes.get(view.key) for view in views if not _is_at_end(view, proof, is_done=session.until_done))
     first = next(filter(None, late), None)
-    why = await first.last() if first else ""
+    why = await first.last_cause() if first else ""
     raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {lacks}" + (why and f"\n{why}"))
 
 
@@ -328,7 +328,7 @@ async def print_last_output(objects: ConditionWatch, parts: RunInputs) -> None:
             await asyncio.gather(*(delete(*key) for key in parts.keys))
             pods = [meta.key(pod) for followed in parts.sets for pod in followed.pods.store.list()]
             await asyncio.gather(*(delete(PODS, key) for key in pods))  # otherwise, workers outlive their leaders
-            await objects.until(are_gone, every=REFRESH)
+            await objects.wait_for(are_gone, every=REFRESH)
 
 
 async def raise_first_error(tasks: Sequence[asyncio.Task[None]]) -> None:
@@ -357,7 +357,7 @@ async def watch(objects: ConditionWatch, parts: RunInputs, options: RunOptions) 
             )
         return None
 
-    return await objects.until(look, every=REFRESH)
+    return await objects.wait_for(look, every=REFRESH)
 
 
 def result_line(views: Sequence[Shown], options: RunOptions) -> str:

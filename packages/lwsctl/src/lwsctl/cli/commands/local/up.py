@@ -37,7 +37,7 @@ class Start(Struct, frozen=True):
 
     place: ClusterDirectory
     options: ClusterOptions
-    typed: ClusterOptions
+    specified_options: ClusterOptions
     notes: tuple[str, ...] = ()
 
 
@@ -103,14 +103,14 @@ async def serve(start: Start) -> None:
             clusterlog.limit_log(place)
             async with (
                 stop_event() as stopped,
-                localcluster.local_cluster(place, start.options, report.progress) as cluster,
+                localcluster.local_cluster(place, start.options, report.report_progress) as cluster,
             ):
                 savedoptions.save(place, start.options)
-                report.ready([*start.notes, *cluster.notes, *cluster_options_hint(place)])
+                report.report_ready([*start.notes, *cluster.notes, *cluster_options_hint(place)])
                 await stopped.wait()
-                report.progress("stopping")
+                report.report_progress("stopping")
     except Exception as error:
-        report.failed(error)
+        report.report_failure(error)
         raise
 
 
@@ -135,20 +135,20 @@ class Reporter:
         self._pipe = os.fdopen(int(descriptor), "w", buffering=1) if descriptor else None
         self._progress = ProgressLine()
 
-    def progress(self, text: str) -> None:
+    def report_progress(self, text: str) -> None:
         """Report the current step."""
         if self._pipe:
             self._pipe.write(f"{text}\n")
         else:
             self._progress.show(text)
 
-    def failed(self, error: Exception) -> None:
+    def report_failure(self, error: Exception) -> None:
         """Report the reason why the cluster failed to start. The log may be on a full disk."""
         if self._pipe:
             lines = "\n".join(map(describe, flatten(error))).split("\n")
             self._pipe.write("".join(f"{ERROR}{line}\n" for line in lines))
 
-    def ready(self, lines: list[str]) -> None:
+    def report_ready(self, lines: list[str]) -> None:
         """Report that the cluster is running, and show notes to the user."""
         self._progress.clear()
         if self._pipe:
@@ -177,24 +177,24 @@ def change_running(start: Start, typed: Collection[str]) -> None:
             f"cluster {place.name} is running ({pid}) without {shlex.join(words)}; run `lws down {place.name}`, and then rerun this command"
         )
     click.echo(f"Cluster {place.name} is already running ({pid}).")
-    images = imagemappings.merge_mappings(current, start.typed)
+    images = imagemappings.merge_mappings(current, start.specified_options)
     if images != current.images:
         savedoptions.save(place, replace(current, images=images))
-        for name, directory in start.typed.images:
+        for name, directory in start.specified_options.images:
             click.echo(f"Image {name} is now mapped to {directory} for new containers.")
     click.echo("\n".join(cluster_options_hint(place)[1:]))
 
 
 def rejections(start: Start, typed: Collection[str], current: ClusterOptions) -> list[str]:
     """Return the options that cannot be changed while the cluster is running."""
-    desired = savedoptions.combine(start.typed, typed, current)
+    desired = savedoptions.combine(start.specified_options, typed, current)
     return savedoptions.difference(replace(desired, images=current.images), current)
 
 
 def start_detached(start: Start) -> None:
     """Start a detached process, show its progress, and return when the cluster is running. Report a failed start."""
     place = start.place
-    place.make()
+    place.create_private()
     try:
         log = clusterlog.open_log(place)
     except OSError as error:

@@ -47,7 +47,7 @@ class Drain(Struct):
     _observed: set[tuple[ObjectKey, GroupName]] = field(default_factory=set)
 
     @classmethod
-    async def of(cls, session: Session, names: Iterable[str]) -> "Drain":
+    async def read(cls, session: Session, names: Iterable[str]) -> "Drain":
         """Read the current state of the nodes."""
         keys = dict.fromkeys(ObjectKey("", name.removeprefix("node/")) for name in names)
         return cls(session, [await session.client.get(NODES, key) for key in keys])
@@ -66,7 +66,7 @@ class Drain(Struct):
             for view, groups in groups_by_view
         ]
         cluster = await clustercapacity.read(self.session, [group for _, groups in groups_by_view for group in groups])
-        moving = {(leaving.place, group) for leaving in sets if not leaving.why_not for group in leaving.groups}
+        moving = {(leaving.set_path, group) for leaving in sets if not leaving.obstacle for group in leaving.groups}
         others = [pod for pod in pods if (str(lws_key(pod)), _group_of(pod)) not in moving]
         count = sum(len(leaving.groups) for leaving in sets)
         lines = [f"{self._node_names}: {format_count(count, 'group')} of {format_count(len(sets), 'LeaderWorkerSet')}"]
@@ -92,7 +92,7 @@ class Drain(Struct):
         """Cordon the nodes, and wait until no group remains. Raise an error if groups will not be moved."""
         async with asyncio.TaskGroup() as tasks:  # concurrently, so that groups move only once
             for node in self.nodes:
-                tasks.create_task(self._close(node))
+                tasks.create_task(self._cordon(node))
         client, loop = self.session.client, asyncio.get_running_loop()
         pods = [
             Informer(client, Selection(PODS, label_selector=labels.NAME, field_selector=_node_condition(node)))
@@ -102,27 +102,32 @@ class Drain(Struct):
         began = loop.time()
         try:
             async with timeouts.within(timeout), following(*pods, sets, self.session.keepalive) as objects:
-                by_set = await objects.until(lambda: self._step(_pods(pods), sets, loop.time()), every=1.0)
+                by_set = await objects.wait_for(lambda: self._step(_pods(pods), sets, loop.time()), every=1.0)
         except TimeoutError as error:
             remaining = _describe_groups(_groups_by_set(_pods(pods)))
             raise TimedOutError(
-                f"groups remain on {self._node_names} after {timeout:g} s: {remaining}; {self._state}"
+                f"groups remain on {self._node_names} after {timeout:g} s: {remaining}; {self._remaining_groups_text}"
             ) from error
         except asyncio.CancelledError:
             self._progress.clear()
-            print_text(f"groups remain on {self._node_names}; {self._state}", err=True)
+            print_text(f"groups remain on {self._node_names}; {self._remaining_groups_text}", err=True)
             raise
         finally:
             self._progress.clear()
         if by_set:
             raise CommandError(
-                "\n".join([f"groups remain on {self._node_names}; {self._state}", *await self._reasons(by_set)])
+                "\n".join(
+                    [
+                        f"groups remain on {self._node_names}; {self._remaining_groups_text}",
+                        *await self._reasons(by_set),
+                    ]
+                )
             )
         took = duration(timedelta(seconds=loop.time() - began))
-        rest = f"`{self.session.kubectl or 'kubectl'} drain {self._words} --ignore-daemonsets` to evict the other pods"
+        rest = f"`{self.session.kubectl or 'kubectl'} drain {self._group_count} --ignore-daemonsets` to evict the other pods"
         return f"all groups were moved from {self._node_names} ({format_count(len(self._observed), 'group')} in {took}); use {rest}"
 
-    async def _close(self, node: JSONObject) -> None:
+    async def _cordon(self, node: JSONObject) -> None:
         if await nodewrites.set_cordoned(self.session, node, is_closed=True):
             print_text(f"{meta.name(node)} cordoned")
 
@@ -159,13 +164,13 @@ class Drain(Struct):
         return ", ".join(map(meta.name, self.nodes))
 
     @property
-    def _words(self) -> str:
+    def _group_count(self) -> str:
         return " ".join(map(meta.name, self.nodes))
 
     @property
-    def _state(self) -> str:
+    def _remaining_groups_text(self) -> str:
         lws = self.session.lws
-        return f"use `{lws} drain {self._words}` to continue, or `{lws} drain {self._words} --cancel` to uncordon"
+        return f"use `{lws} drain {self._group_count}` to continue, or `{lws} drain {self._group_count} --cancel` to uncordon"
 
 
 def _node_condition(node: JSONObject) -> str:
@@ -244,7 +249,7 @@ def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: b
         raise UsageError("--cancel cannot be combined with --dry-run")
 
     async def run_command(session: Session) -> str:
-        drain = await Drain.of(session, names)
+        drain = await Drain.read(session, names)
         if cancel:
             return await drain.cancel()
         return await (drain.preview() if is_trial else drain.run(timeout))

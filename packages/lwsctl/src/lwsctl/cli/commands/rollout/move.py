@@ -45,14 +45,14 @@ class GroupMove(Struct):
     selection: Selection
     leader: Rank
     nodes: frozenset[str]
-    off: str = ""
+    excluded_node: str = ""
     """The only node from which the group must be moved, or an empty string for all nodes."""
     outlook: Relocation | None = None
     """The nodes on which the group would fit, or None if they are unknown."""
     _progress: ProgressLine = field(default_factory=ProgressLine)
 
     @classmethod
-    async def of(cls, session: Session, selection: Selection, node: str, *, is_forced: bool = False) -> "GroupMove":
+    async def find(cls, session: Session, selection: Selection, node: str, *, is_forced: bool = False) -> "GroupMove":
         """Find the group and its current nodes.
 
         Reject a group that cannot be moved, or that could be scheduled on the same node.
@@ -76,34 +76,36 @@ class GroupMove(Struct):
             )
         cluster = await clustercapacity.read(session, [group]) if nodes else None
         outlook = relocate(view.object, group, nodes, cluster) if cluster else None
-        if outlook and outlook.why_nowhere and not is_forced:
+        if outlook and outlook.obstacle and not is_forced:
             raise CommandError(f"{selection} was not moved, because {outlook}; use `--force` to move it anyway")
         return cls(session, selection, leader, nodes, node, outlook)
 
     @property
-    def _elsewhere(self) -> str:
-        where = f"pod on {self.off}" if self.off else "node yet"
+    def _target_description(self) -> str:
+        where = f"pod on {self.excluded_node}" if self.excluded_node else "node yet"
         return f"{self.selection} was not moved, because it has no {where}"
 
     def preview(self) -> str:
         """Return the current nodes of the group, and the nodes on which it would fit."""
         if not self.nodes:
-            return self._elsewhere
+            return self._target_description
         where = f"; {self.outlook or UNKNOWN}"
-        return f"{self.selection}: pod {self.leader.pod} and its workers would be moved from {self._named}{where}\n{setchange.DRY}"
+        return f"{self.selection}: pod {self.leader.pod} and its workers would be moved from {self._group_name}{where}\n{setchange.DRY}"
 
     async def run(self, timeout: float) -> str:
         """Annotate the leader, and wait until the recreated group is ready."""
         if not self.nodes:
-            return self._elsewhere
+            return self._target_description
         informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.selection.name))
         try:
             async with timeouts.within(timeout), following(*informers.all, self.session.keepalive) as objects:
                 async with nodewrites.taint_nodes(self.session, self.nodes), self._with_annotation():
                     latest = asyncio.get_running_loop().time() + nodewrites.PATIENCE
-                    is_placed = await objects.until(lambda: self._is_placed(present(informers), latest), every=1.0)
+                    is_placed = await objects.wait_for(
+                        lambda: self._is_scheduled(present(informers), latest), every=1.0
+                    )
                 if is_placed:
-                    await objects.until(lambda: self._is_ready(present(informers)))
+                    await objects.wait_for(lambda: self._is_ready(present(informers)))
         except TimeoutError as error:
             view = informers.view()
             raise TimedOutError(
@@ -115,7 +117,7 @@ class GroupMove(Struct):
             raise CommandError(
                 f"the manager does not move {self.selection}; enable `maintenance` in its configuration, or use `{self.session.lws} restart {self.selection}`"
             )
-        return f"{self.selection} moved from {self._named}"
+        return f"{self.selection} moved from {self._group_name}"
 
     @asynccontextmanager
     async def _with_annotation(self) -> AsyncIterator[None]:
@@ -134,7 +136,7 @@ class GroupMove(Struct):
         key = ObjectKey(self.session.namespace, self.leader.pod)
         await self.session.client.patch(PODS, key, patch, kind="merge", manager=rollouttargets.MANAGER)
 
-    def _is_placed(self, view: View, latest: float) -> bool | None:
+    def _is_scheduled(self, view: View, latest: float) -> bool | None:
         """Return whether the group is assigned to nodes again, or the manager does not move it.
 
         Return None while the command must wait.
@@ -163,7 +165,7 @@ class GroupMove(Struct):
                 yield group
 
     @property
-    def _named(self) -> str:
+    def _group_name(self) -> str:
         return ", ".join(sorted(self.nodes))
 
 
@@ -203,7 +205,7 @@ def command(target: Target, name: str, *, node: str, is_forced: bool, is_trial: 
         raise UsageError("specify one group, such as web/3")
 
     async def run_command(session: Session) -> str:
-        move = await GroupMove.of(session, selection, node.removeprefix("node/"), is_forced=is_forced)
+        move = await GroupMove.find(session, selection, node.removeprefix("node/"), is_forced=is_forced)
         return move.preview() if is_trial else await move.run(timeout)
 
     print_text(target.run(run_command))

@@ -83,7 +83,7 @@ def command(target: Target, /, name: str, *, timeout: float | None, **options: A
         follower: RolloutWait = kind(session, key, options["stuck_after"], timedelta(seconds=options["ready_for"]))
         if options["form"]:
             return output.as_json(await follower.document())
-        return await follower.follow(timeout) if options["watch"] else await follower.once()
+        return await follower.follow(timeout) if options["watch"] else await follower.current_progress()
 
     print_text(target.run(run_command))
 
@@ -94,17 +94,17 @@ class Deadline:
 
     seconds: float
     clock: Clock
-    standing: object = None
-    since: float = field(init=False)
+    last_value: object = None
+    unchanged_since: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.since = self.clock.monotonic()
+        self.unchanged_since = self.clock.monotonic()
 
-    def is_over(self, standing: object) -> bool:
+    def has_expired(self, standing: object) -> bool:
         """Return whether the value has been unchanged for too long."""
-        if standing != self.standing:
-            self.standing, self.since = standing, self.clock.monotonic()
-        return self.clock.monotonic() - self.since >= self.seconds
+        if standing != self.last_value:
+            self.last_value, self.unchanged_since = standing, self.clock.monotonic()
+        return self.clock.monotonic() - self.unchanged_since >= self.seconds
 
 
 class WaitResult(Struct, frozen=True):
@@ -145,7 +145,7 @@ class RolloutWait(ABC):
         beside = (self._session.keepalive, self._causes)
         try:
             async with timeouts.within(timeout), following(*self.informers, *beside) as objects:
-                end = await objects.until(self.check, every=min(REFRESH, self._deadline.seconds or REFRESH))
+                end = await objects.wait_for(self.check, every=min(REFRESH, self._deadline.seconds or REFRESH))
         except TimeoutError as error:
             raise TimedOutError(
                 f"the rollout was not complete after {timeout:g} s ({self.progress}){await self._reason()}"
@@ -159,14 +159,14 @@ class RolloutWait(ABC):
     async def _reason(self) -> str:
         """Return the last lines of a failed rank and the cause, on separate lines."""
         texts = await silent_lines(self._session.client, self.views(), 1)
-        return "".join(f"\n{text}" for text in texts) + (await self._causes.conclude() or self.reason)
+        return "".join(f"\n{text}" for text in texts) + (await self._causes.final_cause() or self.reason)
 
-    def _stuck(self) -> WaitResult:
+    def _stuck_result(self) -> WaitResult:
         return WaitResult(
             f"no group changed for {self._deadline.seconds:g} s ({self.progress})", is_done=False, is_stuck=True
         )
 
-    async def once(self) -> str:
+    async def current_progress(self) -> str:
         """Return the current progress of the rollout."""
         async with following(*self.informers):
             return self.summary()
@@ -231,7 +231,7 @@ class RolloutFollower(RolloutWait):
             f"\n  {progress.reason}" if progress.reason else "",
         )
         failed = unmetconditions.missing_for_lasting(
-            present(self._informers), self._clock.now(), self._ready_for, kept_back=progress.held
+            present(self._informers), self._clock.now(), self._ready_for, kept_back=progress.held_groups
         )
         if progress.is_complete and not failed:
             return WaitResult(_conclusion(progress))
@@ -242,8 +242,8 @@ class RolloutFollower(RolloutWait):
         if progress.is_paused:
             resume = f"{self._session.lws} rollout resume {progress.name}"
             return WaitResult(f"{rolloutprogress.progress_line(progress)}; use `{resume}` to continue", is_done=False)
-        if self._deadline.is_over(progress.progress_values):
-            return self._stuck()
+        if self._deadline.has_expired(progress.progress_values):
+            return self._stuck_result()
         self._progress.show(
             f"{rolloutprogress.progress_bar(progress)} {rolloutprogress.brief_line(progress)}"
             if self._progress.rewrites
@@ -288,13 +288,13 @@ class SetFollower(RolloutWait):
             return None
         if not lacking:
             return WaitResult(f"{self._key.name}: rollout complete, {format_count(view.ready, 'group')} ready")
-        if self._deadline.is_over((view.ready, view.updated, len(view.parts))):
-            return self._stuck()
+        if self._deadline.has_expired((view.ready, view.updated, len(view.parts))):
+            return self._stuck_result()
         self._progress.show(self.progress)
         return None
 
 
 def _conclusion(progress: rolloutprogress.RolloutProgress) -> str:
-    note = f"; the partition blocks {format_count(progress.held, 'group')}" if progress.held else ""
+    note = f"; the partition blocks {format_count(progress.held_groups, 'group')}" if progress.held_groups else ""
     paused = "; paused" if progress.is_paused else ""
-    return f"{progress.name}: rollout complete, {format_count(progress.done, 'group')} updated and ready{note}{paused}"
+    return f"{progress.name}: rollout complete, {format_count(progress.done_groups, 'group')} updated and ready{note}{paused}"

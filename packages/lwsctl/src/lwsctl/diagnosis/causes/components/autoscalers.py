@@ -67,7 +67,7 @@ OTHERWISE: Final = "read the log of {component} to find the reason why it does n
 
 def node_requests(observed: Observed) -> Iterator[tuple[Rank, NodeRequest]]:
     """Yield the latest response of the autoscaler for each rank that waits for a node."""
-    for rank in observed.at(is_unscheduled):
+    for rank in observed.ranks_at(is_unscheduled):
         request = node_request(observed.warnings.of_pod(observed.view.namespace, rank))
         if request is not None:
             yield rank, request
@@ -117,7 +117,7 @@ def _patience(observed: Observed) -> timedelta:
 
 def _claim_states(observed: Observed, request: NodeRequest) -> tuple[str, ...]:
     """Return the states of the requested NodeClaims, if they were read."""
-    if not observed.knows(NODE_CLAIMS):
+    if not observed.was_read(NODE_CLAIMS):
         return ()
     return tuple(f"NodeClaim {name}: {_claim_state(observed.by_name(NODE_CLAIMS, name))}" for name in request.claims)
 

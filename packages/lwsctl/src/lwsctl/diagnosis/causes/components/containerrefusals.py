@@ -32,7 +32,7 @@ class CreationError(Struct, frozen=True):
 
     pattern: str
     meaning: str
-    step: str
+    next_step: str
 
 
 SECURITY: Final = (
@@ -127,7 +127,7 @@ def find_rejection(rows: tuple[CreationError, ...]) -> Find:
     def find(observed: Observed) -> Finding | None:
         matches = [
             (rank, container, text, row, match)
-            for rank in observed.at(is_scheduled_or_recorded)
+            for rank in observed.ranks_at(is_scheduled_or_recorded)
             for container, text in _rejection_messages(observed, rank)
             for row, pattern in patterns
             if (match := pattern.search(text[:READ]))
@@ -142,7 +142,7 @@ def find_rejection(rows: tuple[CreationError, ...]) -> Find:
             subject=ranks.pod_subject(rank),
             sentence=f"{what} cannot be started{ranks.others_suffix(count)}: {row.meaning.format(**words)}",
             evidence=(f"{rank.pod}{f', container {container}' if container else ''}: {ranks.quote_message(text)}",),
-            steps=(row.step.format(**words), f"{words['lws']} describe {words['place']}"),
+            steps=(row.next_step.format(**words), f"{words['lws']} describe {words['place']}"),
         )
 
     return find

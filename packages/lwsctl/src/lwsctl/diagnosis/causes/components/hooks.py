@@ -48,4 +48,4 @@ def _find_kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
     run = ranks.recorded_run(rank)
     pod, uid = (run.pod, group.recreations.failed_uid) if run and group.recreations else (rank.pod, rank.uid)
     own = (kill for kill in observed.warnings.kills(observed.view.namespace, pod) if uid and kill.uid == uid)
-    return next((kill for kill in (*own, *likely_kills(observed, group, rank)) if not kill.is_by_probe), None)
+    return next((kill for kill in (*own, *likely_kills(observed, group, rank)) if not kill.is_probe_failure), None)

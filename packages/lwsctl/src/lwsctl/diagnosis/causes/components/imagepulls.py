@@ -29,7 +29,7 @@ def find_image_pull(observed: Observed) -> Finding | None:
     """Find the oldest image pull that blocks a rank. After half an hour, the pull is considered stuck."""
     candidates = [
         (rank, pull)
-        for rank in observed.at(is_placed)
+        for rank in observed.ranks_at(is_placed)
         if (pull := observed.warnings.pull_of(observed.view.namespace, rank)) and observed.now - pull.since >= BRIEF
     ]
     if not candidates:

@@ -43,7 +43,7 @@ def injected_containers(observed: Observed, rank: Rank) -> list[str]:
 )
 def find_unready_injection(observed: Observed) -> Finding | None:
     """Find an injected container that prevents a pod from starting or from becoming ready."""
-    for rank in observed.at(is_scheduled_or_recorded):
+    for rank in observed.ranks_at(is_scheduled_or_recorded):
         names = injected_containers(observed, rank)
         failed = next((run for run in rank.deaths[:1] if run.container in names), None)
         blocking = next((name for name in names if failed is None and _blocks(rank, name, names)), None)

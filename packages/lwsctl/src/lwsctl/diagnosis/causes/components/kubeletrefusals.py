@@ -87,7 +87,7 @@ OTHERWISE: Final = CreationError(r"", "{message}", "{lws} nodes {node}")
 )
 def find_rejected_pod(observed: Observed) -> Finding | None:
     """Find a rank whose current or latest pods were rejected by a kubelet."""
-    for _, rank in observed.unready:
+    for _, rank in observed.unready_ranks:
         rejections = _rejections(observed, rank)
         if not rejections:
             continue
@@ -104,7 +104,7 @@ def find_rejected_pod(observed: Observed) -> Finding | None:
                 f"{rank.pod}: {words['message']}",
                 f"{format_count(len(rejections), 'rejection')} in {format_count(int(RECENT.total_seconds()) // 60, 'minute')}",
             ),
-            steps=(entry.step.format(**words), f"{observed.commands.lws} nodes {node}"),
+            steps=(entry.next_step.format(**words), f"{observed.commands.lws} nodes {node}"),
             verdict=None if len(rejections) >= REPEATED else Verdict.PROGRESSING,
         )
     return None

@@ -18,7 +18,7 @@ class ComponentTaint(Struct, frozen=True):
 
     key: str
     meaning: str
-    step: str
+    next_step: str
     condition: str = ""
 
 

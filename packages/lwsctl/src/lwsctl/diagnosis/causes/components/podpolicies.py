@@ -29,7 +29,7 @@ RESTORE: Final = "check the manager logs; the manager restores the policy if it 
 
 def first_rejected_rank(observed: Observed) -> Rank | None:
     """Return the first rank whose pod was rejected by the policy or because the webhook is unreachable."""
-    missing = observed.at(ranks.is_missing)
+    missing = observed.ranks_at(ranks.is_missing)
     return next((rank for rank in missing if any(p.search(rank.why[:READ]) for p in (DENIED, OWN_WEBHOOK))), None)
 
 
@@ -71,7 +71,7 @@ def missing_and_edited_kinds(stored: Mapping[str, JSONObject | None]) -> tuple[l
 def find_impaired_policy(observed: Observed) -> Finding | None:
     """Find a rejected pod that the unmodified policy would admit."""
     rank = first_rejected_rank(observed)
-    if rank is None or not all(map(observed.knows, podpolicy.KINDS)):
+    if rank is None or not all(map(observed.was_read, podpolicy.KINDS)):
         return None
     differences = _differences(observed)
     if not differences:

@@ -56,7 +56,7 @@ def find_probe_kill(observed: Observed) -> Finding | None:
 
 def _find_failing_startup_probe(observed: Observed) -> Finding | None:
     """Find a startup probe that fails in the first run of a container, which may still be starting."""
-    for rank in (rank for rank in observed.at(is_placed) if not rank.deaths):
+    for rank in (rank for rank in observed.ranks_at(is_placed) if not rank.deaths):
         texts = ranks.warning_messages(observed, rank, "Unhealthy")
         if text := _probe_text(texts, STARTUP):
             return replace(_finding_of_text(observed, rank, STARTUP, text), verdict=startup_verdict(observed, rank))
@@ -69,7 +69,7 @@ def _find_kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
         return recorded
     kills = observed.warnings.kills(observed.view.namespace, rank.pod) if is_placed(rank) else []
     own = [kill for kill in kills if _is_of_current_pod(rank, kill) or _fails_again(observed, rank, kill)]
-    return next((kill for kill in (*own, *likely_kills(observed, group, rank)) if kill.is_by_probe), None)
+    return next((kill for kill in (*own, *likely_kills(observed, group, rank)) if kill.is_probe_failure), None)
 
 
 def _recorded_kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
@@ -78,7 +78,7 @@ def _recorded_kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
         return None
     kills = observed.warnings.kills(observed.view.namespace, run.pod)
     kill = kubeletkills.latest_kill(kills, group.recreations.failed_uid, run.container)
-    return kill if kill and kill.is_by_probe else None
+    return kill if kill and kill.is_probe_failure else None
 
 
 def _is_of_current_pod(rank: Rank, kill: Kill) -> bool:
@@ -101,7 +101,7 @@ def _fails_again(observed: Observed, rank: Rank, kill: Kill) -> bool:
     """Return whether a previous pod was killed recently, and the same probe fails in the current pod."""
     if kill.uid == rank.uid or observed.now - kill.last >= REMEMBERED:
         return False
-    return bool(_probe_text(ranks.warning_messages(observed, rank, "Unhealthy"), kill.what))
+    return bool(_probe_text(ranks.warning_messages(observed, rank, "Unhealthy"), kill.cause))
 
 
 def _probe_text(texts: Iterable[str], probe: str) -> str:
@@ -111,8 +111,8 @@ def _probe_text(texts: Iterable[str], probe: str) -> str:
 
 def _finding(observed: Observed, rank: Rank, kill: Kill) -> Finding:
     texts = ranks.warning_messages(observed, rank, "Unhealthy", of_any=True)
-    text = _probe_text(texts, kill.what) or kill.message
-    finding = _finding_of_text(observed, rank, kill.what, text)
+    text = _probe_text(texts, kill.cause) or kill.message
+    finding = _finding_of_text(observed, rank, kill.cause, text)
     return replace(finding, evidence=(*finding.evidence, f"event Killing: {ranks.quote_message(kill.message)}"))
 
 

@@ -34,8 +34,8 @@ def apply(*answers: Any) -> ApplyResult:
 
 def test_fields_of_own_commands_are_taken_over_and_reported() -> None:
     applied = apply(conflict(("lws-scale", ".spec.replicas"), ("lws-rollout", IMAGE)), respond(200, AFTER))
-    assert applied.taken == {".spec.replicas": "2 -> 1", IMAGE: ""}
-    assert applied.owners == ("lws rollout", "lws scale")
+    assert applied.taken_fields == {".spec.replicas": "2 -> 1", IMAGE: ""}
+    assert applied.previous_owners == ("lws rollout", "lws scale")
 
 
 @pytest.mark.parametrize("manager", ["lws-pause", "hpa", "lws-rollouts"])

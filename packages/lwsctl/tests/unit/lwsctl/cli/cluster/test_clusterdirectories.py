@@ -82,7 +82,7 @@ def test_foreign_directory_is_neither_used_nor_removed(state_home: Path) -> None
     (documents / "thesis.txt").write_text("years of work")
     place = clusterdirectories.cluster_directory("documents")
     with pytest.raises(CommandError, match=r"is not a cluster directory, because it contains 'thesis.txt'"):
-        place.make()
+        place.create_private()
     with pytest.raises(CommandError, match="nothing was deleted"):
         place.remove()
     assert (documents / "thesis.txt").exists()
@@ -162,10 +162,10 @@ def test_failed_run_records_are_kept_up_to_a_limit() -> None:
             record.parent.mkdir(parents=True)
             record.touch()
             os.utime(run.history, (number, number))
-        run.keep_record()
+        run.remove_except_record()
         assert {path.name for path in run.directory.iterdir()} == {"history", "ephemeral"}
         assert (run.has_record, run.is_cluster) == (True, False)
-    clusterdirectories.create_ephemeral().keep_record()
+    clusterdirectories.create_ephemeral().remove_except_record()
     kept = sorted(int(one.history.stat().st_mtime) for one in clusterdirectories.all_directories())
     assert kept == list(range(2, count))
 
@@ -174,5 +174,5 @@ def test_run_without_failures_leaves_nothing() -> None:
     run = clusterdirectories.create_ephemeral()
     with run.hold_lock():
         run.history.mkdir()
-    run.keep_record()
+    run.remove_except_record()
     assert not run.directory.exists()

@@ -91,4 +91,4 @@ class NoNamespace(SlowServer):
 def test_dry_run_names_the_option_that_creates_the_namespace() -> None:
     applier = Applier(Session(Client(NoNamespace()), "prod", channels))
     with pytest.raises(CommandError, match="or use `lws apply --create-namespace`"):
-        run(applier.trial(sets(1)[0]))
+        run(applier.dry_run(sets(1)[0]))

@@ -76,7 +76,7 @@ def test_nodes_of_divides_the_gpus_of_this_machine(tmp_path: Path, monkeypatch: 
     nodes = node_settings(ClusterOptions(nodes=2, gpus_per_node="host", node_labels=("rack=r{i}",)))
     assert nodes.devices.by_node == (("GPU-0", "GPU-1"), ("GPU-2",))
     parsed = nodes.parse()
-    assert [parsed.sort(index).capacity["nvidia.com/gpu"] for index in range(parsed.total)] == ["2", "1"]
+    assert [parsed.settings_of_node(index).capacity["nvidia.com/gpu"] for index in range(parsed.total)] == ["2", "1"]
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_field_of_a_role_follows_the_path_of_the_role() -> None:
 def test_items_of_a_list_have_their_own_lines() -> None:
     items = ["- apiVersion: v1\n  kind: Pod\n  metadata: {name: a}\n  spec:\n    x: 1\n"] * 2
     second = manifests.parse("kind: List\napiVersion: v1\nitems:\n" + "".join(items), "list.yaml")[1]
-    assert (second.place, second.message("spec.x: bad")) == ("list.yaml:9", "list.yaml:13: pod/a: spec.x: bad")
+    assert (second.location, second.message("spec.x: bad")) == ("list.yaml:9", "list.yaml:13: pod/a: spec.x: bad")
 
 
 def test_lines_follow_comments_anchors_and_documents() -> None:

@@ -12,7 +12,7 @@ POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n"
 
 def test_documents_have_lines() -> None:
     documents = manifests.parse(POD + "---\n# nothing here\n---\n" + POD.replace("name: a", "name: b"), "two.yaml")
-    assert [(document.title, document.place) for document in documents] == [
+    assert [(document.title, document.location) for document in documents] == [
         ("pod/a", "two.yaml:1"),
         ("pod/b", "two.yaml:8"),
     ]
@@ -26,8 +26,8 @@ def test_items_of_a_list_are_documents() -> None:
 def test_items_of_a_typed_list_may_lack_their_kind() -> None:
     text = "apiVersion: lws/v1\nkind: LeaderWorkerSetList\nitems:\n- metadata: {name: a}\n- {kind: Pod, metadata: {name: b}}\n"
     first, second = manifests.parse(text, "a.yaml")
-    assert (first.title, first.object["apiVersion"], first.place) == ("leaderworkerset/a", "lws/v1", "a.yaml:4")
-    assert (second.title, second.place) == ("pod/b", "a.yaml:5")
+    assert (first.title, first.object["apiVersion"], first.location) == ("leaderworkerset/a", "lws/v1", "a.yaml:4")
+    assert (second.title, second.location) == ("pod/b", "a.yaml:5")
 
 
 @pytest.mark.parametrize(

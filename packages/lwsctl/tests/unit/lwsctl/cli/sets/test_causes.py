@@ -78,7 +78,7 @@ def test_conclusion_refers_to_the_printed_cause(
     monkeypatch.setattr(diagnoses, "diagnose_in_time", told)
     causes = CauseMonitor(Session(None, "ns", None), "web", lambda _: None)  # type: ignore[arg-type]  # nothing is read
     causes.print_cause(before)
-    said = asyncio.run(causes.conclude())
+    said = asyncio.run(causes.final_cause())
     assert said.startswith(f"\n{expected}" if expected else "")
     assert bool(said) is bool(expected)
     assert said.endswith("explain web` for details" if expected else "")

@@ -30,7 +30,7 @@ def seen(*changes: tuple[JSONObject | None, JSONObject | None]) -> list[tuple[st
     """Return the report of an observer of changes."""
     witness = StormEffects()
     for index, change in enumerate(changes):
-        witness.see(float(index), *change)
+        witness.record(float(index), *change)
     return [(one.change, one.reason) for one in witness.changes]
 
 
@@ -67,9 +67,9 @@ def storm_report() -> StormReport:
     found = StormReport(recovered=4.21)
     found.steps.append(StormStep(0.0, storm.build_step(0.0, "kill", ["web/0/0"], 0.0)))
     leader, unready = pod("a", 0), pod("a", 0, ready=False, container={"lastState": KILLED})
-    found.effects.see(0.3, leader, unready)
+    found.effects.record(0.3, leader, unready)
     for at, uid in ((2.0, "b"), (3.0, "c")):
-        found.effects.see(at, None, pod(uid, 0))
+        found.effects.record(at, None, pod(uid, 0))
     return found
 
 
@@ -83,7 +83,7 @@ def test_report_lists_failures_recreations_and_recovery() -> None:
         "All ranks were ready 4.2 s after the last fault.",
         "Probe http://a: 50 requests, 3 failed; longest time without a response 1.2 s; first error: connection refused.",
     ]
-    assert found.is_well
+    assert found.is_successful
     assert report.document(found) == {
         "apiVersion": "lws/v1",
         "kind": "StormReport",
@@ -112,15 +112,15 @@ def test_report_covers_calm_and_failed_storms() -> None:
         "Probe http://a: 5 requests, 0 failed.",
     ]
     broken = StormReport(unready=["web/0 (waiting to be recreated)"])
-    broken.effects.see(0.5, pod(), pod(deletionTimestamp="2026-01-01T00:00:00Z"))  # type: ignore[arg-type]
+    broken.effects.record(0.5, pod(), pod(deletionTimestamp="2026-01-01T00:00:00Z"))  # type: ignore[arg-type]
     assert list(report.lines(broken)) == [
         "First failed: web/0/1 after 0.5 s (it was deleted).",
         "Not ready at the end: web/0 (waiting to be recreated).",
     ]
-    assert not broken.is_well
+    assert not broken.is_successful
     refused = storm_report()
     refused.steps.append(StormStep(1.0, storm.build_step(1.0, "delay", ["web/0/0"], 1.0), "no netem"))
-    assert not refused.is_well
+    assert not refused.is_successful
 
 
 def test_page_shows_faults_ranks_and_outages_in_time() -> None:
@@ -153,7 +153,7 @@ def test_page_escapes_foreign_text_and_loads_nothing() -> None:
 
 def test_earlier_problems_are_listed_but_not_counted() -> None:
     found = StormReport(recovered=1.0, before=["old/0/0"])
-    assert found.is_well
+    assert found.is_successful
     assert "Ignored because they were not ready before the storm: old/0/0." in list(report.lines(found))
     assert report.document(found)["notReadyBefore"] == ["old/0/0"]
 
@@ -174,14 +174,14 @@ def test_help_explains_ranks_for_faults_of_ranks_only(name: str) -> None:
 
 def test_report_omits_ranks_that_were_unready_before_the_storm() -> None:
     found = StormReport(recovered=1.0, before=["web/0/1"])
-    found.effects.see(0.5, pod(), pod(ready=False))
+    found.effects.record(0.5, pod(), pod(ready=False))
     assert list(report.lines(found)) == [
         "No rank failed.",
         "Ignored because they were not ready before the storm: web/0/1.",
         "All ranks were ready 1.0 s after the last fault.",
     ]
     assert report.document(found)["firstFailed"] is None
-    found.effects.see(1.0, pod("a", 0), pod("a", 0, ready=False))
+    found.effects.record(1.0, pod("a", 0), pod("a", 0, ready=False))
     assert next(report.lines(found)) == "First failed: web/0/0 after 1.0 s (it was not ready)."
     found.before = ["web/0"]
     assert next(report.lines(found)) == "No rank failed."

@@ -98,7 +98,7 @@ class BridgeNetwork:
     def __init__(self, address: str) -> None:
         self._netlink = Netlink()
         self._address = self._gateway = address
-        self._made = 0
+        self._next_number = 0
         self._bridges = [_Bridge(_INDEX)]
         self._ports: dict[int, _Port] = {}
         _set_sysctls()
@@ -188,9 +188,9 @@ class BridgeNetwork:
         for bridge in self._bridges:
             if bridge.pods < PODS_PER_BRIDGE:
                 return bridge
-        return self._extend()
+        return self._add_bridge()
 
-    def _extend(self) -> _Bridge:
+    def _add_bridge(self) -> _Bridge:
         """Connect an additional bridge to the first bridge."""
         name, index = self._next("kube")
         inner, inner_index = self._next("down")
@@ -207,8 +207,8 @@ class BridgeNetwork:
 
     def _next(self, kind: str) -> tuple[str, int]:
         """Return an unused interface name and number."""
-        self._made += 1
-        return f"{kind}{self._made}", _INDEX + self._made
+        self._next_number += 1
+        return f"{kind}{self._next_number}", _INDEX + self._next_number
 
 
 def _new_namespace() -> tuple[int, Netlink]:

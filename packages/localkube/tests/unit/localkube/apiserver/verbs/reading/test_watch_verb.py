@@ -109,7 +109,7 @@ async def test_watches_close_with_the_server(api: Api) -> None:
     async with api.watch(CONFIG_MAPS) as watch:
         ending = asyncio.ensure_future(watch.next())
         await asyncio.sleep(0)
-        api.server.end_watches()
+        api.server.close_watches()
         assert await ending is None
     async with api.watch(CONFIG_MAPS) as late:
         assert await late.next() is None
@@ -120,11 +120,11 @@ async def test_slow_watcher_is_closed_with_expired() -> None:
     watcher.push(b"x" * BUFFER)
     watcher.push(b"y")
     watcher.push(b"never")
-    last = await watcher.take()
+    last = await watcher.next_lines()
     assert last is not None
     assert last.startswith(b'{"type":"ERROR"')
     assert b'"code":410' in last
-    assert await watcher.take() is None
+    assert await watcher.next_lines() is None
 
 
 async def test_watcher_receives_pushed_bytes_in_pieces() -> None:
@@ -134,9 +134,9 @@ async def test_watcher_receives_pushed_bytes_in_pieces() -> None:
     watcher = Watcher()
     for chunk in pushed:
         watcher.push(chunk)
-    watcher.end(b"z")
+    watcher.close(b"z")
     taken = []
-    while (piece := await watcher.take()) is not None:
+    while (piece := await watcher.next_lines()) is not None:
         taken.append(piece)
     assert b"".join(taken) == b"".join(pushed) + b"z"
     assert max(map(len, taken)) == PIECE

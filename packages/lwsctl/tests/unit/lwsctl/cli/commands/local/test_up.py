@@ -31,7 +31,7 @@ def test_failed_start_leaves_no_cluster(
         assert "in use by a different process" in capfd.readouterr().err
         assert clusterdirectories.all_directories() == []
         own = ClusterDirectory("new", tmp_path / "new")
-        own.make()
+        own.create_private()
         own.database.touch(mode=0o600)
         own.log.touch(mode=0o600)
         own.lock.touch(mode=0o600)

@@ -86,13 +86,13 @@ def test_deadline_is_extended_by_progress() -> None:
     clock_now = [0.0]
     clock.monotonic = lambda: clock_now[0]  # type: ignore[method-assign]  # the clock of this test
     deadline = Deadline(10, clock)
-    assert not deadline.is_over(1)
+    assert not deadline.has_expired(1)
     clock_now[0] = 9
-    assert not deadline.is_over(2)
+    assert not deadline.has_expired(2)
     clock_now[0] = 18
-    assert not deadline.is_over(2)
+    assert not deadline.has_expired(2)
     clock_now[0] = 19
-    assert deadline.is_over(2)
+    assert deadline.has_expired(2)
 
 
 @pytest.mark.parametrize("verb", [one.name for one in COMMANDS["rollout"].verbs])
