@@ -92,7 +92,7 @@ REFUSED: Final[Mapping[str, Situation]] = {
     ),
     "image-denied": Situation(main(image=PRIVATE, imagePullPolicy="Always"), codes(61), (PRIVATE,)),
     "no-pull-secret": Situation(
-        pod(container(image=PRIVATE), imagePullSecrets=[{"name": "absent"}]), codes(61), ("pull secret absent",)
+        pod(container(image=PRIVATE), imagePullSecrets=[{"name": "absent"}]), codes(61), ("imagePullSecret absent",)
     ),
     "wrong-pull-secret": Situation(
         pod(container(image=PRIVATE), imagePullSecrets=[{"name": "login"}]),

@@ -117,7 +117,7 @@ from pathlib import Path
 import msgspec
 from leaderworkerset.api.episode import Episode
 from leaderworkerset.recording.filestore import Store
-kept = Store(Path(sys.argv[1]), of_a_set=300_000)
+kept = Store(Path(sys.argv[1]), max_per_set=300_000)
 episode = msgspec.json.decode(sys.argv[3], type=Episode)
 print("writes", flush=True)
 for number in range(10**9):

@@ -151,7 +151,7 @@ def test_closed_output_ends_a_command_quietly(words: list[str], unread: str, tmp
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
 def test_closed_output_in_a_task_ends_the_command_quietly(unbuffered: str) -> None:
     script = (
-        "import click; from kuberuntime import standardstreams; from lwsctl.cli import app; standardstreams.prepare()\n"
+        "import click; from kuberuntime import standardstreams; from lwsctl.cli import app; standardstreams.open_missing_streams()\n"
         "try:\n    click.echo('a line')\n"
         "except OSError as error:\n    raise SystemExit(app.report(ExceptionGroup('of tasks', [error])))"
     )

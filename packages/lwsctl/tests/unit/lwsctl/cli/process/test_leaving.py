@@ -28,12 +28,12 @@ def ended(script: str) -> tuple[int, list[str]]:
 
 @pytest.mark.parametrize("code", [0, 124])
 def test_output_and_exit_handlers_are_completed(code: int) -> None:
-    script = f"from kuberuntime.standardstreams import leave; leave({code})"
+    script = f"from kuberuntime.standardstreams import exit_now; exit_now({code})"
     assert ended(script) == (code, ["printed", "registered"])
 
 
 def test_exit_waits_for_other_threads() -> None:
-    leave = "from kuberuntime.standardstreams import leave; leave(3)"
+    leave = "from kuberuntime.standardstreams import exit_now; exit_now(3)"
     assert ended(THREAD + leave) == (3, ["printed", "waited for", "registered", "taken apart"])
 
 
