@@ -57,7 +57,7 @@ def test_recreated_group_is_listed_with_the_logs_of_all_ranks(cluster: LocalClus
     shown = cluster.lws("history", "fails/0#1")
     assert "fails/0#1: group 0 was recreated" in shown
     assert "Log of rank 1 (fails-0-1, rank, run 1 of" in shown
-    assert "episode fails/0#99 does not exist" in cluster.refused("history", "fails/0#99")
+    assert "failure fails/0#99 is not recorded" in cluster.refused("history", "fails/0#99")
     cluster.lws("must-gather", f"--dest-dir={tmp_path / 'gathered'}")
     folders = [tmp_path / "gathered", *(path for path in (tmp_path / "gathered").rglob("*") if path.is_dir())]
     assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
