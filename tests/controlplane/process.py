@@ -165,6 +165,7 @@ def controller_manager_flags(plane: Plane) -> list[str]:
         "--concurrent-statefulset-syncs=20",
         "--concurrent-gc-syncs=40",
         "--node-monitor-period=1s",
+        "--node-monitor-grace-period=600s",  # kwok renews the leases of nodes late if the machine is busy
         "--horizontal-pod-autoscaler-sync-period=1s",
     ]
 

@@ -26,16 +26,23 @@ async def start_with(world: InstalledCluster, name: str, **settings: Any) -> Rep
     return await world.start(name, **settings)
 
 
-async def until_evaluated(client: Client, namespace: str) -> None:
-    """Wait until the API server evaluates the policy, so that leader keys are concatenations instead of hashes."""
-    template = {"spec": {"containers": [{"name": "main", "image": "app:1"}]}}
-    spec = {"leaderWorkerTemplate": {"size": 1, "workerTemplate": template}}
-    lws: JSONObject = {"metadata": {"name": "probe", "namespace": namespace}, "spec": spec}
-    leader = members.leader_of(lws, 0)
-    leader["metadata"]["namespace"] = namespace
+async def until_evaluated(client: Client, namespace: str, *, admits: bool = True) -> None:
+    """Wait until the policy or, if `admits` is false, only the webhook admits pods.
+
+    The policy concatenates the keys of leaders, and the webhook hashes them.
+    """
 
     async def is_evaluated() -> bool:
-        stored = await client.create(PODS, leader, dry_run=True)
-        return identity.is_joined(meta.labels(stored)[labels.GROUP_KEY])
+        stored = await admitted_leader(client, namespace)
+        return identity.is_joined(meta.labels(stored)[labels.GROUP_KEY]) == admits
 
     await until(is_evaluated)
+
+
+async def admitted_leader(client: Client, namespace: str) -> JSONObject:
+    """Return a leader as it would be stored."""
+    template = {"spec": {"containers": [{"name": "main", "image": "app:1"}]}}
+    spec = {"leaderWorkerTemplate": {"size": 1, "workerTemplate": template}}
+    leader = members.leader_of({"metadata": {"name": "probe", "namespace": namespace}, "spec": spec}, 0)
+    leader["metadata"]["namespace"] = namespace
+    return await client.create(PODS, leader, dry_run=True)

@@ -36,6 +36,9 @@ POLL: Final = 0.15
 
 LEASE_SECONDS: Final = 3.0
 
+LONG_LEASE: Final = {"leaseDuration": f"{2 * LIMIT:g}s", "renewDeadline": f"{LIMIT:g}s"}
+"""A lease that does not expire during a test."""
+
 
 @dataclass
 class Replica:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 from tests.kubernetes.manager.groups import CheckedNamespace, space_with_groups
-from tests.kubernetes.manager.replicas import LEASE_SECONDS, LIMIT, until
+from tests.kubernetes.manager.replicas import LEASE_SECONDS, LONG_LEASE, until
 from tests.kubernetes.manager.stream import Stream
 from tests.kubernetes.manager.world import InstalledCluster
 
@@ -14,8 +14,6 @@ from kuberuntime.objects.resources import STATEFULSETS
 pytestmark = pytest.mark.slow
 
 SIZE = 2
-LONG_LEASE = {"leaseDuration": f"{2 * LIMIT:g}s", "renewDeadline": f"{LIMIT:g}s"}
-"""A lease that does not expire during a test."""
 
 
 async def await_other_holder(world: InstalledCluster, before: str) -> float:

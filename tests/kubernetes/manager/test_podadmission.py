@@ -1,12 +1,16 @@
 """Tests that a manager maintains the pod admission policy, and that groups work without the manager."""
 
+import asyncio
+import sys
 from collections.abc import Callable
+from typing import Final
 
-from tests.kubernetes.manager.admission import start_with, until_evaluated
+from tests.kubernetes.manager.admission import admitted_leader, start_with, until_evaluated
 from tests.kubernetes.manager.groups import CheckedNamespace, space_with_groups
-from tests.kubernetes.manager.replicas import until
+from tests.kubernetes.manager.replicas import LONG_LEASE, until
 from tests.kubernetes.manager.world import InstalledCluster
 
+from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import MUTATING_ADMISSION_POLICIES, PODS, STATEFULSETS
@@ -14,6 +18,10 @@ from leaderworkerset.api import labels
 from leaderworkerset.core.admission import podpolicy
 
 POLICY = ObjectKey("", podpolicy.NAME)
+
+FAILING: Final = "[JSONPatch{op: 'add', path: '/metadata/labels/team', value: object.metadata.labels['absent']}]"
+INVALID: Final = "[JSONPatch{op: 'add', path: '/metadata/labels/team', value: 'not a label'}]"
+
 MEMBER = {labels.GROUP_INDEX, labels.GROUP_KEY, labels.WORKER_INDEX}
 
 
@@ -86,6 +94,66 @@ async def test_policy_is_restored_and_removed(world: InstalledCluster) -> None:
     await replica.stop()
     await start_with(world, "b")
     await until_policy(world, lambda objects: not any(objects))
+
+
+async def edit(world: InstalledCluster, expression: str, failure_policy: str) -> None:
+    """Replace the mutation of the policy."""
+    mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+    patch = {"spec": {"mutations": [mutation], "failurePolicy": failure_policy}}
+    await world.client.patch(MUTATING_ADMISSION_POLICIES, POLICY, patch, kind="merge")
+
+
+async def until_rejected(space: CheckedNamespace, message: str) -> None:
+    """Wait until the API server rejects pods with a message."""
+
+    async def check() -> bool:
+        try:
+            await admitted_leader(space.client, space.namespace)
+        except APIError as error:
+            return message in str(error)
+        return False
+
+    await until(check)
+
+
+async def explain(world: InstalledCluster, namespace: str) -> str:
+    """Return the output of `lws explain`."""
+    words = (f"--kubeconfig={world.plane.kubeconfig}", "explain", "web", "-n", namespace)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "lwsctl.cli", *words, stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await process.communicate()
+    return output.decode()
+
+
+async def test_groups_recover_from_edits_of_the_policy(world: InstalledCluster) -> None:
+    """The leader is paused during the edits. A second manager serves the webhook, which admits skipped pods."""
+    leader = await start_with(world, "a", podAdmission="Policy", leaderElection=LONG_LEASE)
+    await world.await_master(leader)
+    await world.start("b", podAdmission="Policy", leaderElection=LONG_LEASE)
+    space = await space_with_groups(world.client, "edited", replicas=2, size=2)
+    await until_evaluated(world.client, space.namespace)
+    world.balancer.backends.remove(leader.webhooks)
+    leader.freeze()
+    await edit(world, FAILING, "Ignore")
+    await until_evaluated(world.client, space.namespace, admits=False)
+    await space.delete("web-0-1", PODS)
+    for pod in await until_members(space, 4):
+        assert_member(pod)
+    await edit(world, FAILING, "Fail")
+    await until_rejected(space, podpolicy.NAME)
+    await space.delete("web-1-1", PODS)
+
+    async def is_explained() -> bool:
+        return "LWS-E122" in await explain(world, space.namespace)
+
+    await until(is_explained)
+    await edit(world, INVALID, "Ignore")
+    await until_rejected(space, "not a label")
+    leader.thaw()
+    for pod in await until_members(space, 4):
+        assert_member(pod)
+    await until_evaluated(world.client, space.namespace)
 
 
 async def test_no_pod_restarts_when_the_mode_changes(world: InstalledCluster) -> None:
