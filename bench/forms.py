@@ -11,6 +11,7 @@ from typing import Final
 
 import aiohttp
 import msgspec
+from bench.capacity import capacity
 from bench.maintenance import month
 from bench.phases import LIMIT, POLL, SETTLE, USUAL_ELECTION, Bench, in_turn
 from bench.processes import memory_mib
@@ -232,5 +233,5 @@ async def start(bench: Bench, _: argparse.Namespace) -> None:
 
 FORMS: Final = {
     "created": created, "rows": rows, "groups": groups, "arrivals": arrivals, "many": many, "slow": slow, "reviews": reviews, "start": start,
-    "month": month,
+    "month": month, "capacity": capacity,
 }  # fmt: skip

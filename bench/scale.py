@@ -14,6 +14,8 @@
     month     8 nodes emptied one after another under 4 groups of 4: drained, tainted, preempted, lost, in a rollout with surge,
               with an autoscaler, with a manager that is killed twice, and without leases
     many      2,000 LeaderWorkerSets of 5 pods (`--many`): seconds, and the manager's memory, also per LeaderWorkerSet
+    capacity  LeaderWorkerSets of 4 groups x 8 (`--sets`): also events of watches, and processor time and memory of the
+              control plane. Then the manager is killed, and restarts with all objects
 
 Each line has seconds, and of the manager's process its processor time, resident memory and, by the API server's audit
 log, its writes (with events and statuses, without renewals of its lease). With `go`, the Go manager does the same in
@@ -47,6 +49,7 @@ from tests.integration.clusters.managed import set_up
 from tests.kubernetes.manager.admission import start_with, until_evaluated
 from tests.kubernetes.manager.groups import CheckedNamespace
 from tests.kubernetes.manager.installation import ACCOUNT, CONFIGURATIONS, trust, write_certificate, write_kubeconfig
+from tests.kubernetes.manager.replicas import Replica
 from tests.kubernetes.manager.world import InstalledCluster, opened
 from tests.parity.gomanager import CERTIFICATES, go_manager
 
@@ -83,6 +86,11 @@ async def ours(world: InstalledCluster, name: str, *, elects: bool) -> AsyncIter
     replica = await world.start(name, leaderElection=USUAL_ELECTION if elects else {"leaderElect": False})
     if elects:
         await world.await_master(replica)
+    yield running(replica)
+
+
+def running(replica: Replica) -> Running:
+    """Return a manager of this project, which is ready when its restart returns."""
 
     async def replace(absence: float) -> int:
         replica.kill()
@@ -91,7 +99,7 @@ async def ours(world: InstalledCluster, name: str, *, elects: bool) -> AsyncIter
         await replica.await_ready()
         return replica.process.pid
 
-    yield Running(replica.process.pid, replica.webhooks, replace)
+    return Running(replica.process.pid, replica.webhooks, replace)
 
 
 @asynccontextmanager
@@ -101,11 +109,7 @@ async def by_policy(world: InstalledCluster, name: str, *, elects: bool) -> Asyn
     replica = await start_with(world, name, leaderElection=election, podAdmission="Policy")
     probed = await CheckedNamespace(world.client, f"{name}-probe").open()
     await until_evaluated(world.client, probed.namespace)
-
-    async def replace(_: float) -> int:
-        raise NotImplementedError("this manager is not killed")
-
-    yield Running(replica.process.pid, replica.webhooks, replace)
+    yield running(replica)
 
 
 @asynccontextmanager
@@ -215,11 +219,11 @@ async def measure(plane: Plane, directory: Path, options: argparse.Namespace) ->
                     space = CheckedNamespace(world.client, f"{form}-{manager}-{run}")
                     await space.open()
                     # A killed manager would wait for its own lease, and the Go manager runs without a lease.
-                    elects = form != "month"
-                    async with MANAGERS[manager](world, f"{form}-{manager}-{run}", elects=elects) as running:
+                    elects = form not in {"month", "capacity"}
+                    async with MANAGERS[manager](world, f"{form}-{manager}-{run}", elects=elects) as measured:
                         await asyncio.sleep(SETTLE)
-                        process, port = running.process, running.webhooks
-                        bench = Bench(world, space, manager, run, process, port, lines, running.replace)
+                        process, port = measured.process, measured.webhooks
+                        bench = Bench(world, space, manager, run, process, port, lines, measured.replace)
                         await FORMS[form](bench, options)
                         await clear(bench)
     return lines
