@@ -40,7 +40,7 @@ class Leaders(Struct, frozen=True):
     unreachable: int = 0
 
 
-def position(deployment: JSONObject) -> StatefulSetProgress:
+def read_progress(deployment: JSONObject) -> StatefulSetProgress:
     """Return the revision key and the size of a leader Deployment, which has no partition."""
     return StatefulSetProgress(int(meta.spec(deployment).get("replicas", 1)), 0, "", groupname.revision_key(deployment))
 

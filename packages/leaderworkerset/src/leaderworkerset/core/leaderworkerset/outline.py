@@ -87,7 +87,7 @@ def _describe(observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWor
     living, folded, current = observed.leader_workload, observed.folded, None
     is_hash = lws.spec.group_identity in WITH_RANDOM_KEYS
     if living is not None:
-        current = (deploymentleaders if is_hash else outdatedleaders).position(living)
+        current = (deploymentleaders if is_hash else outdatedleaders).read_progress(living)
     if folded is None or is_hash:
         folded = index_groups(() if is_hash else observed.groups.values(), lws.name)
     return SetFacts(observed, obj, lws, _resolve(obj, current, observed), gang, living, folded, current, is_hash)

@@ -67,7 +67,7 @@ def facts(
     observed = ObservedLeaderWorkerSet(leaderworkerset=obj, groups=builders.by_leader(described), **fields)  # type: ignore[arg-type]
     lws = leaderworkerset.decode(obj)
     is_hash = lws.spec.group_identity.is_hash
-    current = None if living is None else (deploymentleaders if is_hash else outdatedleaders).position(living)
+    current = None if living is None else (deploymentleaders if is_hash else outdatedleaders).read_progress(living)
     revision = revisions.resolve(obj, "" if current is None else current.revision, ())
     return SetFacts(observed, obj, lws, revision, NO_GANG, living, GroupIndex(), current, is_hash)
 

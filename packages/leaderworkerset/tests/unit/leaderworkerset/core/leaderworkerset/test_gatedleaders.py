@@ -184,7 +184,7 @@ def test_changed_policy_admits_waiting_leaders() -> None:
 
 def record(letter: str, **changes: Any) -> JSONObject:
     leader = builders.hash_leader(LWS, letter)
-    fields: dict[str, Any] = {"revision": KEY, "due": builders.NOW} | changes
+    fields: dict[str, Any] = {"revision": KEY, "due_at": builders.NOW} | changes
     made = Recreation(leader=meta.uid(leader), count=3, failure=Failure(pod="x"), **fields)
     return recreation.build(LWS, leader, made)
 
@@ -195,7 +195,7 @@ def test_leader_continues_the_record_of_a_deleted_group() -> None:
     Each record is continued once, the last one first.
     """
     later = builders.NOW + timedelta(seconds=1)
-    records = [record("f"), record("g", due=later), record("h", revision="old"), record("a")]
+    records = [record("f"), record("g", due_at=later), record("h", revision="old"), record("a")]
 
     found = decide(live="a", gated=[waiting("x"), waiting("y"), waiting("z")], records=records)
 
