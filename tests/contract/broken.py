@@ -34,8 +34,8 @@ RULES: Final = (
     Broken(
         "R-REV-14",
         "leaderworkerset/revisions.py",
-        "if groupname.revision(revision) != key]",
-        "if key_of(revision) == key]",
+        "if revision_key(revision) != resolution.key]",
+        "if revision_key(revision) == resolution.key]",
     ),
     Broken("R-STAT-12", "leaderworkerset/status.py", "condition.type in outcome.excludes and", "False and"),
     Broken(

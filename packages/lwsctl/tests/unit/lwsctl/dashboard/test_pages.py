@@ -207,12 +207,12 @@ def test_matrix_lists_groups_with_a_problem_above_it() -> None:
 
 def test_the_table_of_ranks_shows_use_only_if_measured() -> None:
     found = web(groups=1)
-    plain = rendered(snapshot(found), PageKind.SET, form=PageForm.TABLE)
+    plain = rendered(snapshot(found), PageKind.SET, format=PageForm.TABLE)
     assert html(plain, "rank-columns").count("<th") == len(ranktable.HEADER)
     usage = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "500m", "nvidia.com/gpu-memory": "3Gi"}
     measured = {"metadata": {"name": "web-0", "namespace": "default"}, "containers": [{"name": "a", "usage": usage}]}
     found.pods[0]["metadata"]["annotations"][devices.DEVICES] = '{"a": ["GPU-7"]}'
-    shown = rendered(snapshot(found), PageKind.SET, form=PageForm.TABLE, facts={POD_METRICS: [measured]})
+    shown = rendered(snapshot(found), PageKind.SET, format=PageForm.TABLE, facts={POD_METRICS: [measured]})
     assert html(shown, "rank-columns").endswith(
         '>GPU</th><th scope="col">GPU memory</th><th scope="col">Devices</th></tr>'
     )
@@ -238,7 +238,7 @@ def test_empty_pages_have_all_regions_and_a_text(kind: PageKind, form: PageForm)
 
 @pytest.mark.parametrize("kind", list(PageKind))
 def test_every_page_reports_that_it_may_be_outdated(kind: PageKind) -> None:
-    shown = rendered(snapshot(web(), trouble="no answer"), kind)
+    shown = rendered(snapshot(web(), connection_error="no answer"), kind)
     assert "no answer" in html(shown, "trouble")
 
 
@@ -256,7 +256,7 @@ def test_keys_are_unique_and_ids_of_their_elements(kind: PageKind, form: PageFor
     found = snapshot(web(), *(one for one in whole.parts), sets=[whole])
     for key in (KEY, ObjectKey("default", "split")):
         facts = {NODES: [of("a", GPUS)], PODS: [running_pod("x", "a", cpu="1")]}
-        shown = rendered(found, kind, key=key, form=form, facts=facts)
+        shown = rendered(found, kind, key=key, format=form, facts=facts)
         every = [*flat(piece for pieces in shown.values() for piece in pieces)]
         assert len(every) == len({piece.key for piece in every})
         for piece in every:
@@ -439,7 +439,7 @@ def test_topology_shows_zones_next_to_racks() -> None:
     facts = {NODES: [node], PODS: []}
     (rack,) = rendered(snapshot(), PageKind.TOPOLOGY, facts=facts)["racks"]
     assert rack.key == "rack/z1 / r1"
-    (row,) = rendered(snapshot(), PageKind.TOPOLOGY, facts=facts, form=PageForm.TABLE)["nodes"]
+    (row,) = rendered(snapshot(), PageKind.TOPOLOGY, facts=facts, format=PageForm.TABLE)["nodes"]
     assert "<td>z1 / r1</td>" in row.html
 
 

@@ -88,7 +88,7 @@ class Informers:
     def pods(self) -> "Informers":
         return self
 
-    async def until(self, check: Callable[[], Any]) -> Any:
+    async def wait_for(self, check: Callable[[], Any]) -> Any:
         while (answer := check()) is None:
             await self.changed.wait()
             self.changed.clear()
