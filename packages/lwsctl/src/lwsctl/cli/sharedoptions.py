@@ -90,7 +90,7 @@ def timeout_option(default: str, awaited: str) -> Callable[[Command], Command]:
 def ready_for_option(condition: str = "") -> Callable[[Command], Command]:
     """Return the `--ready-for` option, which applies only to this condition if one is specified."""
     text = (
-        f"{f'With {condition}, the minimum' if condition else 'Minimum'} time for which a group must be ready after a failure. If the longest failed run of the group was longer, its duration is used instead. "
+        f"{f'With {condition}, the minimum' if condition else 'Minimum'} time for which a group must be ready after a failure. If the group previously ran for longer than this before it failed, the longer time applies. "
         "0 disables the check."
     )
     return click.option("--ready-for", type=limit, default="10s", show_default=True, metavar="DURATION", help=text)

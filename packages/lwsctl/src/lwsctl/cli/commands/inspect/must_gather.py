@@ -225,9 +225,9 @@ PLACES: Final = (NAMESPACE, OPERATOR)
 def command(target: Target, /, directory: Path) -> None:
     """Collect the objects and logs of the manager, and all LeaderWorkerSets, in a directory.
 
-    The recorded failures of groups are included. For Secrets, only the names and the expiration dates of certificates are
-    collected. Values that look like secrets are masked in objects and logs. Other secret values might not be detected, such
-    as a key in a variable with an unusual name. Therefore, only the current user can read the files.
+    The recorded failures of groups are included. For Secrets, only their names and the expiration dates of their
+    certificates are collected. Values that look like secrets are masked in objects and logs. Other secret values, such as a
+    key in a variable with an unusual name, might not be detected. Therefore, only the current user can read the files.
     """
     if directory.exists() and any(directory.iterdir()):
         raise UsageError(f"{directory} is not empty; specify a different directory with --dest-dir")
