@@ -120,7 +120,7 @@ def _replaces_one_too_many() -> Plant:
 
     def choose(leaders: Any) -> list[int]:
         looser = replace(leaders.limits, unavailable=leaders.limits.unavailable + 1)
-        return real(replace(leaders, limits=looser, now=leaders.now._replace(partition=0)))
+        return real(replace(leaders, limits=looser, current=leaders.current._replace(partition=0)))
 
     return patch.object(outdatedleaders, "leaders_to_delete", choose)
 
@@ -286,9 +286,9 @@ BUGS: Final = {
     "replaces-one-too-many": Bug(_replaces_one_too_many, "roll.0"),
     "gives-up-the-last-group": Bug(_gives_up_the_last_group, "roll broken.0"),
     "reclaims-surge-early": Bug(_reclaims_surge_early, "surge.0"),
-    "keeps-surge": Bug(replaced(budget.Budget, "replicas_needed", lambda self, unready: self.burst), "surge.0"),
+    "keeps-surge": Bug(replaced(budget.Budget, "replicas_needed", lambda self, unready: self.max_groups), "surge.0"),
     "surges-too-far": Bug(
-        replaced(budget.Budget, "replicas_needed", lambda self, unready: self.burst + bool(unready)), "surge.0"
+        replaced(budget.Budget, "replicas_needed", lambda self, unready: self.max_groups + bool(unready)), "surge.0"
     ),
     "rolls-without-holding-back": Bug(_rolls_without_holding_back, "roll.0"),
     "builds-workers-of-today": Bug(_builds_workers_of_today, "resize gangs.0"),

@@ -15,8 +15,8 @@ def opens_before_the_closed_one_is_proved() -> Iterator[None]:
     """Open the next group as soon as the previous one is closed, before its last evictions are observed."""
     unproved = patch.multiple(
         ProtectedGroup,
-        is_whole=property(lambda self: self.budget is not None and self.is_present),
-        is_quiet=property(lambda self: self.budget is not None and not self.is_open),
+        is_complete=property(lambda self: self.budget is not None and self.is_present),
+        has_no_pending_eviction=property(lambda self: self.budget is not None and not self.is_open),
     )
     with unproved, patch.object(evictablegroups, "LINGERING", 0.0):
         yield

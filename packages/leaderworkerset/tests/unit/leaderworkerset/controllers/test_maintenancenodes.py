@@ -35,7 +35,7 @@ def leaving(leader: JSONObject, workers: JSONObject, worker: JSONObject) -> Any:
 
     class Opened:
         def __getitem__(self, cache: Any) -> Any:
-            return found[cache.what]
+            return found[cache.selection]
 
     caches: Any = Opened()
     nodes = MaintenanceNodes(caches, MaintenanceSettings(moves_by_default=True))
