@@ -27,12 +27,12 @@ NAMESPACE_ENDS: Final = Cause(
     title="the namespace is being deleted",
     meaning="Objects cannot be created in a namespace that is being deleted.",
     person=Person.ADMINISTRATOR,
-    remedy="Wait until the namespace is deleted and recreate it, or use a different namespace.",
+    remedy="Wait until the namespace is deleted, and then recreate it, or use a different namespace.",
     find=MissingRankMessage(
         r"because it is being terminated|namespace .* is being terminated",
         "namespace {namespace} is being deleted, so pod {pod} cannot be created{others}",
         (
-            "wait until namespace {namespace} is deleted and recreate it, or use a different namespace",
+            "wait until namespace {namespace} is deleted, and then recreate it, or use a different namespace",
             "{kubectl} get namespace {namespace} -o yaml",
         ),
     ),
