@@ -126,12 +126,12 @@ async def current_version(target: Target) -> str:
     """Return the resourceVersion of a list, from which a watch starts."""
     reader, writer = await target.connect()
     writer.write(target.request("GET", f"{PODS}?limit=1"))
-    _, body = await answer(reader)
+    _, body = await read_response(reader)
     writer.close()
     return str(json.loads(body)["metadata"]["resourceVersion"])
 
 
-async def answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+async def read_response(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     """Read one response. Return its status and body."""
     head = await reader.readuntil(b"\r\n\r\n")
     status, length = int(head.split(b" ", 2)[1]), LENGTH.search(head)
@@ -163,7 +163,7 @@ async def create_many(target: Target, prefix: str, seconds: float, pace: float) 
                 await asyncio.sleep(max(0.0, due - time.monotonic()))
             sent = time.monotonic()
             writer.write(target.request("POST", PODS, pod(f"{prefix}-{number}-{count}", sent)))
-            status, body = await answer(reader)
+            status, body = await read_response(reader)
             if status != 201:
                 raise SystemExit(f"create failed with status {status}: {body.decode()}")
             latencies.append(time.monotonic() - sent)

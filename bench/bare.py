@@ -132,8 +132,8 @@ class Bare:
         selector = "" if path == LEADERWORKERSETS else f"&labelSelector={NAME}"
         version = ""
         while True:
-            async with self._session.get(f"{path}?watch=true&resourceVersion={version}{selector}") as answer:
-                while line := await answer.content.readline():
+            async with self._session.get(f"{path}?watch=true&resourceVersion={version}{selector}") as response:
+                while line := await response.content.readline():
                     event = EVENTS.decode(line)
                     version = event.object.metadata.resource_version
                     if event.type in ("ADDED", "MODIFIED", "DELETED"):
@@ -226,10 +226,10 @@ class Bare:
     async def _sent(self, method: str, path: str, body: dict[str, Any] | None) -> None:
         headers = {"content-type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
         data = body and msgspec.json.encode(body)
-        async with self._session.request(method, path, data=data, headers=headers) as answer:
-            await answer.read()
-            if not (answer.status == HTTPStatus.NOT_FOUND and method == "DELETE"):
-                answer.raise_for_status()
+        async with self._session.request(method, path, data=data, headers=headers) as response:
+            await response.read()
+            if not (response.status == HTTPStatus.NOT_FOUND and method == "DELETE"):
+                response.raise_for_status()
 
 
 def _is_ready(statefulset: Object, replicas: int) -> bool:
@@ -279,8 +279,8 @@ def _statefulset(
 async def allow(request: web.Request) -> web.Response:
     """Admit all requests."""
     uid = REVIEWS.decode(await request.read()).request.uid
-    answer = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {"uid": uid, "allowed": True}}
-    return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {"uid": uid, "allowed": True}}
+    return web.Response(body=msgspec.json.encode(review), content_type="application/json")
 
 
 def session(kubeconfig: Path) -> aiohttp.ClientSession:

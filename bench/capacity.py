@@ -37,7 +37,7 @@ async def capacity(bench: Bench, options: argparse.Namespace) -> None:
         names = [f"web-{index}" for index in range(count)]
         await in_turn(names, lambda name: bench.create(name, GROUPS, SIZE))
         for name in names:
-            await bench.whole(name, GROUPS)
+            await bench.wait_until_complete(name, GROUPS)
         line["seconds"] = round(time.monotonic() - start, 2)
         await asyncio.sleep(SETTLE)
         line |= {"events": received.total(), "events_by_path": dict(received)}

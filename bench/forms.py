@@ -37,7 +37,7 @@ async def created(bench: Bench, _: argparse.Namespace) -> None:
     """Measure only the first of the rows."""
     async with bench.phase("100 x 4 created"):
         await bench.create("web", 100, 4, rollout=QUARTER)
-        await bench.whole("web", 100)
+        await bench.wait_until_complete("web", 100)
 
 
 async def rows(bench: Bench, options: argparse.Namespace) -> None:
@@ -54,7 +54,7 @@ async def rows(bench: Bench, options: argparse.Namespace) -> None:
         names = [f"small-{index}" for index in range(100)]
         await in_turn(names, lambda name: bench.create(name, 1, 2))
         for name in names:
-            await bench.whole(name, 1)
+            await bench.wait_until_complete(name, 1)
 
 
 async def roll(bench: Bench, groups: int) -> None:
@@ -62,7 +62,7 @@ async def roll(bench: Bench, groups: int) -> None:
     patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": objects.pod_template("app:2")}}}
     await bench.space.client.patch(LEADERWORKERSETS, ObjectKey(bench.space.namespace, "web"), patch, kind="merge")
     await asyncio.sleep(1)  # until then, the status can be outdated
-    await bench.whole("web", groups)
+    await bench.wait_until_complete("web", groups)
 
 
 async def delete_workers(bench: Bench, groups: int, *, of: int, size: int) -> None:
@@ -78,7 +78,7 @@ async def delete_workers(bench: Bench, groups: int, *, of: int, size: int) -> No
         return len(pods) == of * size and not uids & {meta.uid(pod) for pod in pods}
 
     await until(are_replaced, *bench.world.replicas, seconds=LIMIT, poll=POLL)
-    await bench.whole("web", of)
+    await bench.wait_until_complete("web", of)
 
 
 async def groups(bench: Bench, options: argparse.Namespace) -> None:
@@ -90,7 +90,7 @@ async def groups(bench: Bench, options: argparse.Namespace) -> None:
         await bench.create("web", count, 2, rollout=QUARTER)
         await bench.pods(2 * count)
         line["created_seconds"] = round(time.monotonic() - start, 2)
-        await bench.whole("web", count)
+        await bench.wait_until_complete("web", count)
     async with bench.phase("groups: at rest", **facts):
         await asyncio.sleep(STEADY)
     async with bench.phase("groups: rolled, 25 %", **facts):
@@ -101,13 +101,13 @@ async def groups(bench: Bench, options: argparse.Namespace) -> None:
         await bench.space.scale(0)
         await bench.pods(0)
     await bench.space.scale(count // 2)
-    await bench.whole("web", count // 2)
+    await bench.wait_until_complete("web", count // 2)
     for cycle in range(options.cycles):
         for phase, replicas in (("grows", count), ("shrinks", count // 2)):
             async with bench.phase(f"groups: {phase}", cycle=cycle, **facts):
                 await bench.space.scale(replicas)
                 await bench.pods(2 * replicas)
-                await bench.whole("web", replicas)
+                await bench.wait_until_complete("web", replicas)
     async with bench.phase("groups: deleted", **facts):
         await bench.space.client.delete(LEADERWORKERSETS, ObjectKey(bench.space.namespace, "web"))
         await bench.pods(0)
@@ -153,7 +153,7 @@ async def many(bench: Bench, options: argparse.Namespace) -> None:
             names = [f"web-{index}" for index in range(before, count)]
             await in_turn(names, lambda name: bench.create(name, 1, 5))
             for name in names:
-                await bench.whole(name, 1)
+                await bench.wait_until_complete(name, 1)
             await asyncio.sleep(SETTLE)
             memory[count] = line["mebibytes"] = memory_mib(bench.process)
             if before:
@@ -166,7 +166,7 @@ async def slow(bench: Bench, _: argparse.Namespace) -> None:
     template = objects.slow_template(SLOW_SECONDS)
     waves = {"waves": 4, "pod_seconds": SLOW_SECONDS, "groups": SLOW_GROUPS}
     await bench.create("web", SLOW_GROUPS, 2, rollout=QUARTER, template={"workerTemplate": template})
-    await bench.whole("web", SLOW_GROUPS)
+    await bench.wait_until_complete("web", SLOW_GROUPS)
     (container,) = template["spec"]["containers"]
     rolled = template | {"spec": template["spec"] | {"containers": [container | {"image": "app:2"}]}}
     patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": rolled}}}
@@ -174,14 +174,14 @@ async def slow(bench: Bench, _: argparse.Namespace) -> None:
         start = time.monotonic()
         await bench.space.client.patch(LEADERWORKERSETS, ObjectKey(bench.space.namespace, "web"), patch, kind="merge")
         await asyncio.sleep(1)
-        await bench.whole("web", SLOW_GROUPS)
+        await bench.wait_until_complete("web", SLOW_GROUPS)
         line["share_of_waves"] = round((time.monotonic() - start) / (4 * SLOW_SECONDS), 3)
 
 
 async def reviews(bench: Bench, _: argparse.Namespace) -> None:
     """Send requests to the pod webhook at a constant rate, as an API server does."""
     await bench.create("web", 1, 2)
-    await bench.whole("web", 1)
+    await bench.wait_until_complete("web", 1)
     leader = await bench.space.client.get(PODS, ObjectKey(bench.space.namespace, "web-0"))
     request = {"uid": "bench", "operation": "CREATE", "namespace": bench.space.namespace, "object": leader}
     body = msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
@@ -196,8 +196,10 @@ async def reviews(bench: Bench, _: argparse.Namespace) -> None:
         async def ask(index: int) -> None:
             await asyncio.sleep(max(0.0, start + index / REVIEWS_PER_SECOND - time.monotonic()))
             begun = time.monotonic()
-            async with session.post(url, data=body, ssl=False, headers={"content-type": "application/json"}) as answer:
-                verdict = msgspec.json.decode(await answer.read())
+            async with session.post(
+                url, data=body, ssl=False, headers={"content-type": "application/json"}
+            ) as response:
+                verdict = msgspec.json.decode(await response.read())
             assert verdict["response"]["allowed"], verdict
             took.append(1000 * (time.monotonic() - begun))
 
@@ -215,7 +217,7 @@ async def start(bench: Bench, _: argparse.Namespace) -> None:
     names = [f"web-{index}" for index in range(100)]
     await in_turn(names, lambda name: bench.create(name, 1, 2))
     for name in names:
-        await bench.whole(name, 1)
+        await bench.wait_until_complete(name, 1)
     (first,) = bench.world.replicas
     line: Line = {"measurement": "a second manager next to 100 sets", "server": bench.manager, "run": bench.run}
     start = time.monotonic()
@@ -224,7 +226,7 @@ async def start(bench: Bench, _: argparse.Namespace) -> None:
     start = time.monotonic()
     line["first_ended_seconds"] = round(await first.stop(), 2)
     await bench.create("late", 1, 2)
-    await bench.whole("late", 1)
+    await bench.wait_until_complete("late", 1)
     line["new_set_whole_seconds"] = round(time.monotonic() - start, 2)
     bench.process = second.process.pid
     report(**line)

@@ -109,7 +109,7 @@ async def month(bench: Bench, options: argparse.Namespace) -> None:
             continue
         name = title.translate(str.maketrans("", "", ",")).replace(" ", "-")
         await bench.create(name, GROUPS, SIZE, rollout=SURGE, template=TEMPLATES)
-        await bench.whole(name, GROUPS)
+        await bench.wait_until_complete(name, GROUPS)
         async with bench.phase(f"month: {title}", nodes=scenario.steps) as line:
             line.update(await _play(bench, name, scenario))
         await bench.space.client.delete(LEADERWORKERSETS, ObjectKey(bench.space.namespace, name))
@@ -117,9 +117,9 @@ async def month(bench: Bench, options: argparse.Namespace) -> None:
 
 
 async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]:
-    whole, key = Wholeness(), ObjectKey(bench.space.namespace, name)
-    whole.observe(await _pods(bench))
-    before, disturbed, stuck = len(whole.leaders), 0, 0
+    completeness, key = Wholeness(), ObjectKey(bench.space.namespace, name)
+    completeness.observe(await _pods(bench))
+    before, disturbed, stuck = len(completeness.leaders), 0, 0
     for number in range(scenario.steps):
         if scenario.rolls and number == 2:
             patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": _template("app:2")}}}
@@ -127,7 +127,7 @@ async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]
         pods = await _pods(bench)
         node, lost = _choose(pods)
         lost = lost[:1] if scenario.way is _delete else lost
-        whole.observe(pods)
+        completeness.observe(pods)
         disturbed += len(_measured(lost))
         await scenario.way(bench, node, lost)
         if number in scenario.kills:
@@ -135,16 +135,16 @@ async def _play(bench: Bench, name: str, scenario: Scenario) -> dict[str, float]
         if scenario.scales:
             await bench.space.scale(GROUPS + 1 + number % 2, name)
         try:
-            await _recovered(bench, whole, {meta.uid(pod) for pod in lost})
+            await _recovered(bench, completeness, {meta.uid(pod) for pod in lost})
         except TimeoutError:  # a group whose worker was replaced separately never becomes complete
             stuck += 1
-            whole.accept(await _pods(bench))
+            completeness.accept(await _pods(bench))
         opened = {"spec": {"taints": None, "unschedulable": None}}
         await bench.space.client.patch(NODES, ObjectKey("", node), opened, kind="merge")
-    recreated = len(whole.leaders) - before
+    recreated = len(completeness.leaders) - before
     return {
-        "not_whole_seconds": round(whole.seconds, 2),
-        "group_seconds": round(whole.group_seconds, 2),
+        "not_whole_seconds": round(completeness.seconds, 2),
+        "group_seconds": round(completeness.group_seconds, 2),
         "disturbed": disturbed,
         "recreated": recreated,
         "stuck": stuck,
@@ -213,12 +213,12 @@ async def _change_node(bench: Bench, node: str, spec: JSONObject) -> None:
     await bench.space.client.patch(NODES, ObjectKey("", node), {"spec": spec}, kind="merge")
 
 
-async def _recovered(bench: Bench, whole: Wholeness, lost: set[str]) -> None:
+async def _recovered(bench: Bench, completeness: Wholeness, lost: set[str]) -> None:
     """Wait until the lost pods are deleted, and all groups are complete."""
     async with asyncio.timeout(RECOVERY):
         while True:
             pods = await _pods(bench)
-            if not whole.observe(pods) and lost.isdisjoint(map(meta.uid, pods)):
+            if not completeness.observe(pods) and lost.isdisjoint(map(meta.uid, pods)):
                 return
             await asyncio.sleep(POLL)
 

@@ -210,8 +210,8 @@ async def server_side(calls: Calls, chain: bytes) -> None:
     async with webhooks(chain) as url, ClientSession() as session:
 
         async def ask(path: str) -> None:
-            async with session.post(url + path, data=body, ssl=False) as answer:
-                verdict = msgspec.json.decode(await answer.read())
+            async with session.post(url + path, data=body, ssl=False) as response:
+                verdict = msgspec.json.decode(await response.read())
             assert verdict["response"]["allowed"], verdict
 
         for path in (MUTATE_POD, VALIDATE_POD):

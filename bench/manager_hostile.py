@@ -190,8 +190,8 @@ def put(store: Store, resource: Resource, obj: JSONObject) -> JSONObject:
     """Store an object in the same way as an API server, but without validation."""
     identity = {"apiVersion": resource.api_version, "kind": resource.kind}
     added = {"uid": f"uid-{store.revision}", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
-    whole = identity | obj | {"metadata": meta.metadata(obj) | added}
-    return store.create(StoreKey(resource.group_resource, meta.namespace(obj), meta.name(obj)), whole)
+    stored = identity | obj | {"metadata": meta.metadata(obj) | added}
+    return store.create(StoreKey(resource.group_resource, meta.namespace(obj), meta.name(obj)), stored)
 
 
 async def flood(

@@ -83,7 +83,7 @@ class Bench:
         lws["metadata"]["namespace"] = self.space.namespace
         await self.space.client.create(LEADERWORKERSETS, lws)
 
-    async def whole(self, name: str, replicas: int) -> None:
+    async def wait_until_complete(self, name: str, replicas: int) -> None:
         """Wait until the status reports this number of ready and updated groups."""
 
         async def holds() -> bool:

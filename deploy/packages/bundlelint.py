@@ -64,7 +64,7 @@ def errors(bundle: Bundle, *, released: bool = False) -> list[str]:
         *_owned(spec, bundle.definitions),
         *_installed(spec),
         *_images(spec, released=released),
-        *_whole(bundle),
+        *_bundle_errors(bundle),
     ]
 
 
@@ -169,7 +169,7 @@ def _image_names(deployments: Iterable[Any]) -> Iterator[str]:
         )
 
 
-def _whole(bundle: Bundle) -> Iterator[str]:
+def _bundle_errors(bundle: Bundle) -> Iterator[str]:
     text = json.dumps([bundle.version, *bundle.definitions])
     if match := LEFT_OVER.search(text):
         yield f"{match[0]} was not replaced"

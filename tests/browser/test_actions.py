@@ -14,8 +14,8 @@ def test_action_is_busy_until_its_dry_run_and_shows_what_ends(visiting: Visiting
         may_answer = asyncio.Event()
         calls: list[list[str]] = []
 
-        async def run(words: Sequence[str]) -> tuple[bool, str]:
-            calls.append(list(words))
+        async def run(arguments: Sequence[str]) -> tuple[bool, str]:
+            calls.append(list(arguments))
             await may_answer.wait()
             return True, "web scaled"
 

@@ -128,10 +128,14 @@ def comments(path: Path) -> Iterator[str]:
 
 
 def identifiers(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the names of a module, its classes and its attributes, with the kind of each name."""
+    """Yield the names of a module, its classes, attributes, functions and variables, with the kind of each name."""
     yield "modules", path.stem
     for node in ast.walk(_tree(path)):
         match node:
+            case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield "variables", name.lstrip("_")
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield "variables", name.lstrip("_")
             case ast.ClassDef(name=name, body=body):
                 yield "types", name.lstrip("_")
                 for child in body:
@@ -142,7 +146,7 @@ def identifiers(path: Path) -> Iterator[tuple[str, str]]:
 
 def names(path: Path) -> Iterator[str]:
     """Yield the words in the names of a module, its classes and attributes. `PodStatus` becomes `pod status`."""
-    for _, name in identifiers(path):
+    for name in (name for kind, name in identifiers(path) if kind != "variables"):
         yield " ".join(re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name))
 
 

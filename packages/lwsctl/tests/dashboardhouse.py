@@ -59,9 +59,9 @@ class CommandLog:
 
     calls: list[list[str]] = field(default_factory=list)
 
-    async def __call__(self, words: Sequence[str]) -> tuple[bool, str]:
-        self.calls.append(list(words))
-        return True, f"web scaled: {'dry run' if '--dry-run' in words else 'done'}"
+    async def __call__(self, arguments: Sequence[str]) -> tuple[bool, str]:
+        self.calls.append(list(arguments))
+        return True, f"web scaled: {'dry run' if '--dry-run' in arguments else 'done'}"
 
 
 @dataclass

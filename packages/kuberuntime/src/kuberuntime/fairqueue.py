@@ -16,10 +16,10 @@ T = TypeVar("T")
 class FairQueue(Generic[T]):
     """Queues items in FIFO order for each tenant, and serves tenants in round-robin order.
 
-    >>> turns = FairQueue[str]()
+    >>> queue = FairQueue[str]()
     >>> for item in ("a1", "a2", "a3", "b1"):
-    ...     turns.put(item[0], item)
-    >>> [turns.pop() for _ in range(5)]
+    ...     queue.put(item[0], item)
+    >>> [queue.pop() for _ in range(5)]
     ['a1', 'b1', 'a2', 'a3', None]
     """
 

@@ -158,7 +158,7 @@ def sets(draw: st.DrawFn, capabilities: Sequence[Capability]) -> ObservedLeaderW
         found,
         leaderworkerset=changed | {"status": status},
         groups=by_leader,
-        folded=draw(st.sampled_from([None, index_groups(by_leader.values(), meta.name(obj))])),
+        group_summary=draw(st.sampled_from([None, index_groups(by_leader.values(), meta.name(obj))])),
         facts=draw(st.sampled_from([{}, {names.MOVES: leaving}])),
     )
 

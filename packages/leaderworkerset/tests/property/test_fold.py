@@ -81,11 +81,11 @@ def test_fold_counts_groups_like_a_loop(
         builders.leaderworkerset_object(replicas=replicas, size=size, rollout={"partition": partition})
     )
     found = after(changes)
-    folded, living = found.summary, found.by_leader
+    group_summary, living = found.summary, found.by_leader
     whole = [one for one in living.values() if size == 1 or one.workers is not None]
     rolled = [one for one in whole if one.index is not None and partition <= one.index < replicas]
 
-    assert status.count(lws, folded, "new") == status.Counts(
+    assert status.count(lws, group_summary, "new") == status.Counts(
         ready=sum(builders.is_group_ready(one, size) for one in whole),
         updated=sum(is_updated(one, size) for one in whole),
         desired_ready=sum(builders.is_group_ready(one, size) and int(one.group_index) < replicas for one in whole),
@@ -100,7 +100,7 @@ def test_fold_counts_groups_like_a_loop(
 def test_rollout_matches_groups_by_their_index(changes: list[tuple[bool, GroupFacts]], size: int) -> None:
     """A rollout compares groups by their index (R-ROLL-8)."""
     found = after(changes)
-    folded, living = found.summary, found.by_leader
+    group_summary, living = found.summary, found.by_leader
     named = {
         one.index: one
         for one in living.values()
@@ -114,7 +114,7 @@ def test_rollout_matches_groups_by_their_index(changes: list[tuple[bool, GroupFa
     regular = {one.index: one for one in living.values() if fold_index(one) is not None}
     gated = sum(1 << index for index, one in regular.items() if index is not None and one.is_gated)
     counted = States.from_states(expected)._replace(gated=gated)
-    assert folded.states(size, "new") == counted
+    assert group_summary.states(size, "new") == counted
 
 
 def is_updated(group: GroupFacts, size: int) -> bool:
@@ -163,8 +163,8 @@ def test_thousands_of_groups_are_regular_in_any_order(order: list[int], kept: in
 
     for number in order[kept:]:
         found.put(f"web-{number * 16}", None)
-    folded = found.summary
-    assert folded.members.bit_count() + len(folded.irregular) == kept
+    group_summary = found.summary
+    assert group_summary.members.bit_count() + len(group_summary.irregular) == kept
 
 
 def test_excessive_indexes_and_revisions_take_no_bits() -> None:
@@ -172,9 +172,9 @@ def test_excessive_indexes_and_revisions_take_no_bits() -> None:
     forged = [alone(int("9" * 62)), alone(1_999_999)]
     many = [alone(index, f"r{index}") for index in range(1000)]
 
-    folded = index_groups([*forged, *many], "web")
+    group_summary = index_groups([*forged, *many], "web")
 
-    assert {*forged, *many[MOST_REVISIONS:]} == {*folded.irregular.values()}
-    assert folded.members == (1 << MOST_REVISIONS) - 1
-    counts = status.count(leaderworkerset.decode(builders.leaderworkerset_object(size=1)), folded, "r0")
+    assert {*forged, *many[MOST_REVISIONS:]} == {*group_summary.irregular.values()}
+    assert group_summary.members == (1 << MOST_REVISIONS) - 1
+    counts = status.count(leaderworkerset.decode(builders.leaderworkerset_object(size=1)), group_summary, "r0")
     assert counts.ready == len(forged) + len(many)

@@ -66,10 +66,10 @@ def test_replacement_keeps_the_bound_in_any_state(
     groups: list[GroupFacts], limits: Budget, replicas: int, partition: int, size: int
 ) -> None:
     """If leaders are deleted, at least `replicas - maxUnavailable` groups remain available (R-ROLL-1)."""
-    folded = index_groups(groups, "web")
+    group_summary = index_groups(groups, "web")
     indexes = outdatedleaders.leaders_to_delete(
         outdatedleaders.RolloutLeaders.from_statefulset(
-            statefulset(replicas, partition), folded, limits, size=size, key="new"
+            statefulset(replicas, partition), group_summary, limits, size=size, key="new"
         )
     )
     chosen = [next(one for one in groups if one.index == index) for index in indexes]

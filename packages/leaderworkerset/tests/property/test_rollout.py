@@ -56,8 +56,10 @@ class ModeledRollout:
         ready, updated = self.states[:2]
         old = ((1 << len(self.groups)) - 1) & ~updated
         of_key = {"new": updated, "old": old}
-        folded = GroupIndex(members=updated | old, leader_ready=ready, leaders=of_key, statefulset_revisions=of_key)
-        replaced, renewal = outdatedleaders.decide(self.statefulset, folded, self.limits, size=1, key="new")
+        group_summary = GroupIndex(
+            members=updated | old, leader_ready=ready, leaders=of_key, statefulset_revisions=of_key
+        )
+        replaced, renewal = outdatedleaders.decide(self.statefulset, group_summary, self.limits, size=1, key="new")
         for index in replaced:
             self.groups[index] = self._created(index)
         self.current_revision = renewal or self.current_revision

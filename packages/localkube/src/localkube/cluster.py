@@ -66,8 +66,8 @@ class RunningCluster:
         """Return a client in this process, which calls the API server without a connection."""
         return self._cluster.client(user)
 
-    def last_lines(self, uid: str, container: str, lines: int, size: int) -> list[bytes]:
-        """Return the last complete lines of each retained run of a container, oldest first (`size` bytes per run).
+    def last_lines(self, uid: str, container: str, lines: int, max_bytes: int) -> list[bytes]:
+        """Return the last complete lines of each retained run of a container, oldest first (`max_bytes` bytes per run).
 
         The logs of a deleted pod are kept for a limited time. This method reads files and may be called in any thread.
         """
@@ -76,7 +76,7 @@ class RunningCluster:
         pods, former = (self._settings.directory / name / uid for name in ("pods", "former"))
         for directory in (pods / "logs", former, former):  # the logs can be moved concurrently if the pod is deleted
             with suppress(FileNotFoundError):
-                if ends := logreader.last_lines_of_runs(directory / container, lines, size):
+                if ends := logreader.last_lines_of_runs(directory / container, lines, max_bytes):
                     return ends
         return []
 
@@ -119,8 +119,8 @@ class RunningCluster:
             yield
 
 
-def host_gpus(words: str, nodes: int, visible: str | None) -> Devices:
-    """Return the real GPUs for `words` (`host`, or `host:N` to share each GPU), divided among the nodes.
+def host_gpus(argument: str, nodes: int, visible: str | None) -> Devices:
+    """Return the real GPUs for `argument` (`host`, or `host:N` to share each GPU), divided among the nodes.
 
     `visible` is CUDA_VISIBLE_DEVICES of this process. Raise a `SettingsError` or a `LocalkubeError` that explains the
     fix.
@@ -128,7 +128,7 @@ def host_gpus(words: str, nodes: int, visible: str | None) -> Devices:
     from localkube.kubelet.accelerators.devicediscovery import discover_devices
 
     try:
-        return discover_devices(words, nodes, visible)
+        return discover_devices(argument, nodes, visible)
     except ValueError as error:
         raise SettingsError("gpus", str(error)) from error
 

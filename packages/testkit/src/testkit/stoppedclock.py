@@ -36,7 +36,7 @@ class StoppedLoop:
 
     async def move(self, seconds: float) -> None:
         """Advance the clock when all other work waits for time, and run due timers."""
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_turn(), self._loop))
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_run_once(), self._loop))
         self._now += seconds
         self._wake()
 
@@ -77,6 +77,6 @@ async def tasks_end(loop: asyncio.AbstractEventLoop, count: int) -> bool:
     return False
 
 
-async def _turn() -> None:
+async def _run_once() -> None:
     for _ in range(TURNS):
         await asyncio.sleep(0)

@@ -86,13 +86,13 @@ def exit_code(status: bytes) -> int:
     0
     """
     try:
-        answer = msgspec.json.decode(status, type=_Status)
+        response = msgspec.json.decode(status, type=_Status)
     except (msgspec.MsgspecError, UnicodeError) as error:
         raise ConnectionFailedError(f"cannot read the status of the command: {error}") from error
-    if answer.status == "Success":
+    if response.status == "Success":
         return 0
-    causes = (answer.details or _Details()).causes or ()
+    causes = (response.details or _Details()).causes or ()
     number = decimals.natural(next((cause.message for cause in causes if cause.reason == "ExitCode"), ""))
     if number is not None:
         return number
-    raise ConnectionFailedError(answer.message or "the command finished without an exit code")
+    raise ConnectionFailedError(response.message or "the command finished without an exit code")

@@ -257,10 +257,10 @@ def _decode_object(response: Response) -> JSONObject:
 
 
 def _page(selection: Selection, response: Response) -> Page:
-    answer = _decode_object(response)
-    head = answer.get("metadata") or {}
+    content = _decode_object(response)
+    head = content.get("metadata") or {}
     identity = {"apiVersion": selection.resource.api_version, "kind": selection.resource.kind}
-    items = [item if "kind" in item else identity | item for item in answer.get("items") or []]
+    items = [item if "kind" in item else identity | item for item in content.get("items") or []]
     return Page(items, ResourceVersion(str(head.get("resourceVersion") or "")), str(head.get("continue") or ""))
 
 

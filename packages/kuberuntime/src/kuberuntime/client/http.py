@@ -111,21 +111,21 @@ class HTTPTransport:
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its complete response."""
-        async with self._open_response(self._request_session(request), request) as answer:
+        async with self._open_response(self._request_session(request), request) as response:
             with self._named_errors():
-                return Response(answer.status, _lowercase_headers(answer), await answer.read())
+                return Response(response.status, _lowercase_headers(response), await response.read())
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         """Send one request and yield its response as a stream. The connection is closed when the context exits."""
         async with (
-            self._open_response(self._stream_session(), request) as answer,
-            aclosing(self._chunks(answer)) as chunks,
+            self._open_response(self._stream_session(), request) as response,
+            aclosing(self._chunks(response)) as chunks,
         ):
             try:
-                yield StreamResponse(answer.status, _lowercase_headers(answer), chunks)
+                yield StreamResponse(response.status, _lowercase_headers(response), chunks)
             finally:
-                answer.close()
+                response.close()
 
     @asynccontextmanager
     async def channels(self, path: str, query: Query, protocol: str) -> AsyncIterator[Channels]:
@@ -167,14 +167,14 @@ class HTTPTransport:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Yield the response after its headers are read. If the credentials are rejected, renew them and retry."""
         credentials = await self._access.credentials.get()
-        answer = await self._send(session, request, credentials)
+        response = await self._send(session, request, credentials)
         try:
-            if answer.status == HTTPStatus.UNAUTHORIZED and await self._access.credentials.renew(credentials):
-                answer.release()
-                answer = await self._send(session, request, await self._access.credentials.get())
-            yield answer
+            if response.status == HTTPStatus.UNAUTHORIZED and await self._access.credentials.renew(credentials):
+                response.release()
+                response = await self._send(session, request, await self._access.credentials.get())
+            yield response
         finally:
-            answer.release()
+            response.release()
 
     async def _send(
         self, session: aiohttp.ClientSession, request: Request, credentials: Credentials
@@ -226,9 +226,9 @@ class HTTPTransport:
     async def _raise_server_error(self, path: str, query: Query, protocol: str) -> None:
         """Raise the server's error for a failed upgrade, because the WebSocket handshake discards it."""
         headers = {**UPGRADE, "sec-websocket-protocol": protocol}
-        async with self.stream(Request("GET", path, query, headers)) as answer:
-            if answer.status >= HTTPStatus.BAD_REQUEST:
-                raise from_response(answer.status, b"".join([chunk async for chunk in answer.chunks]))
+        async with self.stream(Request("GET", path, query, headers)) as response:
+            if response.status >= HTTPStatus.BAD_REQUEST:
+                raise from_response(response.status, b"".join([chunk async for chunk in response.chunks]))
 
     def _session(self, *, connections: int, seconds: float | None, fence: Fence | None = None) -> aiohttp.ClientSession:
         make = partial(self._socket, fence=fence)
@@ -272,9 +272,9 @@ class HTTPTransport:
                 self._context, self._identity = tls.build_context(self._trust, credentials), identity
         return self._context
 
-    async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
         with self._named_errors():
-            async for chunk in answer.content.iter_any():
+            async for chunk in response.content.iter_any():
                 yield chunk
 
     @contextmanager
@@ -325,13 +325,13 @@ def _make_socket(address: aiohttp.AddrInfoType, fence: Fence | None) -> socket.s
     return sock
 
 
-def _lowercase_headers(answer: aiohttp.ClientResponse) -> dict[str, str]:
+def _lowercase_headers(response: aiohttp.ClientResponse) -> dict[str, str]:
     """Return the headers by lowercase name.
 
     Repeated headers are joined, because API servers send one header per warning.
     """
     headers: dict[str, str] = {}
-    for name, value in answer.headers.items():
+    for name, value in response.headers.items():
         key = name.lower()
         headers[key] = f"{headers[key]}, {value}" if key in headers else value
     return headers

@@ -15,5 +15,5 @@ async def split(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes], Non
         if newline:
             *lines, last = b"".join(pieces), *rest.split(b"\n")
             pieces = [last] if last else []
-            if whole := [line for line in lines if line.strip()]:
-                yield whole
+            if complete_lines := [line for line in lines if line.strip()]:
+                yield complete_lines

@@ -63,7 +63,7 @@ class LimitedTransport:
         self._inner = inner
         self._bucket = bucket
         self._clock = clock
-        self._turns = FairQueue[asyncio.Future[None]]()
+        self._queue = FairQueue[asyncio.Future[None]]()
 
     async def request(self, request: Request) -> Response:
         """Wait for a token, then send the request."""
@@ -86,15 +86,15 @@ class LimitedTransport:
         delay = self._bucket.reserve(arrived)
         if delay > 0:
             loop = asyncio.get_running_loop()
-            turn = loop.create_future()
-            self._turns.put(requests.namespace_of(request), turn)
+            waiter = loop.create_future()
+            self._queue.put(requests.namespace_of(request), waiter)
             loop.call_later(delay, self._release_waiting)
-            await turn
+            await waiter
             delay = self._clock.monotonic() - arrived
         self._observe(delay)
 
     def _release_waiting(self) -> None:
         """Release the next waiting request. Each waiting request has one reserved token."""
-        turn = self._turns.pop()
-        if turn is not None and not turn.done():  # finished because its caller was cancelled
-            turn.set_result(None)
+        waiter = self._queue.pop()
+        if waiter is not None and not waiter.done():  # finished because its caller was cancelled
+            waiter.set_result(None)

@@ -49,7 +49,7 @@ class Target(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Writes:
+class _WriteHistory:
     """The last written values, their time, and whether the next identical write is delayed."""
 
     content: int
@@ -62,7 +62,7 @@ class Contention:
     """The last writes to the fields of each object."""
 
     def __init__(self) -> None:
-        self._writes: OrderedDict[Target, _Writes] = OrderedDict()
+        self._writes: OrderedDict[Target, _WriteHistory] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._writes)
@@ -87,7 +87,7 @@ class Contention:
         """Record a successful write."""
         writes = self._writes.get(target)
         if writes is None or writes.content != content:
-            writes = self._writes[target] = _Writes(content)
+            writes = self._writes[target] = _WriteHistory(content)
         writes.times.append(now)
         writes.is_reported = False
         self._writes.move_to_end(target)

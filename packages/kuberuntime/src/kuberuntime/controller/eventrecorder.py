@@ -160,7 +160,7 @@ class EventRecorder:
         self._series = SeriesMemory(SERIES, SERIES_SECONDS)
         self._dropped = 0
         self._last_nanos = 0
-        self._folding: dict[int, tuple[Series, Event]] = {}
+        self._combined: dict[int, tuple[Series, Event]] = {}
         self._gathering: dict[SeriesKey, EventBatch] = {}
 
     def record(self, event: Event) -> None:
@@ -210,7 +210,7 @@ class EventRecorder:
             series.last = moment
             if not series.is_queued:
                 series.is_queued = True
-                self._folding[series.stamp] = (series, event)
+                self._combined[series.stamp] = (series, event)
                 asyncio.get_running_loop().call_later(FOLD, self._queue_repetitions, series.stamp)
         series.observed_at = at
         self._series.put(series)
@@ -230,14 +230,14 @@ class EventRecorder:
         """Wait until all recorded events are written or dropped. Collected repetitions are written immediately."""
         for key in list(self._gathering):
             self._record_batch(key)
-        for stamp in list(self._folding):
+        for stamp in list(self._combined):
             self._queue_repetitions(stamp)
         await self._queue.join()
 
     def _queue_repetitions(self, stamp: int) -> None:
         """Queue the repetitions of a series, unless `flush` has already queued them."""
-        if (folded := self._folding.pop(stamp, None)) is not None:
-            self._enqueue(*folded)
+        if (combined := self._combined.pop(stamp, None)) is not None:
+            self._enqueue(*combined)
 
     def _enqueue(self, series: Series, event: Event) -> None:
         series.is_queued = True

@@ -224,10 +224,10 @@ class Executor:
     async def _apply(self, action: Apply) -> _Outcome:
         resource, obj = action.resource, action.object
         try:
-            answer = await self._client.apply(resource, obj, manager=action.manager)
-            if (corrected := appliedfields.without_account(obj, answer)) is not None:
-                answer = await self._client.apply(resource, corrected, manager=action.manager)
-            return _write_outcome(resource, answer, is_kept=True)
+            response = await self._client.apply(resource, obj, manager=action.manager)
+            if (corrected := appliedfields.without_account(obj, response)) is not None:
+                response = await self._client.apply(resource, corrected, manager=action.manager)
+            return _write_outcome(resource, response, is_kept=True)
         except InvalidError as error:
             for existing in await self._find_existing(resource, meta.key(obj)):
                 if _is_of_other(existing, obj):
@@ -266,7 +266,7 @@ class Executor:
 
     async def _create(self, action: Create) -> _Outcome:
         try:
-            answer = await self._client.create(
+            response = await self._client.create(
                 action.resource, action.object, body=action.body, subresource=action.subresource
             )
         except AlreadyExistsError as error:
@@ -277,7 +277,7 @@ class Executor:
             return _NOTHING
         if action.subresource:  # the response is a Status, which does not contain the new version of the parent
             return _Outcome(None, has_effect=True)
-        return _write_outcome(action.resource, answer)
+        return _write_outcome(action.resource, response)
 
     async def _check_owner(self, action: Create, error: AlreadyExistsError) -> None:
         """Raise an error with the owner of the existing object, unless this controller owns the object."""
@@ -319,7 +319,7 @@ class Executor:
 
     async def _delete(self, action: Delete) -> _Outcome:
         try:
-            answer = await self._client.delete(
+            response = await self._client.delete(
                 action.resource,
                 action.key,
                 propagation=action.propagation,
@@ -331,7 +331,7 @@ class Executor:
             if not is_gone:
                 raise
             return _Outcome(ObjectRemoval(action.resource, action.key, action.uid), has_effect=False)
-        removed = ObjectRemoval(action.resource, action.key, action.uid or _uid_of(answer))
+        removed = ObjectRemoval(action.resource, action.key, action.uid or _uid_of(response))
         return _Outcome(removed, has_effect=True)
 
     def _record(self, events: Iterable[Event]) -> None:
@@ -385,12 +385,12 @@ def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
         begin, size = begin + size, size * 2
 
 
-def _write_outcome(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -> _Outcome:
-    obj = answer if is_kept else {}
-    return _Outcome(ObjectWrite(resource, meta.key(answer), meta.resource_version(answer), obj), has_effect=True)
+def _write_outcome(resource: Resource, response: JSONObject, *, is_kept: bool = False) -> _Outcome:
+    obj = response if is_kept else {}
+    return _Outcome(ObjectWrite(resource, meta.key(response), meta.resource_version(response), obj), has_effect=True)
 
 
-def _uid_of(answer: JSONObject) -> UID | None:
+def _uid_of(response: JSONObject) -> UID | None:
     """Return the UID from a deletion response, which is an object or a Status."""
-    details = answer.get("details") or {}
-    return meta.uid(answer) or UID(str(details.get("uid") or "")) or None
+    details = response.get("details") or {}
+    return meta.uid(response) or UID(str(details.get("uid") or "")) or None

@@ -100,14 +100,14 @@ class Chain(NamedTuple):
 class _Error(NamedTuple):
     """An error line with its stream, the first error of its chain, and its kind.
 
-    A `whole` error is an exception, a peer error, a log record, or the title of the next line.
+    A standalone error is an exception, a peer error, a log record, or the title of the next line.
     """
 
     stream: str
     first: int
     is_exception: bool
     is_of_peer: bool
-    is_whole: bool
+    stands_alone: bool
 
 
 class _State(Enum):
@@ -191,8 +191,8 @@ def find_chain(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[boo
         stream.raised = stream.root if kind is _Kind.EXCEPTION else stream.raised
         if is_named:
             peer = is_of_peer(lines[stream.root])
-            is_whole = is_exception or peer or RECORD.search(text) is not None
-            own_errors.append(_Error(name, stream.root, is_exception, peer, is_whole))
+            stands_alone = is_exception or peer or RECORD.search(text) is not None
+            own_errors.append(_Error(name, stream.root, is_exception, peer, stands_alone))
             stream.is_announced = not is_exception
     if not own_errors:
         return None
@@ -219,7 +219,7 @@ def _first_of_block(errors: Sequence[_Error]) -> _Error:
         if error.stream != block[-1].stream or error.first != block[-1].first - 1:
             break
         block.append(error)
-    is_report = len(block) <= LONGEST_BLOCK and not any(error.is_whole for error in block)
+    is_report = len(block) <= LONGEST_BLOCK and not any(error.stands_alone for error in block)
     return block[-1] if is_report else block[0]
 
 

@@ -164,5 +164,5 @@ def error_excerpt(lines: Sequence[str], most: int) -> list[str]:
     error, tail = first_error(lines), list(lines[-most:])
     first, last = [error.line], [error.last] if error.last else []
     candidates = (tail, [*first, *tail], [*first, *last, *tail], [*first, errorchains.CHAINED, *last])
-    whole = next((some for some in candidates if first_error(some) == error), None)
-    return whole or next((some for some in candidates if first_error(some)[:2] == error[:2]), first)
+    excerpt = next((some for some in candidates if first_error(some) == error), None)
+    return excerpt or next((some for some in candidates if first_error(some)[:2] == error[:2]), first)

@@ -47,15 +47,15 @@ def is_scalable(value: IntOrString) -> bool:
     return isinstance(value, int) or percent(value) is not None
 
 
-def scale(value: IntOrString, whole: int, *, up: bool) -> int:
-    """Return the number, or the percentage of `whole`, rounded up (maxSurge) or down (maxUnavailable, R-ROLL-1).
+def scale(value: IntOrString, total: int, *, up: bool) -> int:
+    """Return the number, or the percentage of `total`, rounded up (maxSurge) or down (maxUnavailable, R-ROLL-1).
 
     >>> scale("30%", 10, up=True), scale("30%", 2, up=True), scale("25%", 2, up=False), scale(4, 2, up=True)
     (3, 1, 0, 4)
     """
     if isinstance(value, int):
         return value
-    product = _percentage(value) * whole
+    product = _percentage(value) * total
     return -(-product // 100) if up else product // 100
 
 

@@ -26,7 +26,7 @@ LONGEST_TEXT = 100
 LARGEST_EXPONENT = 99
 
 PATTERN = re.compile(
-    r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
+    r"(?P<sign>[+-]?)(?P<integer>[0-9]*)(?:\.(?P<fraction>[0-9]*))?"
     r"(?:(?P<suffix>n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)|[eE](?P<exponent>[+-]?[0-9]+))?"
 )
 
@@ -140,8 +140,8 @@ def canonical_list(resources: Mapping[str, JSON]) -> dict[str, str]:
 @lru_cache(maxsize=4096)
 def _canonical_text(text: str) -> str:
     """Return the canonical form. The result is cached, because objects contain few different quantities."""
-    whole = WHOLE.fullmatch(text)
-    if whole is not None and int(whole[1]) % (1024 if whole[2] else 1000):
+    match = WHOLE.fullmatch(text)
+    if match is not None and int(match[1]) % (1024 if match[2] else 1000):
         return text
     return str(parse(text))
 
@@ -159,12 +159,12 @@ def parse_list(resources: Mapping[str, JSON] | None) -> dict[str, Quantity]:
 @lru_cache(maxsize=4096)
 def _parse_text(text: str) -> Quantity:
     match = PATTERN.fullmatch(text) if len(text) <= LONGEST_TEXT else None
-    if match is None or not (match["whole"] or match["fraction"]):
+    if match is None or not (match["integer"] or match["fraction"]):
         raise QuantityError("must be a quantity such as 500m, 2, 1.5Gi or 1e3")
-    whole, fraction = match["whole"], match["fraction"] or ""
+    integer, fraction = match["integer"], match["fraction"] or ""
     notation, multiple, power = _scale(match["suffix"] or "", match["exponent"])
-    nanos = _times_power_of_ten(int(whole + fraction) * multiple, power - len(fraction))
-    if notation is Notation.BINARY or len(whole.lstrip("0")) + len(fraction) > SHORT_DIGITS:
+    nanos = _times_power_of_ten(int(integer + fraction) * multiple, power - len(fraction))
+    if notation is Notation.BINARY or len(integer.lstrip("0")) + len(fraction) > SHORT_DIGITS:
         nanos = min(nanos, CAP)
     return Quantity(-nanos if match["sign"] == "-" else nanos, notation)
 

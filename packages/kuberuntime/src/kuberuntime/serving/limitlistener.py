@@ -223,9 +223,9 @@ class LimitListener:
         return noted
 
     def _accept(self, listening: socket.socket) -> None:
-        for turn in range(AT_ONCE):
+        for attempt in range(AT_ONCE):
             if len(self._open) >= self._limits.connections:
-                if turn == 0:  # the event loop has reported a ready connection
+                if attempt == 0:  # the event loop has reported a ready connection
                     self._free_connection()
                 return
             try:

@@ -59,8 +59,8 @@ def parse(template: str) -> list[Part]:
         raise JSONPathError(
             f"the template does not contain an expression in braces. Use {{{template or '.metadata.name'}}}"
         )
-    whole: list[Part] = []
-    open_parts, at = [whole], 0
+    parts: list[Part] = []
+    open_parts, at = [parts], 0
     while at < len(template):
         match = PART.match(template, at)
         if match is None:
@@ -83,7 +83,7 @@ def parse(template: str) -> list[Part]:
             open_parts[-1].append(parse_path(inside))
     if len(open_parts) > 1:
         raise JSONPathError("{range} without {end}")
-    return whole
+    return parts
 
 
 def evaluate(parts: Sequence[Part], value: JSON) -> str:
@@ -112,15 +112,15 @@ def format_result(value: JSON) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
 
 
-def parse_path(words: str) -> list[Step]:
+def parse_path(text: str) -> list[Step]:
     """Parse a path such as `.items[*].metadata.name`. `$` and `@` mean the root value, or the element in a loop."""
-    stripped = words.strip()
+    stripped = text.strip()
     steps: list[Step] = []
     at = 1 if stripped[:1] in {"$", "@"} else 0
     while at < len(stripped):
         match = STEP.match(stripped, at)
         if match is None:
-            raise JSONPathError(f"{stripped[at:]!r} is invalid in {words.strip()!r}. Use a path such as .metadata.name")
+            raise JSONPathError(f"{stripped[at:]!r} is invalid in {text.strip()!r}. Use a path such as .metadata.name")
         at = match.end()
         if (name := match["deep"] or match["name"]) is not None:
             steps += [_descendants, _parse_name(name)] if match["deep"] else [_parse_name(name)]
@@ -131,19 +131,19 @@ def parse_path(words: str) -> list[Step]:
     return steps
 
 
-def normalize(words: str) -> str:
+def normalize(text: str) -> str:
     """Return a path without braces and with a leading dot, which are optional in kubectl.
 
     >>> normalize("{.spec.replicas}"), normalize("metadata.name"), normalize("[0]")
     ('.spec.replicas', '.metadata.name', '[0]')
     """
-    bare = words.strip().removeprefix("{").removesuffix("}")
+    bare = text.strip().removeprefix("{").removesuffix("}")
     return bare if not bare or bare[0] in ".[$@" else f".{bare}"
 
 
-def unquote(words: str) -> str:
+def unquote(text: str) -> str:
     """Return the text between quotation marks, with unescaped characters."""
-    return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), words[1:-1])
+    return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), text[1:-1])
 
 
 def _child_values(value: JSON) -> list[JSON]:
@@ -157,8 +157,8 @@ def _descendants(value: JSON) -> Iterator[JSON]:
         waiting += reversed(_child_values(parent))
 
 
-def _parse_name(words: str) -> Step:
-    name = re.sub(r"\\(.)", r"\1", words)
+def _parse_name(text: str) -> Step:
+    name = re.sub(r"\\(.)", r"\1", text)
 
     def step(value: JSON) -> Iterator[JSON]:
         if name == "*":
@@ -169,14 +169,14 @@ def _parse_name(words: str) -> Step:
     return step
 
 
-def _union(words: str) -> Step:
+def _union(text: str) -> Step:
     """Parse the content of brackets, which consists of names, indexes and slices, separated by commas."""
     steps: list[Step] = []
     at = 0
-    while at < len(words):
-        match = UNION.match(words, at)
+    while at < len(text):
+        match = UNION.match(text, at)
         if match is None or not match[0].strip(" ,"):
-            raise JSONPathError(f"[{words}] is invalid. Use [*], [0], [0:2] or ['name']")
+            raise JSONPathError(f"[{text}] is invalid. Use [*], [0], [0:2] or ['name']")
         at = match.end()
         bounds = match["bounds"]
         steps.append(
@@ -191,26 +191,26 @@ def _literal(name: str) -> Step:
     return _parse_name(re.sub(r"(.)", r"\\\1", name))
 
 
-def _slice(words: str) -> Step:
+def _slice(text: str) -> Step:
     """Parse an index or slice. As in kubectl, an index that exceeds the length of a list is an error."""
-    bounds = [decimals.integer(word) if word else None for word in words.split(":")]
+    bounds = [decimals.integer(word) if word else None for word in text.split(":")]
 
     def step(value: JSON) -> Iterator[JSON]:
         if not isinstance(value, list):
-            raise JSONPathError(f"[{words}]: {format_result(value)} is not a list")
+            raise JSONPathError(f"[{text}]: {format_result(value)} is not a list")
         first, last = bounds[0] or 0, (bounds[1] or 0) - 1 if len(bounds) > 1 else bounds[0] or 0
         if first != last + 1 and not all(-len(value) <= index < len(value) for index in (first, last)):
-            raise JSONPathError(f"[{words}]: array index out of bounds: the list has {len(value)} elements")
+            raise JSONPathError(f"[{text}]: array index out of bounds: the list has {len(value)} elements")
         yield from value[slice(*bounds)] if len(bounds) > 1 else [value[first]]
 
     return step
 
 
-def _filter(words: str) -> Step:
+def _filter(text: str) -> Step:
     """Parse a filter for list elements, which is either an existing path or a comparison."""
-    match = COMPARISON.fullmatch(words)
-    if match is None or "&&" in words or "||" in words:
-        raise JSONPathError(f'[?({words})] is invalid. Use one comparison, such as [?(@.type=="Ready")]')
+    match = COMPARISON.fullmatch(text)
+    if match is None or "&&" in text or "||" in text:
+        raise JSONPathError(f'[?({text})] is invalid. Use one comparison, such as [?(@.type=="Ready")]')
     left, sign, right = _operand(match["left"]), match["sign"], _operand(match["right"] or "@")
 
     def holds(value: JSON) -> bool:
@@ -218,17 +218,17 @@ def _filter(words: str) -> Step:
         if sign is None or not ours or not theirs:
             return bool(ours) and sign is None
         if isinstance(ours[0], str) != isinstance(theirs[0], str) or isinstance(ours[0], dict | list | None):
-            raise JSONPathError(f"[?({words})] cannot compare {ours[0]!r} with {theirs[0]!r}")
+            raise JSONPathError(f"[?({text})] cannot compare {ours[0]!r} with {theirs[0]!r}")
         return SIGNS[sign](ours[0], theirs[0])
 
     return lambda value: filter(holds, _child_values(value))
 
 
-def _operand(words: str) -> Callable[[JSON], list[JSON]]:
-    if words[:1] in {"@", "$", "."}:
-        return partial(select, parse_path(words))
+def _operand(text: str) -> Callable[[JSON], list[JSON]]:
+    if text[:1] in {"@", "$", "."}:
+        return partial(select, parse_path(text))
     try:
-        constant: JSON = unquote(words) if re.fullmatch(QUOTED, words) else msgspec.json.decode(words)
+        constant: JSON = unquote(text) if re.fullmatch(QUOTED, text) else msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise JSONPathError(f"{words!r} is not a path, a number or a quoted string") from error
+        raise JSONPathError(f"{text!r} is not a path, a number or a quoted string") from error
     return lambda _value: [constant]

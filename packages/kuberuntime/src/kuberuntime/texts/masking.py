@@ -121,7 +121,7 @@ class Mask:
             if _is_harmless_name(f"{before[0] if before else ''}{head[0][-LONGEST_NAME:]}".rstrip(" \t:=|\\\"'")):
                 begin = max(head.end(), head.start() + 1)
                 continue
-            match = form.value.match(text, head.end()) or form.whole.match(text, head.start())
+            match = form.value.match(text, head.end()) or form.pattern.match(text, head.start())
             if match is None:
                 begin = head.start() + 1
                 continue

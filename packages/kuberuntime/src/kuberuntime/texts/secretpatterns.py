@@ -54,7 +54,7 @@ class NamedValue(NamedTuple):
 
     head: "re.Pattern[str]"
     value: "re.Pattern[str]"
-    whole: "re.Pattern[str]"
+    pattern: "re.Pattern[str]"
 
 
 def _form(head: str, value: str) -> NamedValue:

@@ -207,17 +207,19 @@ def with_descriptions_at_paths(root: JSONObject, texts: Mapping[str, str], docum
     return _with_description(_describe_paths(root, "", {**words, **texts}), texts[kind])
 
 
-def _describe_paths(shape: JSONObject, path: str, words: Mapping[str, str | None]) -> JSONObject:
+def _describe_paths(shape: JSONObject, path: str, description: Mapping[str, str | None]) -> JSONObject:
     """Add descriptions to the fields and items in a schema at `path`."""
     result = dict(shape)
     prefix = f"{path}." if path else ""
     if "properties" in shape:
         result["properties"] = {
-            name: _with_description(_describe_paths(child, prefix + name, words), words.get(prefix + name))
+            name: _with_description(_describe_paths(child, prefix + name, description), description.get(prefix + name))
             for name, child in shape["properties"].items()
         }
     if "items" in shape:
-        result["items"] = _with_description(_describe_paths(shape["items"], f"{path}[]", words), words.get(f"{path}[]"))
+        result["items"] = _with_description(
+            _describe_paths(shape["items"], f"{path}[]", description), description.get(f"{path}[]")
+        )
     return result
 
 
@@ -251,5 +253,5 @@ def _field_description(struct: str, field: str, definitions: JSONObject) -> str 
     return words
 
 
-def _with_description(shape: JSONObject, words: str | None) -> JSONObject:
-    return shape | {"description": words} if words else shape
+def _with_description(shape: JSONObject, description: str | None) -> JSONObject:
+    return shape | {"description": description} if description else shape

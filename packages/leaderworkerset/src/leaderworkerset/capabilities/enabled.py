@@ -152,8 +152,8 @@ ENABLED: Final = (
 
 
 def _prepare(facts: SetFacts) -> SetFacts:
-    route, folded = inplace.find_current_route(facts)
-    return replace(facts, route=route, folded=moves.with_moving_groups(facts, folded))
+    route, group_summary = inplace.find_current_route(facts)
+    return replace(facts, route=route, group_summary=moves.with_moving_groups(facts, group_summary))
 
 
 def _complete(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDecision:

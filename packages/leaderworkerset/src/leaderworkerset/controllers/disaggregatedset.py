@@ -69,14 +69,14 @@ class DisaggregatedSetDriver(Driver):
         self._scalers = caches[SCALER_CACHE]
         self._services = caches[SERVICE_CACHE]
         self._clock = clock
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Reconcile one DisaggregatedSet. Large objects are processed in a thread, one after the other."""
         observed = self.observe(key)
         if not is_large((observed.disaggregatedset, *observed.scalers), len(observed.leaderworkersets)):
             return reconcile(observed, self._clock.now())
-        async with self._turn:
+        async with self._lock:
             return await asyncio.to_thread(reconcile, self.observe(key), self._clock.now())
 
     def report_failure(self, key: ObjectKey) -> Actions:

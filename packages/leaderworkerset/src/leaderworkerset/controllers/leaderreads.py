@@ -61,9 +61,9 @@ async def read(client: Client, outlined: Outline) -> PreviousResults | Plan:
         return Plan(retention.remove_finalizer(facts.observed.evidence))
     if reads & {Read.WORKLOAD, Read.HISTORY}:
         kind = DEPLOYMENTS if facts.is_hash else STATEFULSETS
-        known = replace(known, whole=await read_object(client, kind, key))
+        known = replace(known, complete_workload=await read_object(client, kind, key))
     if Read.HISTORY in reads:
-        revision = groupname.revision_key(known.whole) if known.whole else None
+        revision = groupname.revision_key(known.complete_workload) if known.complete_workload else None
         if revision != (None if current is None else current.revision):
             return Plan(requeue_after=BEHIND)
         selector = revisionhistory.selector(key.name)

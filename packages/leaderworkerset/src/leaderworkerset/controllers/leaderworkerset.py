@@ -147,7 +147,7 @@ class LeaderWorkerSetDriver(Driver):
         self._endings = TerminatingGroups(informers.pods, informers.statefulsets)
         moving = capabilities.get(names.MOVES)
         self._maintenance = None if moving is None else MaintenanceNodes(caches, moving)
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._memories: dict[ObjectKey, Memory] = {}
 
     async def plan(self, key: ObjectKey) -> Plan:
@@ -160,7 +160,7 @@ class LeaderWorkerSetDriver(Driver):
             (observed.leaderworkerset, observed.leader_workload, *observed.revisions), len(observed.groups)
         ):
             return await self._plan(key, observed)
-        async with self._turn:
+        async with self._lock:
             return await self._plan(key, self.observe(key), in_thread=True)
 
     async def _plan(self, key: ObjectKey, observed: ObservedLeaderWorkerSet, *, in_thread: bool = False) -> Plan:
@@ -244,7 +244,7 @@ class LeaderWorkerSetDriver(Driver):
             records=self._revisions.by_index(indexes.RECORDS, str(key)),
             service=services.observe(self._services.get(key), lws),
             groups=groups,
-            folded=None if is_hash else tracked.summary,
+            group_summary=None if is_hash else tracked.summary,
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
             scheduling=self._gang_objects.shared_objects(key, unused) if self._has_gang_objects else NOT_SCHEDULED,
             evidence=self._retained_pods(key),
@@ -299,7 +299,7 @@ def without_unreachable(observed: ObservedLeaderWorkerSet, leaders: frozenset[st
     if not leaders:
         return observed
     groups = groupstate.without_readiness(observed.groups, leaders)
-    return replace(observed, groups=groups, folded=None, unreachable=leaders & groups.keys())
+    return replace(observed, groups=groups, group_summary=None, unreachable=leaders & groups.keys())
 
 
 keys_of_owned: Final = partial(indexes.keys_of_owned, LEADERWORKERSETS)

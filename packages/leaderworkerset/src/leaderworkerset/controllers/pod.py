@@ -60,7 +60,7 @@ class PodDriver(Driver):
         """The leaders whose worker StatefulSet was deleted before the leader."""
         self._last_statuses: dict[ObjectKey, missingworkers.LastStatus] = {}
         self._moments: dict[ObjectKey, Sequence[missingworkers.CompletionTime]] = {}
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         informers.leaderworkersets.subscribe(self._note_status)
         informers.pods.subscribe(self._record_deletion)
         informers.statefulsets.subscribe(self._note_leader_without_workers)
@@ -86,7 +86,7 @@ class PodDriver(Driver):
         if group is not None and is_large(
             (group.obj, *group.revisions), len(group.objects.pods) + len(group.objects.deleted)
         ):
-            async with self._turn:
+            async with self._lock:
                 group = await self.observe(key)
                 if group is not None:
                     return self._finish_plan(key, group, await asyncio.to_thread(reconcile_group, group, self._gang))

@@ -20,11 +20,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def parse_flags_or_exit(
-    program: str, summary: str, words: Sequence[str], flags: Sequence[Flag]
+    program: str, summary: str, arguments: Sequence[str], flags: Sequence[Flag]
 ) -> Mapping[str, Any] | int:
     """Return the parsed flags. For help or an invalid flag, print a message and return the exit code."""
     try:
-        return goflags.parse(words, flags)
+        return goflags.parse(arguments, flags)
     except HelpRequestedError:
         sys.stdout.write(f"Usage: {program} [flags]\n\n  {summary}\n\nFlags:\n{goflags.usage(flags)}\n")
         return 0
@@ -33,12 +33,12 @@ def parse_flags_or_exit(
         return USAGE
 
 
-def namespace(file: Path, otherwise: str) -> str:
+def namespace(file: Path, default: str) -> str:
     """Return the namespace of this manager process (R-MGR-3)."""
     try:
-        return file.read_text().strip() or otherwise
+        return file.read_text().strip() or default
     except OSError:
-        return otherwise
+        return default
 
 
 def log_errors(title: str, error: Exception) -> None:

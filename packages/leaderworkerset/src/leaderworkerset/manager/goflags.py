@@ -44,11 +44,11 @@ def boolean(text: str) -> bool:
     return BOOLEANS[text]
 
 
-def parse(words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
+def parse(arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any]:
     """Return the values of all specified flags. If a flag is repeated, the last value is used."""
     table = {flag.name: flag for flag in flags}
     values: dict[str, Any] = {}
-    rest = list(words)
+    rest = list(arguments)
     while rest:
         word = rest.pop(0)
         name, equals, text = word.lstrip("-").partition("=")

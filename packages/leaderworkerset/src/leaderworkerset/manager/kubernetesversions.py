@@ -20,9 +20,9 @@ class UnsupportedKubernetesError(KubeError):
 
 async def read(client: Client) -> str:
     """Return the API server version, such as `v1.36.3`."""
-    answer = await client.send(Request("GET", "/version"))
+    response = await client.send(Request("GET", "/version"))
     try:
-        version = msgspec.json.decode(answer.body, type=JSONObject)
+        version = msgspec.json.decode(response.body, type=JSONObject)
     except msgspec.DecodeError as error:
         raise KubeError(f"/version: {error}") from error
     return str(version.get("gitVersion") or "with an unknown version")
@@ -31,8 +31,8 @@ async def read(client: Client) -> str:
 async def is_served(client: Client, resource: Resource) -> bool:
     """Return whether the API server serves this kind and version."""
     try:
-        answer = await client.send(Request("GET", f"/apis/{resource.api_version}"))
-        discovery = msgspec.json.decode(answer.body, type=JSONObject)
+        response = await client.send(Request("GET", f"/apis/{resource.api_version}"))
+        discovery = msgspec.json.decode(response.body, type=JSONObject)
     except NotFoundError:
         return False
     except msgspec.DecodeError as error:

@@ -192,7 +192,7 @@ class ManagerProcess:
         if not internal.enable:
 
             async def use_file(chain: bytes) -> None:
-                await self._certificate_ends.note("webhooks", chain)
+                await self._certificate_ends.record_certificate("webhooks", chain)
                 await use(chain)
 
             await CertificateFiles(Path(self._configuration.webhook.cert_dir), self._metrics).follow(use_file)

@@ -28,10 +28,10 @@ SUMMARY: Final = "Run the controllers and webhooks for a Kubernetes cluster."
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-def main(words: Sequence[str]) -> NoReturn:
+def main(arguments: Sequence[str]) -> NoReturn:
     """Run the manager in a container, and exit with its exit code."""
     standardstreams.open_missing_streams()
-    values = clusterprocess.parse_flags_or_exit("manager", SUMMARY, words, managerflags.FLAGS)
+    values = clusterprocess.parse_flags_or_exit("manager", SUMMARY, arguments, managerflags.FLAGS)
     if isinstance(values, int):
         standardstreams.exit_now(values)
     try:

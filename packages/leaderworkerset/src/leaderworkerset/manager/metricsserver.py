@@ -93,7 +93,7 @@ class CertificateExpirations:
         self._ends = Gauge(NAME, "Expiration time of the server certificate.", ("server",), registry=registry)
         metrics.register(self._ends)
 
-    async def note(self, server: str, chain: bytes) -> None:
+    async def record_certificate(self, server: str, chain: bytes) -> None:
         """Record the current PEM certificate of a server. Its expiration time is NaN if only OpenSSL can parse it."""
         end = await self._work.find_expiration(chain)
         if end is None:  # OpenSSL accepts more formats, and a metric must not stop a server

@@ -47,7 +47,7 @@ LATER: Final = 300.0
 """The check interval in seconds if there are no preserved pods. A terminating manager can still preserve a pod."""
 
 
-class AbandonedEvidence:
+class RetainedPodReleaser:
     """Releases pods that are preserved as evidence while no manager is installed (N-RB-16).
 
     It uses the permissions that the operator grants. Pods of remaining LeaderWorkerSets are kept, because without a
@@ -186,7 +186,7 @@ class OperatorDriver(Driver):
         self._clock = clock
         self._client = client
         self._comparison = Comparison(client)
-        self._evidence = AbandonedEvidence(client)
+        self._evidence = RetainedPodReleaser(client)
         self._clusters = caches[CLUSTERS]
         self._definitions = caches[DEFINITIONS]
         self._api_server = caches[API_SERVER]

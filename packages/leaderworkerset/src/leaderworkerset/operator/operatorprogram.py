@@ -55,10 +55,10 @@ def _collect_values() -> Callable[[str], tuple[str, ...]]:
     return collect
 
 
-def main(words: Sequence[str]) -> NoReturn:
+def main(arguments: Sequence[str]) -> NoReturn:
     """Run the operator in a container, and exit with its exit code."""
     standardstreams.open_missing_streams()
-    values = clusterprocess.parse_flags_or_exit("lws-operator operator", SUMMARY, words, flags())
+    values = clusterprocess.parse_flags_or_exit("lws-operator operator", SUMMARY, arguments, flags())
     if isinstance(values, int):
         standardstreams.exit_now(values)
     try:

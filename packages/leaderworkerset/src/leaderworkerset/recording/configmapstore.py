@@ -143,14 +143,14 @@ def compress(episode: Episode) -> tuple[Episode, bytes]:
 
     Raise `ValueError` if it is too large without logs.
     """
-    lines, whole = LINES, episode
+    lines, document = LINES, episode
     while len(data := zlib.compress(msgspec.json.encode(episode), wbits=GZIP)) > LARGEST:
         if not lines:
             raise ValueError(f"an episode without logs has {len(data)} bytes, but the limit is {LARGEST}")
         lines //= 2
         note = f"the episode was too large, so only the last {lines} lines of each log are stored"
         episode = msgspec.structs.replace(
-            whole, ranks=tuple(_shorten_log(rank, lines) for rank in whole.ranks), notes=(*whole.notes, note)
+            document, ranks=tuple(_shorten_log(rank, lines) for rank in document.ranks), notes=(*document.notes, note)
         )
     return episode, data
 

@@ -104,7 +104,7 @@ class ApiLogs:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._turns = LogRequestLimits()
+        self._request_limits = LogRequestLimits()
         self._kept: dict[tuple[str, str], dict[str, bytes]] = {}
         """The runs of each container, oldest first, by pod UID and container name."""
         self._reading: dict[str, asyncio.Task[None]] = {}
@@ -147,15 +147,15 @@ class ApiLogs:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("failed to read logs", uid=uid, exc_info=error)
 
-    async def _read(self, pod: JSONObject, size: int) -> None:
+    async def _read(self, pod: JSONObject, max_bytes: int) -> None:
         uid = meta.uid(pod)
         self._faults.pop(uid, None)
         async with asyncio.TaskGroup() as tasks:
             for run in _runs(pod):
                 self._kept.setdefault((uid, run.container), {}).setdefault(run.identity, b"")
-                tasks.create_task(self._read_run(pod, run, size))
+                tasks.create_task(self._read_run(pod, run, max_bytes))
 
-    async def _read_run(self, pod: JSONObject, run: _Run, size: int) -> None:
+    async def _read_run(self, pod: JSONObject, run: _Run, max_bytes: int) -> None:
         query = (
             ("container", run.container),
             ("tailLines", str(episode.LINES)),
@@ -166,12 +166,12 @@ class ApiLogs:
         text = b""
         try:
             async with (
-                self._turns.acquire(pod),
+                self._request_limits.acquire(pod),
                 timeouts.within(DEADLINE),
-                self._client.stream("GET", path, query) as answer,
+                self._client.stream("GET", path, query) as response,
             ):
-                async for chunk in answer.chunks:
-                    text = (text + chunk)[-size:]
+                async for chunk in response.chunks:
+                    text = (text + chunk)[-max_bytes:]
             if removedlogs.is_removed(text):
                 text = self._record_error(meta.uid(pod), text.decode(errors="replace"))
         except KubeError as error:
@@ -212,13 +212,13 @@ def _runs(pod: JSONObject) -> Iterator[_Run]:
     for container_status in podstate.container_statuses(pod):
         name, state = str(container_status.get("name")), container_status.get("state") or {}
         if last := (container_status.get("lastState") or {}).get("terminated"):
-            yield _Run(name, _identity(last, "previous"), is_previous=True)
+            yield _Run(name, _run_id(last, "previous"), is_previous=True)
         if ended := state.get("terminated"):
-            yield _Run(name, _identity(ended, "present"), is_previous=False)
+            yield _Run(name, _run_id(ended, "present"), is_previous=False)
         elif state.get("running") is not None:
-            yield _Run(name, _identity(container_status, "present"), is_previous=False)
+            yield _Run(name, _run_id(container_status, "present"), is_previous=False)
 
 
-def _identity(run: JSONObject, otherwise: str) -> str:
+def _run_id(run: JSONObject, default: str) -> str:
     """Return the identity of a run, which is its container ID."""
-    return str(run.get("containerID") or otherwise)
+    return str(run.get("containerID") or default)

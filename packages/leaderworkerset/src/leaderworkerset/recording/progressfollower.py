@@ -104,7 +104,7 @@ SAID: Final = progressannotations.MARK.encode()
 DEADLINE: Final = 2.0
 """The timeout in seconds for reading the last log line of a rank."""
 
-Waits: TypeAlias = Callable[[str], tuple[str, str]]
+WaitReason: TypeAlias = Callable[[str], tuple[str, str]]
 """Returns the reason why a pod is waiting and, if known, the address of its peer. It runs in a thread."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -128,17 +128,17 @@ class _Leader(Struct):
 class ProgressFollower:
     """Tracks the leaders of all LeaderWorkerSets with progress tracking enabled."""
 
-    def __init__(self, client: Client, clock: Clock, *, pace: float, waits: Waits = no_wait_reason) -> None:
+    def __init__(self, client: Client, clock: Clock, *, pace: float, wait_reason: WaitReason = no_wait_reason) -> None:
         self._client = client
         self._clock = clock
         self._pace = pace
-        self._waits = waits
+        self._waits = wait_reason
         self._sets: dict[ObjectKey, RunSettings] = {}
         self._leaders: dict[str, JSONObject] = {}
         self._groups: dict[tuple[ObjectKey, str], dict[str, JSONObject]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
-        self._turns = LogRequestLimits()
+        self._request_limits = LogRequestLimits()
         self._was_full = False
 
     async def run(self, pods: Informer, sets: Informer) -> None:
@@ -270,7 +270,7 @@ class ProgressFollower:
         return Hang(since=since, ranks=tuple(sorted(ranks, key=lambda rank: (rank.since, rank.rank))))
 
     async def _silent_rank(self, pod: JSONObject, names: Mapping[str, str]) -> SilentRank:
-        async with self._turns.acquire(pod):
+        async with self._request_limits.acquire(pod):
             (what, peer), last = await asyncio.gather(
                 asyncio.to_thread(self._waits, meta.uid(pod)), self._last_line(pod)
             )

@@ -114,13 +114,13 @@ class WorkerProcess:
     """Starts the process for a request if necessary. Raises `ChildProcessError` if it does not respond."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._process: Process | None = None
         self._ending: asyncio.TimerHandle | None = None
 
     async def ask(self, question: bytes) -> bytes:
         """Return the response to a request."""
-        async with self._turn:
+        async with self._lock:
             if self._ending is not None:
                 self._ending.cancel()
             process = self._process = self._process or await _start_process()
@@ -128,15 +128,15 @@ class WorkerProcess:
             assert process.stdout is not None  # noqa: S101
             try:
                 process.stdin.write(question + b"\n")
-                answer = await process.stdout.readline()
+                response = await process.stdout.readline()
             except BaseException:  # a later request must not receive this response
                 self._stop()
                 raise
-            if not answer.endswith(b"\n"):
+            if not response.endswith(b"\n"):
                 self._process = None
                 raise ChildProcessError(f"the certificate process exited with code {await process.wait()}")
             self._ending = asyncio.get_running_loop().call_later(IDLE, self._stop)
-            return answer
+            return response
 
     async def close(self) -> None:
         """Stop the process if it is running, and wait for its exit."""

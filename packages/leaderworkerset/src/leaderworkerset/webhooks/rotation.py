@@ -71,12 +71,12 @@ def write(material: CertificateSecret) -> dict[str, str]:
 def decide(material: CertificateSecret, hosts: Sequence[str], now: datetime) -> RotationStep:
     """Determine what must be renewed."""
     try:
-        if not _is_valid_authority(material.authority, now):
+        if not _is_valid_ca(material.authority, now):
             return RotationStep.RENEW_AUTHORITY
     except CertificateError:
         return RotationStep.RENEW_AUTHORITY
     try:
-        is_good = _is_valid_serving(material, hosts, now)
+        is_good = _is_valid_serving_certificate(material, hosts, now)
     except CertificateError:
         return RotationStep.RENEW_CERTIFICATE
     if not is_good:
@@ -109,7 +109,7 @@ def due_at(material: CertificateSecret) -> datetime:
     return min(certificates.expires_at(end) for end in ends) - LOOKAHEAD
 
 
-def _is_valid_authority(authority: Certificate, now: datetime) -> bool:
+def _is_valid_ca(authority: Certificate, now: datetime) -> bool:
     return (
         certificates.matches_key(authority)
         and certificates.is_authority(authority.certificate)
@@ -118,7 +118,7 @@ def _is_valid_authority(authority: Certificate, now: datetime) -> bool:
     )
 
 
-def _is_valid_serving(material: CertificateSecret, hosts: Sequence[str], now: datetime) -> bool:
+def _is_valid_serving_certificate(material: CertificateSecret, hosts: Sequence[str], now: datetime) -> bool:
     serving = material.serving
     return (
         certificates.matches_key(serving)

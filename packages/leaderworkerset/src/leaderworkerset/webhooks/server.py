@@ -97,7 +97,7 @@ class DecisionQueue:
     def __init__(self, most: float = math.inf) -> None:
         self._most = most
         self._waiting = 0
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def respond(self, path: str, decide: Decide, body: bytes) -> web.Response:
         """Process the review when it is first in the queue."""
@@ -107,7 +107,7 @@ class DecisionQueue:
             )
         self._waiting += len(body)
         try:
-            async with self._turn:
+            async with self._lock:
                 return await asyncio.to_thread(_respond, path, decide, body)
         finally:
             self._waiting -= len(body)
@@ -242,7 +242,7 @@ class WebhookServer:
         reading = BodyReader(acceptor.receiving, self._body_seconds)
         usual, large = DecisionQueue(), DecisionQueue(MOST_WAITING)
 
-        async def answer(request: web.BaseRequest, decide: Decide) -> web.Response:
+        async def respond(request: web.BaseRequest, decide: Decide) -> web.Response:
             if request.method != "POST":
                 raise web.HTTPMethodNotAllowed(request.method, ("POST",))
             if encoding := request.headers.get("content-encoding"):
@@ -257,7 +257,7 @@ class WebhookServer:
                 raise web.HTTPNotFound
             started, code = self._loop.time(), 500
             try:
-                response = await answer(request, decide)
+                response = await respond(request, decide)
                 code = 500 if isinstance(response, FailedResponse) else response.status
             except web.HTTPException as rejection:
                 code = rejection.status
@@ -296,12 +296,12 @@ def _respond(path: str, decide: Decide, body: bytes) -> web.Response:
     except BadReviewError as error:
         return web.Response(status=400, body=review.unreadable(error), content_type="application/json")
     try:
-        answer = review.respond(request, decide)
+        response = review.respond(request, decide)
     except Exception as error:
         # The server boundary: an unexpected error becomes a denial with its message, and never an outage.
         log.exception("admission failed", path=path)
-        kind, answer = (
+        kind, response = (
             FailedResponse,
             review.internal_error(request.uid, f"internal error: {type(error).__name__}: {error}"),
         )
-    return kind(body=answer, content_type="application/json")
+    return kind(body=response, content_type="application/json")

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Final
 
 import pytest
-from testkit.clusters.cluster import await_rest, deleted_node
+from testkit.clusters.cluster import deleted_node, wait_for_node
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
@@ -103,7 +103,7 @@ async def settle(space: LiveScenario) -> tuple[State, list[Victim]]:
     """
     names = [f"{short}-{role}" for short, role in product(POLICIES, ("leader", "worker"))]
     for node in NODES:
-        await await_rest(space.client, node)
+        await wait_for_node(space.client, node)
     await space.cordon(SPARE)
     for name in names:
         await space.create(exposed(name))

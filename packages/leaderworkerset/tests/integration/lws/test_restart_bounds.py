@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import pytest
-from testkit.clusters.cluster import await_rest
+from testkit.clusters.cluster import wait_for_node
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import LiveScenario
 from tests.integration.clusters.state import State
@@ -129,7 +129,7 @@ def assert_held_up(state: State, name: str, leader: str) -> None:
 async def settle(space: LiveScenario, *names: str) -> tuple[State, str, str]:
     """Create workloads that remove lost pods. Return the state, and each workload's pod on the node to be lost."""
     for node in NODES:
-        await await_rest(space.client, node)
+        await wait_for_node(space.client, node)
     await space.cordon(SPARE)
     for name in names:
         obj = exposed(name)

@@ -236,10 +236,10 @@ class LargeSet:
 
     @cached_property
     def states(self) -> groupindex.States:
-        return self.folded.states(self.lws.size, self.key)
+        return self.group_summary.states(self.lws.size, self.key)
 
     @cached_property
-    def folded(self) -> groupindex.GroupIndex:
+    def group_summary(self) -> groupindex.GroupIndex:
         return groupindex.index_groups(self.groups, "web")
 
     @cached_property

@@ -12,8 +12,8 @@ def lets_the_partition_fall() -> Any:
     """Mark groups and lower the partition in one step. The StatefulSet controller then deletes their leaders."""
     real = of_sets.Route.release
 
-    def release(self: Any, statefulset: Any, folded: Any, size: int, span: range) -> tuple[int, int]:
-        return real(self, statefulset, folded, size, span)[0], span.start
+    def release(self: Any, statefulset: Any, group_summary: Any, size: int, span: range) -> tuple[int, int]:
+        return real(self, statefulset, group_summary, size, span)[0], span.start
 
     return patch.object(of_sets.Route, "release", release)
 
@@ -22,9 +22,9 @@ def marks_all_at_once() -> Any:
     """Update all groups in place at the same time, regardless of the budget."""
     real = of_sets.Route.release
 
-    def release(self: Any, statefulset: Any, folded: Any, size: int, span: range) -> tuple[int, int]:
-        chosen, partition = real(self, statefulset, folded, size, span)
-        return (indexes_below(folded.members, span.stop) if chosen else 0), partition
+    def release(self: Any, statefulset: Any, group_summary: Any, size: int, span: range) -> tuple[int, int]:
+        chosen, partition = real(self, statefulset, group_summary, size, span)
+        return (indexes_below(group_summary.members, span.stop) if chosen else 0), partition
 
     return patch.object(of_sets.Route, "release", release)
 

@@ -20,22 +20,22 @@ class InProcessTransport:
 
     async def request(self, request: Request) -> Response:
         """Send one request and return its complete response."""
-        answer = await self._server.handle(request, self._user)
-        if isinstance(answer, Response):
-            return answer
-        async with _close_on_exit(answer.chunks) as chunks:
+        response = await self._server.handle(request, self._user)
+        if isinstance(response, Response):
+            return response
+        async with _close_on_exit(response.chunks) as chunks:
             body = b"".join([chunk async for chunk in chunks])
-        return Response(answer.status, answer.headers, body)
+        return Response(response.status, response.headers, body)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         """Send one request and yield its response as a stream."""
-        answer = await self._server.handle(request, self._user)
-        if isinstance(answer, Response):
-            yield StreamResponse(answer.status, answer.headers, _once(answer.body))
+        response = await self._server.handle(request, self._user)
+        if isinstance(response, Response):
+            yield StreamResponse(response.status, response.headers, _once(response.body))
             return
-        async with _close_on_exit(answer.chunks) as chunks:
-            yield StreamResponse(answer.status, answer.headers, chunks)
+        async with _close_on_exit(response.chunks) as chunks:
+            yield StreamResponse(response.status, response.headers, chunks)
 
     async def close(self) -> None:
         """Do nothing, because the transport has no resources to release."""

@@ -152,5 +152,5 @@ class ApiServer:
             return await self._faults(request, request.path.removeprefix(FAULTS_PATH))
         if request.path.startswith(resourcemetrics.ROOT):
             return await resourcemetrics.respond(self.backend, request, user)
-        answer = nonresourceurls.respond(self.backend.registry, request, user)
-        return answer or await routes.route(self.backend, self.call(request, user))
+        response = nonresourceurls.respond(self.backend.registry, request, user)
+        return response or await routes.route(self.backend, self.call(request, user))

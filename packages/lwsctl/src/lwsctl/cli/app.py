@@ -42,7 +42,7 @@ def lws(ctx: click.Context) -> None:
     ctx.obj = Target(**cluster_option_values(ctx))  # type: ignore[arg-type]  # the options are texts
 
 
-def main(words: list[str] | None = None) -> NoReturn:
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with its exit code."""
     standardstreams.open_missing_streams()
     if "_LWS_COMPLETE" in os.environ:
@@ -50,16 +50,16 @@ def main(words: list[str] | None = None) -> NoReturn:
 
         quickcompletion.register()
     try:
-        code = run(sys.argv[1:] if words is None else words)
+        code = run(sys.argv[1:] if arguments is None else arguments)
     except BrokenPipeError:  # the error message is discarded
         code = PIPE_CLOSED
     standardstreams.exit_now(code)
 
 
-def run(words: list[str]) -> int:
+def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code. Each expected error is printed as one message."""
     try:
-        result = lws.main(words, prog_name=program(), standalone_mode=False)
+        result = lws.main(arguments, prog_name=program(), standalone_mode=False)
     except click.exceptions.Exit as end:
         return end.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -68,17 +68,17 @@ def run(words: list[str]) -> int:
         return PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 - the edge of the program: unexpected errors are raised again
         code = report(error)
-        if note := misplaced_name(words):
+        if note := misplaced_name(arguments):
             click.echo(note, err=True)
         return code
     return result if isinstance(result, int) else 0
 
 
-def misplaced_name(words: list[str]) -> str:
+def misplaced_name(arguments: list[str]) -> str:
     """Return a note if `--local` is followed by a cluster name, which must be an argument of `--local`."""
     from lwsctl.cli.cluster import clusterdirectories
 
-    following = dict(pairwise(words)).get(LOCAL, "")
+    following = dict(pairwise(arguments)).get(LOCAL, "")
     if (
         not clusterdirectories.NAME.fullmatch(following)
         or not clusterdirectories.cluster_directory(following).is_cluster

@@ -32,10 +32,10 @@ class GoCommand(click.Command):
             formatter.write(self.flags_help() + "\n")
 
 
-def read(ctx: click.Context, words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any] | None:
+def read(ctx: click.Context, arguments: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any] | None:
     """Return the specified flags, or None if help was requested and printed. Raise `UsageError` for unknown flags."""
     try:
-        return parse_flags(words, flags)
+        return parse_flags(arguments, flags)
     except HelpRequestedError:
         click.echo(ctx.get_help())
         return None

@@ -51,27 +51,27 @@ MANY_NAMES: Final = 10
 """The maximum number of names in a not-found message."""
 
 
-def parse(words: str) -> Selection:
+def parse(argument: str) -> Selection:
     """Parse `LWS[/group[/rank]]`. `lws/NAME`, as in kubectl and `-o name`, is also accepted.
 
     >>> parse("web/1/3"), str(parse("web")), str(parse("leaderworkerset.leaderworkerset.x-k8s.io/web"))
     (Selection(name='web', group=1, rank=3), 'web', 'web')
     """
-    parts = words.split("/")
+    parts = argument.split("/")
     if parts[0] in KIND_WORDS and len(parts) > 1 and not parts[1].isdecimal():
         parts = parts[1:]
     selection = read("/".join(parts))
     if selection is None:
-        raise UsageError(f"{words!r} is not a valid path; use LWS, LWS/GROUP or LWS/GROUP/RANK, such as web/0/2")
+        raise UsageError(f"{argument!r} is not a valid path; use LWS, LWS/GROUP or LWS/GROUP/RANK, such as web/0/2")
     return selection
 
 
-def set_name(words: str, command: str) -> str:
+def set_name(argument: str, command: str) -> str:
     """Return the name of a LeaderWorkerSet or DisaggregatedSet.
 
     Reject groups if the command applies to all groups.
     """
-    selection = parse(words)
+    selection = parse(argument)
     if selection.group is not None:
         raise UsageError(f"lws {command} does not support groups; specify {selection.name}")
     return selection.name
@@ -167,7 +167,7 @@ class TargetObjects(Struct, frozen=True):
     @property
     def names(self) -> list[str]:
         """Return the names of the DisaggregatedSets, and of LeaderWorkerSets without a DisaggregatedSet."""
-        owners = {meta.uid(whole) for whole in self.sets}
+        owners = {meta.uid(obj) for obj in self.sets}
         free = (lws for lws in self.leaderworkersets if (meta.controller_of(lws) or {}).get("uid") not in owners)
         return [*map(meta.name, self.sets), *map(meta.name, free)]
 
@@ -182,7 +182,7 @@ async def list_objects(session: Session, namespace: str, selector: str) -> Targe
         listed_sets = tasks.create_task(list_sets(session, namespace, selector))
     listing, sets = listed.result(), listed_sets.result()
     parts = await list_parts(session, namespace) if sets and selector else []
-    owners = {meta.uid(whole) for whole in sets}
+    owners = {meta.uid(obj) for obj in sets}
     owned = [part for part in parts if (meta.controller_of(part) or {}).get("uid") in owners]
     sets_by_key = {meta.key(lws): lws for lws in (*listing.items, *owned)}
     return TargetObjects([sets_by_key[key] for key in sorted(sets_by_key)], sets)
@@ -217,13 +217,13 @@ def _is_disaggregatedset_error(name: str, parts: Sequence[JSONObject]) -> UsageE
     return UsageError(f"{name} is a DisaggregatedSet; specify one of its LeaderWorkerSets ({names})")
 
 
-def require_existing(whole: View, selection: Selection) -> None:
+def require_existing(view: View, selection: Selection) -> None:
     """Reject a group or rank that is not part of the LeaderWorkerSet, regardless of its pod."""
-    if selection.group is None or any(group.ranks for group in narrow(whole, selection).groups):
+    if selection.group is None or any(group.ranks for group in narrow(view, selection).groups):
         return
-    size = max((len(group.ranks) for group in whole.groups), default=0)
+    size = max((len(group.ranks) for group in view.groups), default=0)
     raise CommandError(
-        f"{selection} does not exist; {whole.name} has {describe_shape(len(whole.groups) + whole.more, size)}"
+        f"{selection} does not exist; {view.name} has {describe_shape(len(view.groups) + view.more, size)}"
     )
 
 

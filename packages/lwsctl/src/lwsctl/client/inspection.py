@@ -72,10 +72,10 @@ async def explain(client: Client, namespace: str, place: str) -> Diagnosis:
     from lwsctl.observation.lists import Lists
 
     selection = parse_path(place)
-    whole = await view_of(client, namespace, selection.name)
-    if selection.group is not None and not any(map(selection.covers, whole.pods)):
+    view = await view_of(client, namespace, selection.name)
+    if selection.group is not None and not any(map(selection.covers, view.pods)):
         raise _without_pod(selection)
-    diagnosis = await diagnosisinput.diagnose_one(Lists(client), whole, selection, Commands())
+    diagnosis = await diagnosisinput.diagnose_one(Lists(client), view, selection, Commands())
     return await evidence.with_evidence(client, diagnosis)
 
 

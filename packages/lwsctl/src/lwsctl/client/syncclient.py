@@ -164,12 +164,12 @@ class Client:
         A separate task for each item is impossible, because task groups and timeouts belong to the task that entered
         them.
         """
-        turns: asyncio.Queue[bool] = asyncio.Queue()
+        signals: asyncio.Queue[bool] = asyncio.Queue()
         results: asyncio.Queue[tuple[T] | None] = asyncio.Queue()
 
         async def pump() -> None:
             try:
-                while await turns.get():
+                while await signals.get():
                     try:
                         results.put_nowait((await anext(items),))
                     except StopAsyncIteration:
@@ -182,7 +182,7 @@ class Client:
             return asyncio.create_task(pump())
 
         async def following_item() -> tuple[T] | None:
-            turns.put_nowait(True)
+            signals.put_nowait(True)
             return await results.get()
 
         async def finish(task: asyncio.Task[None]) -> None:

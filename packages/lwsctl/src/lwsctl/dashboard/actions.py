@@ -38,7 +38,7 @@ class Runner(Protocol):
     It returns whether the exit code is 0, and the output.
     """
 
-    async def __call__(self, words: Sequence[str]) -> tuple[bool, str]:
+    async def __call__(self, arguments: Sequence[str]) -> tuple[bool, str]:
         """Run the command until it exits."""
 
 

@@ -41,15 +41,15 @@ def group_actions(view: View, group: Group) -> list[Verb]:
     return [Verb.RECOVER_GROUP] if group.is_exhausted or group.is_over else [Verb.RESTART_GROUP]
 
 
-def disaggregatedset_actions(whole: SetView) -> str:
+def disaggregatedset_actions(set_view: SetView) -> str:
     """Return the actions for a DisaggregatedSet, separated by spaces."""
-    return "" if meta.is_deleting(whole.object) else _words(Verb.SCALE_ROLE)
+    return "" if meta.is_deleting(set_view.object) else _words(Verb.SCALE_ROLE)
 
 
-def role_replicas(whole: SetView) -> Mapping[str, int]:
+def role_replicas(set_view: SetView) -> Mapping[str, int]:
     """Return the number of groups of each role in one slice, which `lws scale` changes."""
-    slices = max(int(meta.spec(whole.object).get("slices", 1)), 1)
-    return {role.name: role.desired // slices for role in whole.roles}
+    slices = max(int(meta.spec(set_view.object).get("slices", 1)), 1)
+    return {role.name: role.desired // slices for role in set_view.roles}
 
 
 def describe_stopped_groups(action: Mapping[str, object], snapshot: Snapshot) -> str:
@@ -57,8 +57,12 @@ def describe_stopped_groups(action: Mapping[str, object], snapshot: Snapshot) ->
     key = ObjectKey(str(action.get("namespace")), str(action.get("name")))
     verb = action.get("verb")
     if verb == Verb.SCALE_ROLE:
-        whole = snapshot.find_disaggregatedset(key)
-        return "" if whole is None else _scale_down_effect(action, role_replicas(whole).get(str(action.get("role")), 0))
+        set_view = snapshot.find_disaggregatedset(key)
+        return (
+            ""
+            if set_view is None
+            else _scale_down_effect(action, role_replicas(set_view).get(str(action.get("role")), 0))
+        )
     view = snapshot.find(key)
     if view is None:
         return ""

@@ -52,12 +52,12 @@ class BrowserStream:
         self.task = asyncio.current_task()
         self.topics: dict[str, asyncio.Task[None]] = {}
         self._plain, self._tasks = write, tasks
-        self._turn = asyncio.Lock()
+        self._write_lock = asyncio.Lock()
         self._is_broken = False
 
     async def write(self, data: bytes) -> None:
         """Write an event after all earlier events."""
-        async with self._turn:
+        async with self._write_lock:
             try:
                 async with timeouts.within(PATIENCE):
                     await self._plain(data)

@@ -78,7 +78,7 @@ class LiveModel:
         self._of_sets: dict[ObjectKey, Diagnosis] = {}
         self._runs: dict[Hashable, RunLines] = {}
         self._trouble = ""
-        self._answered = self.clock.now()
+        self._responded_at = self.clock.now()
         self._changed, self._stale = asyncio.Event(), asyncio.Event()
         self._shown = asyncio.Event()
         self._viewers = 0
@@ -107,9 +107,9 @@ class LiveModel:
 
     async def wait_for(self, check: Callable[[], T | None]) -> T:
         """Return the first result of `check` that is not None. `check` is called for each new snapshot."""
-        while (answer := check()) is None:
+        while (response := check()) is None:
             await self.wait_for_change()
-        return answer
+        return response
 
     def refresh_snapshot(self) -> None:
         """Create a new snapshot. If this fails, keep the previous snapshot, and report since when it is outdated."""
@@ -131,7 +131,7 @@ class LiveModel:
             diagnoses=self._diagnoses,
             disaggregatedset_diagnoses=self._of_sets,
             connection_error=self._trouble,
-            last_response=self._answered,
+            last_response=self._responded_at,
             order=self._order,
             commands=self.commands,
         )
@@ -207,7 +207,7 @@ class LiveModel:
         else:
             if self._trouble:
                 self.relist()  # a watch may have a long retry delay, or hang after the machine was suspended
-            self._trouble, self._answered, self._patience = "", self.clock.now(), PATIENCE
+            self._trouble, self._responded_at, self._patience = "", self.clock.now(), PATIENCE
             diagnoses = await self._with_evidence(diagnoses)
             self._diagnoses = {ObjectKey(diagnosis.namespace, diagnosis.target): diagnosis for diagnosis in diagnoses}
             self._of_sets = {ObjectKey(diagnosis.namespace, diagnosis.target): diagnosis for diagnosis in of_sets}

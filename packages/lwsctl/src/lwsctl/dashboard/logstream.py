@@ -96,7 +96,7 @@ class LogRequest(msgspec.Struct, frozen=True, kw_only=True):
         """Return the LeaderWorkerSet names that rank paths contain."""
         if not self.is_disaggregatedset:
             return {self.key: ()}
-        return {view.key: names for view, names in snapshot.members(self.key, of_whole=True)}
+        return {view.key: names for view, names in snapshot.members(self.key, is_disaggregatedset=True)}
 
     def covers(self, pod: JSONObject, owners: Owners) -> bool:
         """Return whether a pod is selected."""
@@ -142,8 +142,8 @@ class SharedPods(msgspec.Struct, frozen=True):
         """Return the set."""
         if not self.request.is_disaggregatedset:
             return self.model.everything.sets.store.get(self.request.key)
-        whole = self.model.snapshot.find_disaggregatedset(self.request.key)
-        return None if whole is None else whole.object
+        set_view = self.model.snapshot.find_disaggregatedset(self.request.key)
+        return None if set_view is None else set_view.object
 
 
 class LineQueue:

@@ -48,8 +48,8 @@ def join(*content: Content) -> Safe:
 def html_document(title: str, head: Content, body: Safe) -> Safe:
     """Return an HTML document with a title, other elements of its head, and its body."""
     viewport = tag("meta", name="viewport", content="width=device-width, initial-scale=1")
-    whole_head = tag("head", tag("meta", charset="utf-8"), viewport, tag("title", title), head)
-    return join(Safe("<!doctype html>"), tag("html", whole_head, body, lang="en"))
+    head_element = tag("head", tag("meta", charset="utf-8"), viewport, tag("title", title), head)
+    return join(Safe("<!doctype html>"), tag("html", head_element, body, lang="en"))
 
 
 def _escape_content(content: Content) -> str:

@@ -44,14 +44,16 @@ class Snapshot(Cluster, frozen=True, kw_only=True):
             self._diagnosed[place] = replace(view, diagnosis=current.diagnose_view(view, last, self.now, self.commands))
         return self._diagnosed[place]  # type: ignore[return-value]  # the place contains the kind
 
-    def disaggregatedset_with_diagnosis(self, whole: SetView) -> SetView:
+    def disaggregatedset_with_diagnosis(self, set_view: SetView) -> SetView:
         """Return a DisaggregatedSet and its LeaderWorkerSets with their diagnoses."""
-        place = set_location(whole)
+        place = set_location(set_view)
         if place not in self._diagnosed:
-            whole = replace(whole, parts=tuple(map(self.with_diagnosis, whole.parts)))
+            set_view = replace(set_view, parts=tuple(map(self.with_diagnosis, set_view.parts)))
             self._diagnosed[place] = replace(
-                whole,
-                diagnosis=current.diagnose_disaggregatedset(whole, self.disaggregatedset_diagnoses.get(whole.key)),
+                set_view,
+                diagnosis=current.diagnose_disaggregatedset(
+                    set_view, self.disaggregatedset_diagnoses.get(set_view.key)
+                ),
             )
         return self._diagnosed[place]  # type: ignore[return-value]  # likewise
 
@@ -62,8 +64,8 @@ class Snapshot(Cluster, frozen=True, kw_only=True):
 
     def find_disaggregatedset(self, key: ObjectKey) -> SetView | None:
         """Return a DisaggregatedSet with its diagnosis, or None if it does not exist."""
-        whole = super().find_disaggregatedset(key)
-        return None if whole is None else self.disaggregatedset_with_diagnosis(whole)
+        set_view = super().find_disaggregatedset(key)
+        return None if set_view is None else self.disaggregatedset_with_diagnosis(set_view)
 
     @cached_property
     def ordered(self) -> list[Shown]:

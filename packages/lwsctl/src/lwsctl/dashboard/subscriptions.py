@@ -183,7 +183,7 @@ class Subscriptions:
             return None
         keys = [address.key]
         if address.is_disaggregatedset:
-            keys = [view.key for view, _ in self._model.snapshot.members(address.key, of_whole=True)]
+            keys = [view.key for view, _ in self._model.snapshot.members(address.key, is_disaggregatedset=True)]
         try:
             async with timeouts.within(PATIENCE):
                 return [episode for key in keys for episode in await self._model.read_episodes(key)]

@@ -321,7 +321,7 @@ class Dashboard(msgspec.Struct):
         return self.about.user if self.login_page is None else request[VISITOR].user
 
     async def _first_error(self, request: web.Request, kind: str, key: ObjectKey) -> web.StreamResponse:
-        owners = self.model.snapshot.members(key, of_whole=kind == "disaggregated")
+        owners = self.model.snapshot.members(key, is_disaggregatedset=kind == "disaggregated")
         ranks = logstream.parse(request.query.getall("rank", []))
         if not owners or ranks is None:
             return responses.not_found()
@@ -356,13 +356,13 @@ class Dashboard(msgspec.Struct):
             is_done, text = False, f"not complete after {limit:g} s"
         log.info("action", user=rights.user, command=" ".join(words), trial=is_trial, done=is_done)
         command = " ".join([self.model.commands.lws if self.login_page is None else "lws", *words])
-        answer = {
+        response = {
             "command": command,
             "done": is_done,
             "text": text,
             "ends": availableactions.describe_stopped_groups(action, self.model.snapshot),
         }
-        return web.json_response(answer)
+        return web.json_response(response)
 
 
 @asynccontextmanager

@@ -40,16 +40,20 @@ def _diagnose_view(view: View, last: Diagnosis | None, now: datetime, commands: 
     return last
 
 
-def diagnose_disaggregatedset(whole: SetView, last: Diagnosis | None) -> Diagnosis:
+def diagnose_disaggregatedset(set_view: SetView, last: Diagnosis | None) -> Diagnosis:
     """Return the diagnosis of a DisaggregatedSet, which is derived from the diagnoses of its parts."""
-    return errorboundary.attempt(partial(_diagnose_disaggregatedset, whole, last), partial(_failed_diagnosis, whole))
+    return errorboundary.attempt(
+        partial(_diagnose_disaggregatedset, set_view, last), partial(_failed_diagnosis, set_view)
+    )
 
 
-def _diagnose_disaggregatedset(whole: SetView, last: Diagnosis | None) -> Diagnosis:
-    own = last or _in_progress(whole, whole.rollout)
-    if whole.is_settled and own.verdict not in AS_DESIRED and not meta.is_deleting(whole.object):
-        own = Diagnosis(target=whole.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=whole.namespace)
-    diagnosis = diagnose.worst(diagnose.diagnose_disaggregatedset(own, [part.diagnosis for part in whole.parts]))
+def _diagnose_disaggregatedset(set_view: SetView, last: Diagnosis | None) -> Diagnosis:
+    own = last or _in_progress(set_view, set_view.rollout)
+    if set_view.is_settled and own.verdict not in AS_DESIRED and not meta.is_deleting(set_view.object):
+        own = Diagnosis(
+            target=set_view.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=set_view.namespace
+        )
+    diagnosis = diagnose.worst(diagnose.diagnose_disaggregatedset(own, [part.diagnosis for part in set_view.parts]))
     is_fine = own.verdict is diagnosis.verdict is Verdict.HEALTHY  # the view of a part contains only its own groups
     return own if is_fine else diagnosis
 

@@ -101,12 +101,12 @@ def _diagnose_set(observed: Observed, set_view: SetView) -> Diagnosis:
     return replace(diagnosis, owner=set_view.name)
 
 
-def diagnose_disaggregatedset(whole: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
+def diagnose_disaggregatedset(set_diagnosis: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
     """Return the findings for a DisaggregatedSet itself, unless one of its parts explains the state better."""
     is_ill = any(part.verdict not in AS_DESIRED for part in parts)
-    says_more = whole.verdict in NEEDS_USER or not parts
-    if says_more or (whole.verdict not in AS_DESIRED and not is_ill):
-        return [whole, *parts]
+    says_more = set_diagnosis.verdict in NEEDS_USER or not parts
+    if says_more or (set_diagnosis.verdict not in AS_DESIRED and not is_ill):
+        return [set_diagnosis, *parts]
     return list(parts)
 
 

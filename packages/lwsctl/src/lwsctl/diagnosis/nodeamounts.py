@@ -20,5 +20,5 @@ def resource_names(nodes: Iterable[Node]) -> list[str]:
 
 def format_share(node: Node, name: str) -> str:
     """Return the free and the total amount. If the pods are unknown, return only the total."""
-    whole = format_amount(node.allocatable.get(name, ZERO), name)
-    return whole if node.pods is None else f"{format_amount(node.free(name), name)} of {whole}"
+    allocatable = format_amount(node.allocatable.get(name, ZERO), name)
+    return allocatable if node.pods is None else f"{format_amount(node.free(name), name)} of {allocatable}"

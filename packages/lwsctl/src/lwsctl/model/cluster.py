@@ -22,12 +22,12 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
 
         DisaggregatedSets contain the same views.
         """
-        return build_cluster(views, [whole.object for whole in self.sets], self.namespace)
+        return build_cluster(views, [set_view.object for set_view in self.sets], self.namespace)
 
     @cached_property
     def owners(self) -> Mapping[ObjectKey, SetView]:
         """Return the DisaggregatedSet of each LeaderWorkerSet that is part of a DisaggregatedSet."""
-        return {part.key: whole for whole in self.sets for part in whole.parts}
+        return {part.key: set_view for set_view in self.sets for part in set_view.parts}
 
     @property
     def roots(self) -> list[Shown]:
@@ -44,21 +44,21 @@ class Cluster(Struct, frozen=True, kw_only=True, dict=True):
 
     def find_disaggregatedset(self, key: ObjectKey) -> SetView | None:
         """Return a DisaggregatedSet, or None if it does not exist."""
-        return next((whole for whole in self.sets if whole.key == key), None)
+        return next((set_view for set_view in self.sets if set_view.key == key), None)
 
-    def find_set(self, key: ObjectKey, *, of_whole: bool) -> Shown | None:
-        """Return the LeaderWorkerSet, or with `of_whole` the DisaggregatedSet, with this name.
+    def find_set(self, key: ObjectKey, *, is_disaggregatedset: bool) -> Shown | None:
+        """Return the LeaderWorkerSet, or with `is_disaggregatedset` the DisaggregatedSet, with this name.
 
         Return None if it does not exist.
         """
-        return self.find_disaggregatedset(key) if of_whole else self.find(key)
+        return self.find_disaggregatedset(key) if is_disaggregatedset else self.find(key)
 
-    def members(self, key: ObjectKey, *, of_whole: bool) -> Sequence[tuple[View, tuple[str, ...]]]:
+    def members(self, key: ObjectKey, *, is_disaggregatedset: bool) -> Sequence[tuple[View, tuple[str, ...]]]:
         """Return the LeaderWorkerSets of a page and their names in rank paths.
 
         A single LeaderWorkerSet has no name.
         """
-        item = self.find_set(key, of_whole=of_whole)
+        item = self.find_set(key, is_disaggregatedset=is_disaggregatedset)
         if item is None:
             return ()
         return item.owners if isinstance(item, SetView) else [(item, ())]

@@ -84,15 +84,15 @@ class Supplement:
     async def wait_synced(self) -> None:
         """Wait until required objects are known or access is denied. Return immediately if they are not required."""
         if self._is_needed:
-            answers = [
+            responses = [
                 asyncio.ensure_future(self._informer.wait_synced()),
                 asyncio.ensure_future(self._is_denied.wait()),
             ]
             try:
-                await asyncio.wait(answers, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(responses, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                for answer in answers:
-                    answer.cancel()
+                for response in responses:
+                    response.cancel()
 
     async def run(self) -> None:
         """Watch the objects after the first request if the user has permission. If this is unknown, retry."""
@@ -150,8 +150,8 @@ class ConditionWatch:
         before = 0.0
         while True:
             began = clock.monotonic()
-            if (answer := check()) is not None:
-                return answer
+            if (response := check()) is not None:
+                return response
             ended = clock.monotonic()
             took, before = min(ended - began, before), ended - began
             with suppress(TimeoutError):

@@ -18,11 +18,14 @@ async def read(client: Client, view: View, selection: Selection) -> list[EventVa
     return History(view.object, view.pods, await list_names(client, view.namespace)).read(events.items, selection)
 
 
-async def read_disaggregatedset(client: Client, whole: SetView) -> list[EventValue]:
+async def read_disaggregatedset(client: Client, set_view: SetView) -> list[EventValue]:
     """Read the events of a DisaggregatedSet and its objects."""
-    events, names = await client.list(CORE_EVENTS, namespace=whole.namespace), await list_names(client, whole.namespace)
-    parts = [History(part.object, part.pods, names) for part in whole.parts]
-    return eventhistory.set_events(whole.object, parts, events.items)
+    events, names = (
+        await client.list(CORE_EVENTS, namespace=set_view.namespace),
+        await list_names(client, set_view.namespace),
+    )
+    parts = [History(part.object, part.pods, names) for part in set_view.parts]
+    return eventhistory.set_events(set_view.object, parts, events.items)
 
 
 async def list_names(client: Client, namespace: str) -> list[str]:

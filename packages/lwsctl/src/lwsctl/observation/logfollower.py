@@ -120,7 +120,7 @@ class LogFollower:
         self._first: set[str] = set()
         self._seen: set[tuple[str, int]] = set()
         self._newest: defaultdict[str, LatestTimestamp] = defaultdict(LatestTimestamp)
-        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._readers: dict[asyncio.Task[None], Callable[[], bool]] = {}
         """The task that reads the log of each run, and whether the run continues."""
         self._changed = asyncio.Event()
@@ -185,7 +185,7 @@ class LogFollower:
     ) -> None:
         is_first = meta.uid(pod) in self._first
         self._first.discard(meta.uid(pod))
-        async with self._turns[meta.uid(pod)]:
+        async with self._locks[meta.uid(pod)]:
             with suppress(NotFoundError):  # the pod and its log were deleted
                 if after_previous:
                     await self._copy_previous(pod)
@@ -273,8 +273,8 @@ def comparable(stamp: bytes) -> bytes:
     >>> comparable(b"2026-01-01T00:00:00.5Z") < comparable(b"2026-01-01T00:00:00.51Z")
     True
     """
-    whole, _, fraction = stamp.rstrip(b"Z").partition(b".")
-    return whole + b"." + fraction.ljust(9, b"0")
+    seconds, _, fraction = stamp.rstrip(b"Z").partition(b".")
+    return seconds + b"." + fraction.ljust(9, b"0")
 
 
 def is_running(status: JSONObject) -> bool:

@@ -74,7 +74,7 @@ class SharedLists:
         self._namespace = namespace
         self._keys = frozenset(keys)
         self._lengths = frozenset(key.name.count("-") + 1 for key in keys)
-        self._answers: dict[tuple[Query, bool], ListResult] = {}
+        self._responses: dict[tuple[Query, bool], ListResult] = {}
 
     def widen_query(self, query: Query) -> Query:
         """Return the query for all LeaderWorkerSets that includes a query for one LeaderWorkerSet."""
@@ -86,12 +86,12 @@ class SharedLists:
 
     async def read(self, query: Query, keys: Keys, *, is_bounded: bool = False) -> Arranged:
         """Return the objects by their keys, or raise the error from reading them."""
-        answer = self._answers.get((query, is_bounded))
-        if answer is None:
-            answer = self._answers[query, is_bounded] = await self._request(query, keys, is_bounded=is_bounded)
-        if answer.error is not None:
-            raise answer.error
-        return answer.objects
+        response = self._responses.get((query, is_bounded))
+        if response is None:
+            response = self._responses[query, is_bounded] = await self._request(query, keys, is_bounded=is_bounded)
+        if response.error is not None:
+            raise response.error
+        return response.objects
 
     async def _request(self, query: Query, keys: Keys, *, is_bounded: bool) -> ListResult:
         try:
@@ -173,7 +173,7 @@ async def diagnose_sets(
     lists: Lists, sets: Sequence[SetView], namespace: str, commands: Commands, clock: Clock | None = None
 ) -> list[Diagnosis]:
     """Return the diagnosis of each set in order. All sets are in `namespace`, or in any namespace if it is empty."""
-    shared = SharedLists(lists, namespace, [whole.key for whole in sets])
+    shared = SharedLists(lists, namespace, [item.key for item in sets])
     moment = clock or SystemClock()
     diagnoses = []
     for set_view in sets:

@@ -73,7 +73,7 @@ def lines(sets: Iterable[DrainForecast]) -> Iterator[str]:
         yield f"  {leaving.set_path}: {many} would move, at most {leaving.max_concurrent} at a time{extra}{takes}"
 
 
-def count_other_pods(pods: Iterable[JSONObject]) -> str:
+def describe_other_pods(pods: Iterable[JSONObject]) -> str:
     """Return the number of pods outside groups by kind of owner, or an empty string if there are none."""
     kinds = [_owner_kind(pod) for pod in pods]
     others = kinds.count("")

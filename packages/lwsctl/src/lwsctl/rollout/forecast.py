@@ -118,14 +118,14 @@ def _waves(
         has_old = has_old and not renewal_of(_rollout_leaders(decided, limits, current=OLD))
         replaced = choose_outdated_leaders(_rollout_leaders(decided, limits, current=OLD if has_old else NEW))
         kept = decided.members & ~sum(1 << index for index in replaced)
-        whole = (1 << decided.current.replicas) - 1
-        creations = whole & ~kept
+        members = (1 << decided.current.replicas) - 1
+        creations = members & ~kept
         outdated = indexes_below(creations, decided.current.partition) if has_old else 0
         updated = (decided.updated & kept) | (creations & ~outdated)
         exhausted = decided.exhausted & kept
         ready = ((decided.ready & kept) | creations | updated) & ~exhausted
-        ended = replace(decided, members=whole, ready=ready, updated=updated, exhausted=exhausted)
-        if creations or world.members & ~whole:
+        ended = replace(decided, members=members, ready=ready, updated=updated, exhausted=exhausted)
+        if creations or world.members & ~members:
             extra = max(decided.current.replicas - limits.replicas, 0)
             available = (decided.ready & kept).bit_count()
             yield ended, RolloutStage(groups=tuple(highest_indexes(creations)), surge=extra, available_groups=available)
@@ -159,14 +159,14 @@ def _apply_controller(world: RolloutState, limits: Budget, *, is_new_revision: b
 
 def _rollout_leaders(world: RolloutState, limits: Budget, *, current: str) -> RolloutLeaders:
     """Return the leaders. `current` is the revision of the groups below the partition."""
-    folded = GroupIndex(
+    group_summary = GroupIndex(
         members=world.members,
         leader_ready=world.ready,
         exhausted=world.exhausted,
         leaders={NEW: world.updated, OLD: world.members & ~world.updated},
         statefulset_revisions={NEW: world.updated, OLD: world.members & ~world.updated},
     )
-    return RolloutLeaders.from_statefulset(_statefulset(world.current, current), folded, limits, size=1, key=NEW)
+    return RolloutLeaders.from_statefulset(_statefulset(world.current, current), group_summary, limits, size=1, key=NEW)
 
 
 def _statefulset(current: StatefulSetProgress, revision: str) -> JSONObject:

@@ -98,9 +98,9 @@ def _subjects(view: View, now: datetime, prefix: str) -> Iterator[ViewSubject]:
     yield ViewSubject(name, name, {name: numbers}, f"{name}: {numbers}")
     for group in view.groups:
         own = f"{name} group {group.name}"
-        whole = f"{prefix}{summary(view, group, now)}"
+        line = f"{prefix}{summary(view, group, now)}"
         is_one_of_many = len(view.groups) > FEW_GROUPS
-        yield ViewSubject(own, name, dict(_group_values(group, name, own)), whole, group if is_one_of_many else None)
+        yield ViewSubject(own, name, dict(_group_values(group, name, own)), line, group if is_one_of_many else None)
 
 
 def _group_values(group: Group, name: str, own: str) -> Iterator[tuple[str, str]]:

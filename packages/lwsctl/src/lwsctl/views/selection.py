@@ -38,13 +38,13 @@ class Selection(Struct, frozen=True):
         return ",".join(f"{key}={value}" for key, value in pairs if value is not None)
 
 
-def read(words: str) -> Selection | None:
+def read(text: str) -> Selection | None:
     """Parse `LWS[/group[/rank]]`. Return None if the string is invalid.
 
     >>> read("web/1/3"), str(read("web")), read("web/x")
     (Selection(name='web', group=1, rank=3), 'web', None)
     """
-    name, *numbers = words.split("/")
+    name, *numbers = text.split("/")
     group, rank = (
         (parse_group_name(numbers[0]) if numbers else None),
         (decimals.natural(numbers[1]) if numbers[1:] else None),

@@ -116,14 +116,14 @@ async def report_ready(client: Client, name: str, status: str) -> None:
     await client.patch(NODE_RESOURCE, ObjectKey("", name), patch, kind="strategic", subresource="status")
 
 
-async def await_rest(client: Client, name: str) -> None:
+async def wait_for_node(client: Client, name: str) -> None:
     """Wait until a node is Ready, and no taint of an earlier test evicts its pods."""
     async with asyncio.timeout(REST_SECONDS):
-        while not is_at_rest(await client.get(NODE_RESOURCE, ObjectKey("", name))):  # noqa: ASYNC110 - nothing tells when
+        while not is_schedulable(await client.get(NODE_RESOURCE, ObjectKey("", name))):  # noqa: ASYNC110 - nothing tells when
             await asyncio.sleep(0.1)
 
 
-def is_at_rest(node: JSONObject) -> bool:
+def is_schedulable(node: JSONObject) -> bool:
     """Return whether a node is Ready and accepts pods. A cordoned node also counts."""
     driving = [taint for taint in meta.spec(node).get("taints") or [] if taint["effect"] == "NoExecute"]
     return meta.is_condition_true(node, "Ready") and not driving

@@ -54,11 +54,11 @@ def decide(
     """Return the groups to close and the groups to open now."""
     away = [group for group in groups if not group.is_open and not group.is_complete]
     staying = [group for group in groups if group.is_open and not group.is_complete]
-    whole = sorted((group for group in groups if group.is_complete), key=_label_sort_key)
+    complete_groups = sorted((group for group in groups if group.is_complete), key=_label_sort_key)
     places = max(budget.limit - budget.missing - len(away) - len(staying), 0)
-    selection, again = _select_groups(whole, places, settings, now)
+    selection, again = _select_groups(complete_groups, places, settings, now)
     stay = {group.label for group in selection}
-    close = [group for group in whole if group.is_open and group.label not in stay]
+    close = [group for group in complete_groups if group.is_open and group.label not in stay]
     candidates = [*(group for group in selection if not group.is_open), *sorted(away, key=_label_sort_key)]
     return EvictableGroups(close, _groups_to_open(groups, candidates, budget), again)
 
@@ -77,7 +77,7 @@ def _groups_to_open(
 
 
 def _select_groups(
-    whole: Sequence[ProtectedGroup], places: int, settings: DisruptionSettings, now: datetime
+    complete_groups: Sequence[ProtectedGroup], places: int, settings: DisruptionSettings, now: datetime
 ) -> tuple[Sequence[ProtectedGroup], float | None]:
     """Return the groups to open, and the seconds until the next turn.
 
@@ -85,9 +85,11 @@ def _select_groups(
     the first group may never be evicted. Other groups stay unchanged, unless nodes are not watched. In that case, any
     group may be needed.
     """
-    staying = [group for group in whole if group.is_open and group.age < LINGERING and not group.must_move][:places]
+    staying = [group for group in complete_groups if group.is_open and group.age < LINGERING and not group.must_move][
+        :places
+    ]
     kept = {group.label for group in staying}
-    rest = [group for group in whole if group.label not in kept]
+    rest = [group for group in complete_groups if group.label not in kept]
     waiting = [group for group in rest if group.must_move or not settings.watches_nodes]
     waiting = waiting or [group for group in rest if group.age < RECENT]
     left = places - len(staying)
@@ -98,9 +100,9 @@ def _select_groups(
         return [*staying, *others[:left]], ends
     seconds = settings.open_duration.total_seconds()
     begin = int(now.timestamp() // seconds) * left % len(waiting)
-    turns = [*waiting[begin:], *waiting[:begin]]
+    rotation = [*waiting[begin:], *waiting[:begin]]
     again = seconds - now.timestamp() % seconds
-    return [*staying, *turns[:left]], again if ends is None else min(again, ends)
+    return [*staying, *rotation[:left]], again if ends is None else min(again, ends)
 
 
 def _label_sort_key(group: ProtectedGroup) -> tuple[int, str]:

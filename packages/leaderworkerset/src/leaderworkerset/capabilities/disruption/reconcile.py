@@ -86,8 +86,8 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
     writes: list[Action] = [guarded_delete(POD_DISRUPTION_BUDGETS, owned) for owned in gone]
     writes += [groupbudget.create(obj, group) for group in groups if group.label not in by_label]
     writes += _budget_patches(obj, groups, decision)
-    whole = {group.label for group in groups if group.is_complete}
-    marked, ends = eviction_mark_patches(obj, observed.pods, whole, observed.now)
+    complete_groups = {group.label for group in groups if group.is_complete}
+    marked, ends = eviction_mark_patches(obj, observed.pods, complete_groups, observed.now)
     again = min((delay for delay in (decision.requeue_after, ends) if delay is not None), default=None)
     return Plan(concurrently([*writes, *marked]), again)
 
@@ -178,7 +178,7 @@ FOREIGN: Final = {labels.SAFE_TO_EVICT: "false", labels.KARPENTER_DO_NOT_DISRUPT
 
 
 def eviction_mark_patches(
-    obj: JSONObject, pods: Sequence[JSONObject], whole: Collection[str], now: datetime
+    obj: JSONObject, pods: Sequence[JSONObject], complete_groups: Collection[str], now: datetime
 ) -> tuple[Sequence[Patch], float | None]:
     """Return the required patches, and the seconds until the first mark expires. Without marks, the time is None."""
     is_wanted = meta.annotations(obj).get(labels.DO_NOT_DISRUPT) == STARTING
@@ -186,7 +186,9 @@ def eviction_mark_patches(
     ends: list[float] = []
     for pod in pods:
         left = (_creation_time(pod, now) + LONGEST - now).total_seconds()
-        starts = is_wanted and groupname.group_label(pod) not in whole and left > 0 and not meta.is_deleting(pod)
+        starts = (
+            is_wanted and groupname.group_label(pod) not in complete_groups and left > 0 and not meta.is_deleting(pod)
+        )
         annotations = meta.annotations(pod)
         if starts and not FOREIGN.keys() & annotations.keys():
             patches.append(_patch(pod, {**FOREIGN, labels.MARKED_STARTING: "true"}))

@@ -87,18 +87,18 @@ class Route(Struct, frozen=True, kw_only=True):
     setting: InPlace = InPlace.OFF
     obstacles: Mapping[str, str] = field(default_factory=dict)
 
-    def with_rejected_groups(self, folded: GroupIndex) -> GroupIndex:
+    def with_rejected_groups(self, group_summary: GroupIndex) -> GroupIndex:
         """Return the group summary, including groups that cannot complete their current in-place update.
 
         Groups whose nodes rejected the resize are kept if groups may only be updated in place.
         """
-        stranded = folded.updating & ~self._updatable_groups(folded)
-        refused = 0 if self.setting.forbids_recreation else folded.rejected
-        if not stranded and refused == folded.rejected:
-            return folded
-        return replace(folded, updating=folded.updating & ~stranded, stranded=stranded, rejected=refused)
+        stranded = group_summary.updating & ~self._updatable_groups(group_summary)
+        refused = 0 if self.setting.forbids_recreation else group_summary.rejected
+        if not stranded and refused == group_summary.rejected:
+            return group_summary
+        return replace(group_summary, updating=group_summary.updating & ~stranded, stranded=stranded, rejected=refused)
 
-    def release(self, statefulset: JSONObject, folded: GroupIndex, size: int, span: range) -> tuple[int, int]:
+    def release(self, statefulset: JSONObject, group_summary: GroupIndex, size: int, span: range) -> tuple[int, int]:
         """Return the groups in the released `span` of indexes that are updated in place, and the resulting partition.
 
         The partition protects each leader that the StatefulSet controller would replace although it must not be
@@ -107,19 +107,19 @@ class Route(Struct, frozen=True, kw_only=True):
         """
         if not span or groupname.revision_key(statefulset) != self.key:
             return 0, span.start
-        status, living = meta.status(statefulset), folded.members & ~folded.deleting
-        current = living & folded.statefulset_revisions.get(str(status.get("updateRevision")), 0)
+        status, living = meta.status(statefulset), group_summary.members & ~group_summary.deleting
+        current = living & group_summary.statefulset_revisions.get(str(status.get("updateRevision")), 0)
         is_counted = int(status.get("updatedReplicas") or 0) >= current.bit_count()
         outdated = living & ~(current if is_counted else current & ~indexes_below(current, span.stop))
-        ready = folded.available_groups(size) & ~folded.leaders.get(self.key, 0)
-        fresh = ready & self._updatable_groups(folded) if self.setting.is_wanted else 0
-        unchanged = ready & ~self._updatable_groups(folded) if self.setting.forbids_recreation else 0
+        ready = group_summary.available_groups(size) & ~group_summary.leaders.get(self.key, 0)
+        fresh = ready & self._updatable_groups(group_summary) if self.setting.is_wanted else 0
+        unchanged = ready & ~self._updatable_groups(group_summary) if self.setting.forbids_recreation else 0
         inside = indexes_below(outdated, span.stop) & ~indexes_below(outdated, span.start)
-        indexes = inside & ~current & (folded.updating | fresh)
+        indexes = inside & ~current & (group_summary.updating | fresh)
         return indexes, max(span.start, (indexes | inside & (unchanged | current)).bit_length())
 
-    def _updatable_groups(self, folded: GroupIndex) -> int:
-        return sum(folded.leaders.get(revision, 0) for revision, why in self.obstacles.items() if not why)
+    def _updatable_groups(self, group_summary: GroupIndex) -> int:
+        return sum(group_summary.leaders.get(revision, 0) for revision, why in self.obstacles.items() if not why)
 
 
 def read(annotations: Mapping[str, str]) -> InPlace:
@@ -144,10 +144,10 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 def find_current_route(facts: SetFacts) -> tuple[Route | None, GroupIndex]:
     """Return the in-place update to the current revision, or None if groups cannot be updated in place."""
-    folded = facts.folded
-    if labels.IN_PLACE not in facts.lws.annotations and not folded.updating:
-        return None, folded
-    return find_route(facts.obj, facts.observed.revisions, facts.revision.key, folded, facts.gang)
+    group_summary = facts.group_summary
+    if labels.IN_PLACE not in facts.lws.annotations and not group_summary.updating:
+        return None, group_summary
+    return find_route(facts.obj, facts.observed.revisions, facts.revision.key, group_summary, facts.gang)
 
 
 def decide(facts: SetFacts, leaders: LeaderDecision) -> LeaderDecision:
@@ -155,23 +155,23 @@ def decide(facts: SetFacts, leaders: LeaderDecision) -> LeaderDecision:
     rollout = leaders.rollout
     if rollout is None:
         return leaders
-    folded = rollout.folded
-    if leaders.applied is None and rollout.released | folded.updating:
-        leaders = replace(leaders, actions=(*leaders.actions, *_mark_all(facts, folded, rollout.released)))
+    group_summary = rollout.group_summary
+    if leaders.applied is None and rollout.released | group_summary.updating:
+        leaders = replace(leaders, actions=(*leaders.actions, *_mark_all(facts, group_summary, rollout.released)))
     if labels.IN_PLACE in facts.lws.annotations:
-        leaders = replace(leaders, update_events=_events(facts, leaders, folded))
+        leaders = replace(leaders, update_events=_events(facts, leaders, group_summary))
     return leaders
 
 
-def _mark_all(facts: SetFacts, folded: GroupIndex, released: int) -> tuple[Action, ...]:
+def _mark_all(facts: SetFacts, group_summary: GroupIndex, released: int) -> tuple[Action, ...]:
     living, current, key = facts.leader_workload, facts.current, facts.revision.key
     if living is None or current is None or current.revision != key or not outdatedleaders.is_observed(living):
         return ()
-    groups = groups_to_mark(folded, facts.observed.groups, facts.lws.name, key, released)
+    groups = groups_to_mark(group_summary, facts.observed.groups, facts.lws.name, key, released)
     return concurrently(mark_leader(facts.obj, group, key, living) for group in groups)
 
 
-def _events(facts: SetFacts, leaders: LeaderDecision, folded: GroupIndex) -> Sequence[Event]:
+def _events(facts: SetFacts, leaders: LeaderDecision, group_summary: GroupIndex) -> Sequence[Event]:
     """Return the events of an update, except for groups that were already updated in place."""
     if facts.revision.is_new:
         known, key = facts.observed.revisions, groupname.revision_key(facts.leader_workload or {})
@@ -179,14 +179,14 @@ def _events(facts: SetFacts, leaders: LeaderDecision, folded: GroupIndex) -> Seq
         return obstacle_events(facts.obj, known, key, new, facts.gang)
     if facts.current is None:
         return leaders.update_events
-    released = indexes_below(folded.members, facts.current.partition)
-    span = released & ~indexes_below(folded.members, leaders.source.partition)
-    is_done = span and not span & ~folded.leaders.get(facts.revision.key, 0)
+    released = indexes_below(group_summary.members, facts.current.partition)
+    span = released & ~indexes_below(group_summary.members, leaders.source.partition)
+    is_done = span and not span & ~group_summary.leaders.get(facts.revision.key, 0)
     return () if is_done else leaders.update_events
 
 
 def find_route(
-    obj: JSONObject, all_revisions: Sequence[JSONObject], key: str, folded: GroupIndex, gang: Gang
+    obj: JSONObject, all_revisions: Sequence[JSONObject], key: str, group_summary: GroupIndex, gang: Gang
 ) -> tuple[Route, GroupIndex]:
     """Return the in-place update to the revision `key`, and a summary of all groups."""
     setting = read(meta.annotations(obj))
@@ -196,10 +196,10 @@ def find_route(
         revision: ""
         if revision == key
         else bound or obstacle_between(revisions.find_revision(own_revisions, revision), new)
-        for revision in folded.leaders
+        for revision in group_summary.leaders
     }
     route = Route(key=key, setting=setting, obstacles=obstacles)
-    return route, route.with_rejected_groups(folded)
+    return route, route.with_rejected_groups(group_summary)
 
 
 def obstacle_between(old: JSONObject | None, new: JSONObject | None) -> str:
@@ -277,13 +277,13 @@ def _binding_setting(obj: JSONObject, gang: Gang) -> str:
 
 
 def groups_to_mark(
-    folded: GroupIndex, groups: Mapping[str, GroupFacts], name: str, key: str, released: int
+    group_summary: GroupIndex, groups: Mapping[str, GroupFacts], name: str, key: str, released: int
 ) -> list[GroupFacts]:
     """Return the groups to mark, highest index first.
 
     These are released groups and groups with a new target revision.
     """
-    candidates = (groups[f"{name}-{index}"] for index in descending_indexes(released | folded.updating))
+    candidates = (groups[f"{name}-{index}"] for index in descending_indexes(released | group_summary.updating))
     return [group for group in candidates if group.target_revision != key and not group.is_deleting]
 
 

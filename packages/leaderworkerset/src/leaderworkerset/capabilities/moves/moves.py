@@ -46,31 +46,32 @@ def choose_groups(waiting: Iterable[Group], available: Collection[Group], least:
     >>> choose_groups([3, 2, 1], {0, 2, 3}, least=2), choose_groups(["a", "b"], {"a", "b"}, least=2)
     ([1, 3], [])
     """
-    broken, whole = list[Group](), list[Group]()
+    broken, complete = list[Group](), list[Group]()
     for group in waiting:
-        (whole if group in available else broken).append(group)
-    return [*broken, *whole[: max(len(available) - least, 0)]]
+        (complete if group in available else broken).append(group)
+    return [*broken, *complete[: max(len(available) - least, 0)]]
 
 
-def with_moving_groups(facts: SetFacts, folded: GroupIndex) -> GroupIndex:
+def with_moving_groups(facts: SetFacts, group_summary: GroupIndex) -> GroupIndex:
     """Return the group summary with the desired groups on closed nodes that are neither terminating nor exhausted."""
     leaving = _find_leaving_groups(facts)
     if not leaving:
-        return folded
+        return group_summary
     known, name = facts.observed.groups, facts.lws.name
-    indexes = regular_indexes([known[leader] for leader in leaving if leader in known], name, folded)
+    indexes = regular_indexes([known[leader] for leader in leaving if leader in known], name, group_summary)
     return replace(
-        folded, moving=indexes_below(indexes & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas)
+        group_summary,
+        moving=indexes_below(indexes & ~group_summary.deleting & ~group_summary.exhausted, facts.lws.spec.replicas),
     )
 
 
 def decide(facts: SetFacts, leaders: LeaderDecision, now: datetime) -> LeaderDecision:
     """Delete the leaders of groups to move, unless a different step deletes leaders, and report the groups."""
     leaving = _find_leaving_groups(facts)
-    folded = None if leaders.rollout is None else leaders.rollout.folded
-    groups = _groups_to_move(facts, folded) if leaving else {}
-    if groups and leaders.leaves_groups_unchanged and _is_rolled_out(facts, folded):
-        moved = _select_groups(facts, folded, groups)
+    group_summary = None if leaders.rollout is None else leaders.rollout.group_summary
+    groups = _groups_to_move(facts, group_summary) if leaving else {}
+    if groups and leaders.leaves_groups_unchanged and _is_rolled_out(facts, group_summary):
+        moved = _select_groups(facts, group_summary, groups)
         leaders = replace(leaders, actions=(*leaders.actions, *_move(facts, [groups[name] for name in moved])))
     if leaders.assessment is None or not (groups or _has_moved(facts.lws)):
         return leaders
@@ -82,9 +83,9 @@ def deletes_leaders(facts: SetFacts) -> bool:
     """Return whether a leader can be deleted for a move now, unless a different step changes leaders."""
     if not _find_leaving_groups(facts):
         return False
-    folded = None if facts.is_hash else facts.folded
-    groups = _groups_to_move(facts, folded)
-    return bool(groups) and _is_rolled_out(facts, folded) and bool(_select_groups(facts, folded, groups))
+    group_summary = None if facts.is_hash else facts.group_summary
+    groups = _groups_to_move(facts, group_summary)
+    return bool(groups) and _is_rolled_out(facts, group_summary) and bool(_select_groups(facts, group_summary, groups))
 
 
 def _find_leaving_groups(facts: SetFacts) -> Leaving:
@@ -96,15 +97,15 @@ def _has_moved(lws: LeaderWorkerSet) -> bool:
     return any(condition.type == MOVE_IN_PROGRESS.type for condition in lws.status.conditions)
 
 
-def _groups_to_move(facts: SetFacts, folded: GroupIndex | None) -> Mapping[str, GroupFacts]:
+def _groups_to_move(facts: SetFacts, group_summary: GroupIndex | None) -> Mapping[str, GroupFacts]:
     """Return the leaders of groups that must be moved from nodes, in order."""
-    if folded is None:
+    if group_summary is None:
         leaving = _find_leaving_groups(facts)
         groups = {
             group.leader: group for group in facts.observed.groups.values() if _stays(group) and group.leader in leaving
         }
         return dict(sorted(groups.items()))
-    names = (f"{facts.lws.name}-{index}" for index in descending_indexes(folded.moving))
+    names = (f"{facts.lws.name}-{index}" for index in descending_indexes(group_summary.moving))
     return {name: facts.observed.groups[name] for name in names}
 
 
@@ -112,28 +113,30 @@ def _stays(group: GroupFacts) -> bool:
     return not group.is_deleting and not group.is_exhausted
 
 
-def _is_rolled_out(facts: SetFacts, folded: GroupIndex | None) -> bool:
+def _is_rolled_out(facts: SetFacts, group_summary: GroupIndex | None) -> bool:
     """Return whether the leader workload is not currently replacing leaders."""
     if facts.leader_workload is None:
         return False
-    if folded is not None:
-        return not outdatedleaders.is_rolling(facts.leader_workload, folded)
+    if group_summary is not None:
+        return not outdatedleaders.is_rolling(facts.leader_workload, group_summary)
     groups, key = facts.observed.groups.values(), facts.revision.key
     return deploymentleaders.is_current(Leaders(facts.leader_workload, groups, key, has_older=False))
 
 
-def _select_groups(facts: SetFacts, folded: GroupIndex | None, groups: Mapping[str, GroupFacts]) -> list[str]:
+def _select_groups(facts: SetFacts, group_summary: GroupIndex | None, groups: Mapping[str, GroupFacts]) -> list[str]:
     limits = budget.read(facts.lws.spec)
-    return choose_groups(groups, _available_groups(facts, folded), limits.replicas - limits.unavailable)
+    return choose_groups(groups, _available_groups(facts, group_summary), limits.replicas - limits.unavailable)
 
 
-def _available_groups(facts: SetFacts, folded: GroupIndex | None) -> frozenset[str]:
-    if folded is None:
+def _available_groups(facts: SetFacts, group_summary: GroupIndex | None) -> frozenset[str]:
+    if group_summary is None:
         return frozenset(
             group.leader for group in facts.observed.groups.values() if _stays(group) and group.is_leader_ready
         )
-    living = 0 if facts.leader_workload is None else outdatedleaders.retained_groups(facts.leader_workload, folded)
-    available = descending_indexes(living & folded.available_groups(facts.lws.size))
+    living = (
+        0 if facts.leader_workload is None else outdatedleaders.retained_groups(facts.leader_workload, group_summary)
+    )
+    available = descending_indexes(living & group_summary.available_groups(facts.lws.size))
     return frozenset(f"{facts.lws.name}-{index}" for index in available)
 
 

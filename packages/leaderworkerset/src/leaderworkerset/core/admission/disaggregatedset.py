@@ -51,27 +51,30 @@ def stored_errors(obj: JSONObject) -> list[FieldError]:
 
 def warnings(obj: JSONObject) -> list[str]:
     """Return warnings about valid values that are probably unintended."""
-    whole = decode(obj)
+    disaggregated_set = decode(obj)
     ignored = [
         f"spec.roles[{index}].spec.replicas: ignored, because role {role.name} is External. DisaggregatedSetRoleScaler "
-        f"{scaler_name(whole.name, role.name)} specifies the number of groups"
-        for index, role in enumerate(whole.roles)
+        f"{scaler_name(disaggregated_set.name, role.name)} specifies the number of groups"
+        for index, role in enumerate(disaggregated_set.roles)
         if role.is_external and role.replicas > 1
     ]
-    wrong = names.dns_1035_label(whole.name) if whole.name else []
+    wrong = names.dns_1035_label(disaggregated_set.name) if disaggregated_set.name else []
     return [
         *ignored,
-        *_member_warnings(obj, whole),
-        *(f"metadata.name: {whole.name} cannot be used in the name of a LeaderWorkerSet: {text}" for text in wrong),
+        *_member_warnings(obj, disaggregated_set),
+        *(
+            f"metadata.name: {disaggregated_set.name} cannot be used in the name of a LeaderWorkerSet: {text}"
+            for text in wrong
+        ),
     ]
 
 
-def _validate_roles(whole: DisaggregatedSet) -> Iterator[FieldError]:
-    for index, role in enumerate(whole.roles):
-        yield from _validate_role(whole, role, f"spec.roles[{index}]")
+def _validate_roles(disaggregated_set: DisaggregatedSet) -> Iterator[FieldError]:
+    for index, role in enumerate(disaggregated_set.roles):
+        yield from _validate_role(disaggregated_set, role, f"spec.roles[{index}]")
 
 
-def _validate_role(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
+def _validate_role(disaggregated_set: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
     strategy = None if role.spec is None else role.spec.rollout_strategy
     if strategy is not None and strategy.type and strategy.type not in tuple(RolloutStrategyType):
         supported = [kind.value for kind in RolloutStrategyType]
@@ -79,7 +82,7 @@ def _validate_role(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[F
     rolling = role.rolling_update
     if rolling is not None:
         yield from _validate_rolling_update(role, rolling, f"{path}.spec.rolloutStrategy.rollingUpdateConfiguration")
-    yield from _validate_names(whole, role, path)
+    yield from _validate_names(disaggregated_set, role, path)
 
 
 def _validate_rolling_update(role: Role, rolling: RoleRollingUpdate, path: str) -> Iterator[FieldError]:
@@ -102,12 +105,12 @@ def _validate_rolling_update(role: Role, rolling: RoleRollingUpdate, path: str) 
     yield invalid(f"{path}.maxUnavailable", unavailable or 0, "must not be 0 when `maxSurge` is 0")
 
 
-def _validate_names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
-    length = len(scaler_name(whole.name, role.name))
+def _validate_names(disaggregated_set: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError]:
+    length = len(scaler_name(disaggregated_set.name, role.name))
     if role.is_external and length > LONGEST_SCALER_NAME:
         text = f"the name of the role's scaler would have {length} characters, and at most 253 characters are allowed"
         yield invalid(f"{path}.name", role.name, text)
-    length = len(whole.name) + len(role.name) + NAME_PARTS + len(str(max(0, whole.slices - 1)))
+    length = len(disaggregated_set.name) + len(role.name) + NAME_PARTS + len(str(max(0, disaggregated_set.slices - 1)))
     if length > LONGEST_SERVICE_NAME:
         text = (
             f"the name of the role's service would have {length} characters, and a DNS-1035 label has at most"
@@ -117,7 +120,7 @@ def _validate_names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[
 
 
 def _validate_members(
-    obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support: Support
+    obj: JSONObject, disaggregated_set: DisaggregatedSet, old: JSONObject, support: Support
 ) -> Iterator[FieldError]:
     """Return the errors in fields of the roles' LeaderWorkerSets that cannot be changed later (N-VAL-11).
 
@@ -125,7 +128,7 @@ def _validate_members(
     """
     known = {role.get("name"): _scheduling_field(role) for role in meta.spec(old).get("roles") or []}
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
-        lws = _role_leaderworkerset(whole, role)
+        lws = _role_leaderworkerset(disaggregated_set, role)
         is_known = known.get(role.get("name")) == _scheduling_field(role)
         own = (*identity_errors(lws), *namelengths.errors(lws))
         for error in (*own, *schedulingfield.errors(lws, None, support, is_known=is_known)):
@@ -133,17 +136,19 @@ def _validate_members(
             yield replace(error, path=f"spec.roles[{index}].{path}")
 
 
-def _role_leaderworkerset(whole: DisaggregatedSet, role: JSONObject) -> LeaderWorkerSet:
+def _role_leaderworkerset(disaggregated_set: DisaggregatedSet, role: JSONObject) -> LeaderWorkerSet:
     """Return the LeaderWorkerSet of a role with the maximum name length."""
-    place = RolePlace(whole.name, max(0, whole.slices - 1), "0" * rolehash.LENGTH, role.get("name") or "")
+    place = RolePlace(
+        disaggregated_set.name, max(0, disaggregated_set.slices - 1), "0" * rolehash.LENGTH, role.get("name") or ""
+    )
     annotations = (role.get("metadata") or {}).get("annotations") or {}
     metadata = {"name": place.name, "annotations": annotations, "ownerReferences": [{"controller": True}]}
     return leaderworkerset.decode(default_leaderworkerset({"metadata": metadata, "spec": role.get("spec") or {}}))
 
 
-def _member_warnings(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[str]:
+def _member_warnings(obj: JSONObject, disaggregated_set: DisaggregatedSet) -> Iterator[str]:
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
-        lws = _role_leaderworkerset(whole, role)
+        lws = _role_leaderworkerset(disaggregated_set, role)
         yield from (f"spec.roles[{index}].spec: {text}" for text in templatewarnings.warnings(lws))
         yield from (f"spec.roles[{index}].{text}" for text in annotationvalues.warnings(lws))
         yield from (f"spec.roles[{index}]: LeaderWorkerSet {lws.name}: {text}" for text in namelengths.warnings(lws))
@@ -153,26 +158,26 @@ def _scheduling_field(role: JSONObject) -> JSON:
     return (role.get("spec") or {}).get("scheduling")
 
 
-def _validate_zero_replicas(whole: DisaggregatedSet) -> Iterator[FieldError]:
+def _validate_zero_replicas(disaggregated_set: DisaggregatedSet) -> Iterator[FieldError]:
     """Return an error if some roles have zero replicas and others do not (R-DS-4)."""
-    counts = {role.replicas for role in whole.roles if not role.is_external}
+    counts = {role.replicas for role in disaggregated_set.roles if not role.is_external}
     if 0 in counts and len(counts) > 1:
         text = "replicas must be zero for all non-External roles, or non-zero for all of them"
-        yield invalid("spec.roles", [role.replicas for role in whole.roles], text)
+        yield invalid("spec.roles", [role.replicas for role in disaggregated_set.roles], text)
 
 
-def _validate_slices(whole: DisaggregatedSet) -> Iterator[FieldError]:
+def _validate_slices(disaggregated_set: DisaggregatedSet) -> Iterator[FieldError]:
     """Return an error if there are several slices and a role is External (R-DS-10)."""
-    if whole.slices > 1 and any(role.is_external for role in whole.roles):
+    if disaggregated_set.slices > 1 and any(role.is_external for role in disaggregated_set.roles):
         text = "spec.slices > 1 is not possible with External roles: a scaler counts the groups of one slice"
         yield FieldError(Kind.FORBIDDEN, "spec.slices", detail=text)
 
 
-def _validate_placement(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]:
+def _validate_placement(obj: JSONObject, disaggregated_set: DisaggregatedSet) -> Iterator[FieldError]:
     """Return the errors of the placement policy and of annotations that conflict with it (R-DS-11)."""
-    if not whole.placement.is_exclusive:
+    if not disaggregated_set.placement.is_exclusive:
         return
-    if not whole.placement.topology:
+    if not disaggregated_set.placement.topology:
         yield required_error("spec.placementPolicy.topology", "name the label of nodes that has their topology domain")
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         annotations = _annotation_keys(role)
@@ -193,7 +198,7 @@ class DisaggregatedSetChange(NamedTuple):
     """The submitted DisaggregatedSet, its decoded form, the stored object, and the `spec.scheduling` support."""
 
     obj: JSONObject
-    whole: DisaggregatedSet
+    disaggregated_set: DisaggregatedSet
     old: JSONObject
     support: Support
 
@@ -204,10 +209,13 @@ class DisaggregatedSetChange(NamedTuple):
 
 
 RULES: Final[tuple[Rule[DisaggregatedSetChange], ...]] = (
-    Rule("R-DS-9, R-VAL-7..15, roles", lambda change: _validate_roles(change.whole)),
-    Rule("N-DS-3, N-VAL-11", lambda change: _validate_members(change.obj, change.whole, change.old, change.support)),
-    Rule("R-DS-4", lambda change: _validate_zero_replicas(change.whole)),
-    Rule("R-DS-10", lambda change: _validate_slices(change.whole)),
-    Rule("R-DS-11", lambda change: _validate_placement(change.obj, change.whole)),
+    Rule("R-DS-9, R-VAL-7..15, roles", lambda change: _validate_roles(change.disaggregated_set)),
+    Rule(
+        "N-DS-3, N-VAL-11",
+        lambda change: _validate_members(change.obj, change.disaggregated_set, change.old, change.support),
+    ),
+    Rule("R-DS-4", lambda change: _validate_zero_replicas(change.disaggregated_set)),
+    Rule("R-DS-10", lambda change: _validate_slices(change.disaggregated_set)),
+    Rule("R-DS-11", lambda change: _validate_placement(change.obj, change.disaggregated_set)),
 )
 """The validation rules for DisaggregatedSets, in the order in which their errors are returned."""

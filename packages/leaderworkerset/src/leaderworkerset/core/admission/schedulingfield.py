@@ -236,8 +236,8 @@ def _validate_combinations(lws: LeaderWorkerSet, scheduling: schedulinglevels.Sc
             yield _forbidden(f"{part.path}.schedulingPolicy.gang.minGroupCount", text)
     if level is SchedulingLevel.ROLE:
         yield from _validate_role_counts(lws, parts)
-    is_whole_gang = level is not SchedulingLevel.ROLE and any(part.min_count is not None for part in parts)
-    if is_whole_gang and lws.spec.startup_policy.waits_for_leader:
+    is_group_gang = level is not SchedulingLevel.ROLE and any(part.min_count is not None for part in parts)
+    if is_group_gang and lws.spec.startup_policy.waits_for_leader:
         text = "a gang containing the leader and workers is incompatible with startupPolicy LeaderReady"
         yield _forbidden(PATH, text)
     places = any(part.min_count is not None or _topology_keys(part.fields) for part in parts)

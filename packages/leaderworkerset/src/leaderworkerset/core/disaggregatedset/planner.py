@@ -149,10 +149,10 @@ def _preserve_ready_groups(state: State, step: PlannerStep) -> PlannerStep:
         max(old, min(role.old, role.min_groups - role.new)) if role.has_min_groups else old
         for role, old in zip(state, step.old, strict=True)
     )
-    whole = _without_single_roles(state, kept, supply=_new_counts(state))
+    settled = _without_single_roles(state, kept, supply=_new_counts(state))
     return (
-        PlannerStep(whole, _new_counts(state))
-        if _is_less(whole, _old_counts(state))
+        PlannerStep(settled, _new_counts(state))
+        if _is_less(settled, _old_counts(state))
         else PlannerStep(_old_counts(state), step.new)
     )
 

@@ -46,7 +46,7 @@ class DesiredSet(Struct, frozen=True):
     """
 
     obj: JSONObject
-    whole: DisaggregatedSet
+    disaggregated_set: DisaggregatedSet
     revision: str
     scalers: Scalers
 
@@ -78,13 +78,13 @@ def reconcile_slice(
         *_delete_drained(piece, drained),
         *(_roll_out(piece) if rest else _resize(piece)),
     ]
-    current = {role.name: piece.new.get(role.name) for role in desired.whole.roles}
+    current = {role.name: piece.new.get(role.name) for role in desired.disaggregated_set.roles}
     return (*actions, *roleservices.reconcile_services(desired.obj, current, old, services))
 
 
 def _set_policies(desired: DesiredSet, parts: Sequence[RolePart]) -> Iterator[Patch]:
     """Yield patches for policies that are not part of the revision (N-DS-2, N-AT-9, N-PT-5)."""
-    roles = {role.name: role for role in desired.whole.roles}
+    roles = {role.name: role for role in desired.disaggregated_set.roles}
     for part in parts:
         role = roles.get(part.role)
         if role is None or part.is_deleting:
@@ -100,7 +100,7 @@ def _set_policies(desired: DesiredSet, parts: Sequence[RolePart]) -> Iterator[Pa
 
 def _latest_parts(desired: DesiredSet, parts: Sequence[RolePart]) -> dict[str, RolePart]:
     """Return the latest parts by role. Parts with the current name format take precedence (R-DS-31)."""
-    roles = {role.name for role in desired.whole.roles}
+    roles = {role.name for role in desired.disaggregated_set.roles}
     newest = [part for part in parts if part.revision == desired.revision and part.role in roles]
     return {part.role: part for part in sorted(newest, key=lambda part: not part.is_legacy)}
 
@@ -123,7 +123,7 @@ def _delete_drained(piece: _Slice, drained: Sequence[RolePart]) -> list[Action]:
 def _resize(piece: _Slice) -> list[Action]:
     """Scale all roles to their desired size in one step (R-DS-31)."""
     actions: list[Action] = []
-    for role in piece.desired.whole.roles:
+    for role in piece.desired.disaggregated_set.roles:
         part = piece.new.get(role.name)
         size = roletargets.target_replicas(role, piece.desired.scalers, 0 if part is None else part.replicas)
         if part is None:
@@ -135,7 +135,7 @@ def _resize(piece: _Slice) -> list[Action]:
 
 def _roll_out(piece: _Slice) -> list[Action]:
     obj = piece.desired.obj
-    move = slicerollout.next_actions(piece.desired.whole.roles, piece.old, piece.new, piece.desired.scalers)
+    move = slicerollout.next_actions(piece.desired.disaggregated_set.roles, piece.old, piece.new, piece.desired.scalers)
     started = disaggregatedsetevents.started_event(obj, piece.desired.revision, piece.index)
     records = [
         _patch(obj, part, {"metadata": {"annotations": {INITIAL_REPLICAS: str(part.replicas)}}})
@@ -168,12 +168,12 @@ def _patch(obj: JSONObject, part: RolePart, change: JSONObject, *events: Event) 
 
 
 def _create(piece: _Slice, role_name: str, replicas: int, events: tuple[Event, ...] = ()) -> Create:
-    obj, whole = piece.desired.obj, piece.desired.whole
-    place = RolePlace(whole.name, piece.index, piece.desired.revision, role_name)
+    obj, disaggregated_set = piece.desired.obj, piece.desired.disaggregated_set
+    place = RolePlace(disaggregated_set.name, piece.index, piece.desired.revision, role_name)
     entry = next(role for role in obj["spec"]["roles"] if role["name"] == role_name)
     return Create(
         resource=LEADERWORKERSETS,
-        object=roleset.build(obj, entry, place, replicas=replicas, placement=whole.placement),
+        object=roleset.build(obj, entry, place, replicas=replicas, placement=disaggregated_set.placement),
         unless_own=True,
         on_success=events,
         on_failure=(disaggregatedsetevents.failed_create_event(obj, LEADERWORKERSETS.kind, place.name),),
@@ -195,31 +195,31 @@ def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
     if obj is None or meta.is_deleting(obj):
         return Plan()
     try:
-        whole = disaggregatedset.decode(obj)
+        disaggregated_set = disaggregatedset.decode(obj)
         revision = rolehash.revision_of(meta.spec(obj).get("roles") or [])
     except ValueError as error:
         failure = reconcilefailure.report(DISAGGREGATED_SETS, obj, reconcilefailure.NOT_READ.format(error=error), now)
         return Plan(failure, error=f"DisaggregatedSet {meta.key(obj)}: {error}")
-    parts = childsets.owned_sets(observed.leaderworkersets, whole.uid)
+    parts = childsets.owned_sets(observed.leaderworkersets, disaggregated_set.uid)
     adopted = adoption.adopt(obj, observed.leaderworkersets, observed.services)
-    services = [service for service in observed.services if childsets.is_owned(service, whole.uid)]
-    scaled = rolescalers.reconcile_scalers(obj, whole, observed.scalers, parts)
-    converted = _legacy_parts(whole, parts, revision)
+    services = [service for service in observed.services if childsets.is_owned(service, disaggregated_set.uid)]
+    scaled = rolescalers.reconcile_scalers(obj, disaggregated_set, observed.scalers, parts)
+    converted = _legacy_parts(disaggregated_set, parts, revision)
     head = [
-        *_delete_surplus_slices(obj, whole, parts, services),
+        *_delete_surplus_slices(obj, disaggregated_set, parts, services),
         *scaled.actions,
         *_convert_legacy_parts(obj, converted, services),
     ]
-    desired = DesiredSet(obj, whole, revision, scaled.scalers)
+    desired = DesiredSet(obj, disaggregated_set, revision, scaled.scalers)
     kept = [part for part in parts if part not in converted]
     slices = _reconcile_slices(desired, kept, services)
-    status = setstatus.build(whole, parts, revision, scaled.scalers, now)
-    reports = rolescalers.status_writes(whole.name, scaled.objects, parts, now)
+    status = setstatus.build(disaggregated_set, parts, revision, scaled.scalers, now)
+    reports = rolescalers.status_writes(disaggregated_set.name, scaled.objects, parts, now)
     counts = disaggregatedset.encode_status(status)
     failure_status = reconcilefailure.failed_action_status(DISAGGREGATED_SETS, obj, counts, now)
     if adopted:  # the remaining steps follow once the caches contain the owner
         return Plan(adopted, on_failure=failure_status)
-    return _combine_plan(head, slices, (reports, _write_status(obj, whole, status), failure_status))
+    return _combine_plan(head, slices, (reports, _write_status(obj, disaggregated_set, status), failure_status))
 
 
 def _combine_plan(
@@ -261,12 +261,13 @@ def _reconcile_slices(
     for service in services:
         services_of[childsets.slice_index(service)].append(service)
     return tuple(
-        reconcile_slice(desired, index, parts_of[index], services_of[index]) for index in range(desired.whole.slices)
+        reconcile_slice(desired, index, parts_of[index], services_of[index])
+        for index in range(desired.disaggregated_set.slices)
     )
 
 
 def _delete_surplus_slices(
-    obj: JSONObject, whole: DisaggregatedSet, parts: Sequence[RolePart], services: Sequence[JSONObject]
+    obj: JSONObject, disaggregated_set: DisaggregatedSet, parts: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> list[Action]:
     """Delete slices that exceed `spec.slices` (R-DS-33)."""
     deletes: list[Action] = [
@@ -277,20 +278,24 @@ def _delete_surplus_slices(
             on_success=(disaggregatedsetevents.deleted_event(obj, part.key.name, f"slice {part.slice} was removed"),),
         )
         for part in parts
-        if part.slice is not None and part.slice >= whole.slices and not part.is_deleting
+        if part.slice is not None and part.slice >= disaggregated_set.slices and not part.is_deleting
     ]
     indexes = ((childsets.slice_index(service), service) for service in services)
     return [
         *deletes,
-        *(roleservices.delete(service) for index, service in indexes if index is not None and index >= whole.slices),
+        *(
+            roleservices.delete(service)
+            for index, service in indexes
+            if index is not None and index >= disaggregated_set.slices
+        ),
     ]
 
 
-def _legacy_parts(whole: DisaggregatedSet, parts: Sequence[RolePart], revision: str) -> list[RolePart]:
+def _legacy_parts(disaggregated_set: DisaggregatedSet, parts: Sequence[RolePart], revision: str) -> list[RolePart]:
     """Return the parts without a slice label, which is required before a second slice can be created (R-DS-89)."""
-    if whole.slices <= 1:
+    if disaggregated_set.slices <= 1:
         return []
-    names = {RolePlace(whole.name, 0, revision, role.name).legacy_name for role in whole.roles}
+    names = {RolePlace(disaggregated_set.name, 0, revision, role.name).legacy_name for role in disaggregated_set.roles}
     return [part for part in parts if part.is_legacy and part.revision == revision and part.key.name in names]
 
 
@@ -309,9 +314,9 @@ def _convert_legacy_parts(obj: JSONObject, parts: Sequence[RolePart], services: 
 
 
 def _write_status(
-    obj: JSONObject, whole: DisaggregatedSet, status: disaggregatedset.DisaggregatedSetStatus
+    obj: JSONObject, disaggregated_set: DisaggregatedSet, status: disaggregatedset.DisaggregatedSetStatus
 ) -> list[Action]:
-    if status == whole.status:
+    if status == disaggregated_set.status:
         return []
     return [
         PutStatus(

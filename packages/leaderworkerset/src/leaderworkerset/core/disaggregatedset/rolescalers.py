@@ -35,11 +35,11 @@ class ScalerResult(Struct, frozen=True):
 
 
 def reconcile_scalers(
-    obj: JSONObject, whole: DisaggregatedSet, scalers: Sequence[JSONObject], parts: Sequence[RolePart]
+    obj: JSONObject, disaggregated_set: DisaggregatedSet, scalers: Sequence[JSONObject], parts: Sequence[RolePart]
 ) -> ScalerResult:
     """Return the scalers of all External roles. Scalers of other roles are deleted."""
-    external = {role.name for role in whole.roles if role.is_external}
-    owned = [scaler for scaler in scalers if childsets.is_owned(scaler, whole.uid)]
+    external = {role.name for role in disaggregated_set.roles if role.is_external}
+    owned = [scaler for scaler in scalers if childsets.is_owned(scaler, disaggregated_set.uid)]
     objects = {_scaled_role(scaler): scaler for scaler in owned if _scaled_role(scaler) in external}
     actions: list[Action] = [
         _delete(obj, scaler)
@@ -48,10 +48,10 @@ def reconcile_scalers(
     ]
     replicas = {role: int(meta.spec(scaler).get("replicas") or 0) for role, scaler in objects.items()}
     used_names = {meta.name(scaler) for scaler in scalers}
-    for role in whole.roles:
+    for role in disaggregated_set.roles:
         if role.name not in external or role.name in objects:
             continue
-        name = scaler_name(whole.name, role.name)
+        name = scaler_name(disaggregated_set.name, role.name)
         if name in used_names:
             actions.append(Emit(events=(disaggregatedsetevents.scaler_conflict_event(obj, name, role.name),)))
         else:

@@ -35,7 +35,7 @@ def role_budget(role: Role | None, target: int) -> RoleBudget:
     return RoleBudget(surge, unavailable) if unavailable > 0 or surge > 0 else RoleBudget()
 
 
-def _scale_value(value: IntOrString | None, whole: int, *, up: bool) -> int:
+def _scale_value(value: IntOrString | None, total: int, *, up: bool) -> int:
     if value is None or not intstr.is_scalable(value):
         return 0
-    return max(0, intstr.scale(value, whole, up=up))
+    return max(0, intstr.scale(value, total, up=up))

@@ -47,16 +47,16 @@ CONDITIONS: Final = (AVAILABLE, PROGRESSING)
 
 
 def build(
-    whole: DisaggregatedSet, parts: Sequence[RolePart], revision: str, scalers: Scalers, now: datetime
+    disaggregated_set: DisaggregatedSet, parts: Sequence[RolePart], revision: str, scalers: Scalers, now: datetime
 ) -> DisaggregatedSetStatus:
     """Build the status of the DisaggregatedSet."""
-    counts = tuple(_role_status(role.name, parts, revision) for role in whole.roles)
-    outcome = AVAILABLE if _is_available(whole, counts, scalers) else PROGRESSING
-    before = () if whole.status is None else whole.status.conditions or ()
+    counts = tuple(_role_status(role.name, parts, revision) for role in disaggregated_set.roles)
+    outcome = AVAILABLE if _is_available(disaggregated_set, counts, scalers) else PROGRESSING
+    before = () if disaggregated_set.status is None else disaggregated_set.status.conditions or ()
     return DisaggregatedSetStatus(
-        observed_generation=whole.generation,
+        observed_generation=disaggregated_set.generation,
         role_statuses=counts,
-        conditions=conditions(before, outcome, whole.generation, now),
+        conditions=conditions(before, outcome, disaggregated_set.generation, now),
     )
 
 
@@ -106,12 +106,12 @@ def _role_status(role: str, parts: Sequence[RolePart], revision: str) -> RoleSta
     )
 
 
-def _is_available(whole: DisaggregatedSet, counts: Sequence[RoleStatus], scalers: Scalers) -> bool:
+def _is_available(disaggregated_set: DisaggregatedSet, counts: Sequence[RoleStatus], scalers: Scalers) -> bool:
     """Return whether every role has exactly the desired number of groups (R-DS-93)."""
-    for role, count in zip(whole.roles, counts, strict=True):
+    for role, count in zip(disaggregated_set.roles, counts, strict=True):
         if role.is_external and role.name not in scalers:
             return False
-        desired = roletargets.target_replicas(role, scalers, 0) * whole.slices
+        desired = roletargets.target_replicas(role, scalers, 0) * disaggregated_set.slices
         if not count.replicas == count.ready_replicas == count.updated_replicas == desired:
             return False
     return True

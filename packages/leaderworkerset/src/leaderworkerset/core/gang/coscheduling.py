@@ -59,11 +59,11 @@ def build(group: GangGroup, name: str) -> JSONObject:
     Otherwise the first pod would wait for the resources of all pods.
     """
     minimum = initial_pod_count(group.revised)
-    whole = demand.encode(demand.group_requests(group.revised)) if minimum == group.revised.size else {}
+    group_resources = demand.encode(demand.group_requests(group.revised)) if minimum == group.revised.size else {}
     return {
         **POD_GROUPS.type_meta,
         "metadata": group_metadata(group, name),
-        "spec": {"minMember": minimum} | ({"minResources": whole} if whole else {}),
+        "spec": {"minMember": minimum} | ({"minResources": group_resources} if group_resources else {}),
     }
 
 

@@ -22,10 +22,10 @@ WHOLE_POD: Final = ("cpu", "memory")
 
 def pod_requests(spec: JSONObject) -> dict[str, Quantity]:
     """Return the effective requests of a pod spec."""
-    whole = {
+    pod_amounts = {
         name: amount for name, amount in _requests(spec).items() if (name in WHOLE_POD or name.startswith(HUGE_PAGES))
     }
-    return add_amounts(effective_requests(spec, _requests) | whole, quantity.parse_list(spec.get("overhead")))
+    return add_amounts(effective_requests(spec, _requests) | pod_amounts, quantity.parse_list(spec.get("overhead")))
 
 
 def group_requests(lws: LeaderWorkerSet) -> dict[str, Quantity]:

@@ -195,12 +195,12 @@ class Gangs(Struct, frozen=True, kw_only=True):
         removal = Delete(resource=kind, key=meta.key(known), uid=meta.uid(known))
         return PolicyDecision(delay_reason=holds, actions=() if meta.is_deleting(known) else (removal,))
 
-    def prepare(self, whole: GangSet) -> Preparation:
+    def prepare(self, gang_set: GangSet) -> Preparation:
         """Create the shared objects of groups with `spec.scheduling`. Volcano groups do not have shared objects."""
-        scheduling = whole.lws.spec.scheduling
+        scheduling = gang_set.lws.spec.scheduling
         if scheduling is None or not FOLLOWED[self.default]:
             return UNSUPPORTED
-        return preparation.prepare(whole, scheduling) if self._follows else Preparation(is_done=True)
+        return preparation.prepare(gang_set, scheduling) if self._follows else Preparation(is_done=True)
 
     def delete_unused(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
         """Delete shared objects of unused revisions. The garbage collector deletes the objects of single groups."""

@@ -84,9 +84,9 @@ def _waiting_groups(members: Sequence[JSONObject]) -> list[_Group]:
     groups = []
     alive = (pod for pod in members if not meta.is_deleting(pod))
     for _, pods in groupby(sorted(alive, key=group), key=group):
-        whole = _complete_group(list(pods))
-        if whole is not None:
-            groups.append(whole)
+        complete = _complete_group(list(pods))
+        if complete is not None:
+            groups.append(complete)
     return groups
 
 

@@ -58,10 +58,10 @@ def next_source(
     return source, living is None or last != LastApply(source, Identity.from_object(living))
 
 
-def matches_last_apply(desired: JSONObject, living: JSONObject, whole: JSONObject) -> bool:
+def matches_last_apply(desired: JSONObject, living: JSONObject, complete_workload: JSONObject) -> bool:
     """Return whether the complete leader workload matches the desired state, and the cache is current."""
-    return Identity.from_object(whole) == Identity.from_object(living) and appliedfields.is_applied(
-        desired, whole, labels.FIELD_MANAGER
+    return Identity.from_object(complete_workload) == Identity.from_object(living) and appliedfields.is_applied(
+        desired, complete_workload, labels.FIELD_MANAGER
     )
 
 

@@ -28,13 +28,13 @@ from leaderworkerset.core.policies.policy import NO_SERVICE, NOT_SCHEDULED, Head
 class PreviousResults(Struct, frozen=True, kw_only=True):
     """The results of earlier reconciliations, and the objects that were read from the API server.
 
-    `applied` is the source of the last apply of the leader workload, and `whole` is the leader workload with all
+    `applied` is the source of the last apply of the leader workload, and `complete_workload` is the leader workload with all
     fields. `history` are the retired revisions. Each value is None if it is unknown.
     """
 
     revision_generation: RevisionGeneration | None = None
     applied: LastApply | None = None
-    whole: JSONObject | None = None
+    complete_workload: JSONObject | None = None
     history: Sequence[JSONObject] | None = None
 
 
@@ -46,7 +46,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     """A LeaderWorkerSet and the objects with its name label.
 
     `leader_workload` is the leader workload: a StatefulSet, or a Deployment if groups have random keys. `gated` are the gated
-    leaders of such groups. `groups` maps leader names to groups. `folded` is their summary if the caller keeps it up to
+    leaders of such groups. `groups` maps leader names to groups. `group_summary` is their summary if the caller keeps it up to
     date. Otherwise, it is computed. `records` are the recreation records. All groups share the `service`. `evidence`
     are the pods that the finalizer for exhausted groups keeps, also if the LeaderWorkerSet is deleted. `unreachable`
     are the ready leaders without workers whose own Service has a different owner. `facts` is the observed state for
@@ -59,7 +59,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
     records: Sequence[JSONObject] = ()
     service: HeadlessService = NO_SERVICE
     groups: Mapping[str, GroupFacts] = field(default_factory=dict)
-    folded: GroupIndex | None = None
+    group_summary: GroupIndex | None = None
     gated: GatedLeaders = field(default_factory=GatedLeaders)
     scheduling: SchedulingObjects = NOT_SCHEDULED
     evidence: Sequence[JSONObject] = ()
@@ -71,7 +71,7 @@ class ObservedLeaderWorkerSet(Struct, frozen=True, kw_only=True):
 class SetFacts(Struct, frozen=True):
     """The observed state with the decoded LeaderWorkerSet, and the desired revision of its groups.
 
-    `leader_workload` is the leader workload, and `current` its rollout progress. `folded` is the summary of groups with
+    `leader_workload` is the leader workload, and `current` its rollout progress. `group_summary` is the summary of groups with
     indexes, and empty for groups with random keys (`is_hash`). If `has_signs` is false, capabilities cannot change the
     plan, and are not called. A capability can add a `route`, which is the in-place update of groups.
     """
@@ -82,7 +82,7 @@ class SetFacts(Struct, frozen=True):
     revision: Resolution
     gang: Gang
     leader_workload: JSONObject | None
-    folded: GroupIndex
+    group_summary: GroupIndex
     current: StatefulSetProgress | None
     is_hash: bool
     has_signs: bool = False
@@ -113,7 +113,7 @@ class LeaderDecision(Struct, frozen=True, kw_only=True):
         if self.applied is not None or self.actions:
             return False
         step = self.rollout
-        return step is None or (step.is_at_step and not step.released | step.folded.updating)
+        return step is None or (step.is_at_step and not step.released | step.group_summary.updating)
 
 
 def delete_leader(facts: SetFacts, group: GroupFacts, event: Event) -> Delete:

@@ -121,17 +121,17 @@ def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
         ready_groups = sum(group.is_leader_ready and not group.is_deleting for group in leaders.groups)
         sums = sums._replace(ready=min(sums.ready, ready_groups))
     ready = max(sums.ready - sum(not group.is_deleting for group in degraded), 0)
-    is_whole = current and not degraded and set(sums) == {lws.spec.replicas}
+    is_complete = current and not degraded and set(sums) == {lws.spec.replicas}
     is_updating = leaders.has_older and not (current and sums.updated >= sums.replicas)
     is_still = bool(degraded) and ready + len(degraded) >= max(lws.spec.replicas, sums.replicas)
     outcomes: tuple[ConditionOutcome, ...] = () if is_still else (PROGRESSING,)
     if is_updating:
         outcomes = (UPDATE_IN_PROGRESS, *outcomes)
-    elif is_whole:
+    elif is_complete:
         outcomes = (AVAILABLE,)
     new = status.compose(lws, sums, outcomes, now, is_degraded=bool(degraded))
     outcome = DEGRADED if degraded else outcomes[0]
-    return Assessment(new, outcome, status.event_note(lws, new, outcome), is_whole)
+    return Assessment(new, outcome, status.event_note(lws, new, outcome), is_complete)
 
 
 def is_current(leaders: Leaders) -> bool:
@@ -162,22 +162,22 @@ def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDeci
         workload = build(obj, lws, key=key, size=size)
         applies = not (
             facts.leader_workload
-            and observed.known.whole
-            and matches_last_apply(workload, facts.leader_workload, observed.known.whole)
+            and observed.known.complete_workload
+            and matches_last_apply(workload, facts.leader_workload, observed.known.complete_workload)
         )
-    turn = gatedleaders.Replacement((), observed.gated.surplus)
+    replacement = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:
         sized = structs.replace(lws, spec=structs.replace(lws.spec, replicas=size))
         former = FormerGroups(observed.records, extensions.groups.prefer)
-        turn = gatedleaders.decide(obj, sized, key, observed.groups.values(), observed.gated, former)
+        replacement = gatedleaders.decide(obj, sized, key, observed.groups.values(), observed.gated, former)
     return LeaderDecision(
         source=source,
-        actions=turn.actions,
+        actions=replacement.actions,
         applied=workload if applies else None,
         assessment=assess(lws, leaders_of(facts, facts.leader_workload), now)
         if facts.leader_workload is not None
         else None,
-        replacement=turn,
+        replacement=replacement,
     )
 
 

@@ -96,27 +96,29 @@ def decide(
     """Process the gated leaders of a LeaderWorkerSet whose Deployment has the revision `key`."""
     exhausted = {group.leader for group in groups if group.is_exhausted}
     gated = replace(gated, ending={name: end for name, end in gated.ending.items() if name not in exhausted})
-    turn = _order_leaders(lws, key, groups, gated)
+    order = _order_leaders(lws, key, groups, gated)
     predecessors = {
-        meta.name(leader): _replaced_group(leader) for leader in turn.waiting if _replaced_group(leader) in gated.ending
+        meta.name(leader): _replaced_group(leader)
+        for leader in order.waiting
+        if _replaced_group(leader) in gated.ending
     }
-    free = iter(sorted(set(turn.relevant) - set(predecessors.values()), key=gated.ending.__getitem__, reverse=True))
+    free = iter(sorted(set(order.relevant) - set(predecessors.values()), key=gated.ending.__getitem__, reverse=True))
     patches = []
-    unnamed = [leader for leader in turn.waiting if meta.name(leader) not in predecessors]
+    unnamed = [leader for leader in order.waiting if meta.name(leader) not in predecessors]
     for leader, name in zip(unnamed, free, strict=False):
         predecessors[meta.name(leader)] = name
-        event = decisionevents.replacement_deferred_event(obj, leader, len(turn.relevant))
+        event = decisionevents.replacement_deferred_event(obj, leader, len(order.relevant))
         patches.append(record_wait(leader, name, event))
     replaced_names = {group.replaced_group for group in groups if not group.is_deleting} | set(predecessors.values())
     others = chain(free, _recreated_leaders(former.records, key, groups))
     followed = (name for name in others if name not in replaced_names)
     recorded = {recreationrecord.leader_of(record): record for record in former.records}
-    for leader in turn.admitted:
+    for leader in order.admitted:
         replaced = _replaced_group(leader) or next(followed, "")
         patches.append(admit(obj, leader, replaced, former.prefer(obj, leader, recorded.get(replaced))))
-    surplus = gated.surplus.keys() if turn.has_missing_leaders else gated.ending.keys() - set(predecessors.values())
+    surplus = gated.surplus.keys() if order.has_missing_leaders else gated.ending.keys() - set(predecessors.values())
     return Replacement(
-        concurrently(patches), _surplus_groups(gated, surplus & gated.ending.keys(), turn.excess), turn.admitted
+        concurrently(patches), _surplus_groups(gated, surplus & gated.ending.keys(), order.excess), order.admitted
     )
 
 

@@ -105,8 +105,8 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
 
     def available_groups(self, size: int) -> int:
         """Return the groups that are ready at their original size, without workers of a previous leader."""
-        whole = (self.workers_ready & self.of_one_revision) | self.without_workers(size)
-        return self.leader_ready & ~self.deleting & whole
+        complete = (self.workers_ready & self.of_one_revision) | self.without_workers(size)
+        return self.leader_ready & ~self.deleting & complete
 
     def count_updated(self, size: int, revision: str) -> int:
         """Return the groups whose leader and workers have the revision (R-STAT-6)."""
@@ -128,7 +128,7 @@ class GroupIndex(Struct, frozen=True, kw_only=True):
 class RolloutRoute(Protocol):
     """Defines how groups with older revisions are updated. Some released groups do not require new pods."""
 
-    def release(self, statefulset: JSONObject, folded: GroupIndex, size: int, span: range) -> tuple[int, int]:
+    def release(self, statefulset: JSONObject, group_summary: GroupIndex, size: int, span: range) -> tuple[int, int]:
         """Return the groups in the released `span` of indexes that do not require new pods, and their partition."""
 
 
@@ -196,10 +196,10 @@ def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
     return group.index
 
 
-def regular_indexes(groups: Iterable[GroupFacts], name: str, folded: GroupIndex) -> int:
+def regular_indexes(groups: Iterable[GroupFacts], name: str, group_summary: GroupIndex) -> int:
     """Return the indexes of regular groups in a summary."""
-    limit = folded.members.bit_length()
-    indexes = (regular_index(group, name, limit) for group in groups if group.leader not in folded.irregular)
+    limit = group_summary.members.bit_length()
+    indexes = (regular_index(group, name, limit) for group in groups if group.leader not in group_summary.irregular)
     return sum(1 << index for index in set(indexes) if index is not None)
 
 
@@ -241,56 +241,57 @@ def _without_bits(revisions: Mapping[str, int], others: int) -> dict[str, int]:
     return {revision: kept for revision, indexes in revisions.items() if (kept := indexes & others)}
 
 
-def _add_group(folded: GroupIndex, group: GroupFacts, index: int) -> GroupIndex:
+def _add_group(group_summary: GroupIndex, group: GroupFacts, index: int) -> GroupIndex:
     bit, workers, made_from = 1 << index, group.workers, group.statefulset_revision
     return GroupIndex(
-        members=folded.members | bit,
-        leader_ready=folded.leader_ready | (bit if group.is_leader_ready else 0),
-        with_workers=folded.with_workers | (bit if workers is not None else 0),
-        workers_ready=folded.workers_ready | (bit if workers is not None and workers.is_ready else 0),
-        workers_named=folded.workers_named | (bit if workers and workers.group_index == group.group_index else 0),
-        of_one_revision=folded.of_one_revision | (bit if workers and workers.revision == group.revision else 0),
-        deleting=folded.deleting | (bit if group.is_deleting else 0),
-        gated=folded.gated | (bit if group.is_gated else 0),
-        exhausted=folded.exhausted | (bit if group.is_exhausted else 0),
-        updating=folded.updating | (bit if group.target_revision else 0),
-        rejected=folded.rejected | (bit if group.is_rejected else 0),
-        complete=folded.complete | (bit if group.result is GroupEnd.COMPLETE else 0),
-        late=folded.late | (bit if group.result is GroupEnd.LATE else 0),
-        alone=folded.alone | (bit if group.original_size == 1 else 0),
-        larger=folded.larger | (bit if group.original_size > 1 else 0),
-        leaders={**folded.leaders, group.revision: folded.leaders.get(group.revision, 0) | bit},
-        workers=folded.workers
+        members=group_summary.members | bit,
+        leader_ready=group_summary.leader_ready | (bit if group.is_leader_ready else 0),
+        with_workers=group_summary.with_workers | (bit if workers is not None else 0),
+        workers_ready=group_summary.workers_ready | (bit if workers is not None and workers.is_ready else 0),
+        workers_named=group_summary.workers_named
+        | (bit if workers and workers.group_index == group.group_index else 0),
+        of_one_revision=group_summary.of_one_revision | (bit if workers and workers.revision == group.revision else 0),
+        deleting=group_summary.deleting | (bit if group.is_deleting else 0),
+        gated=group_summary.gated | (bit if group.is_gated else 0),
+        exhausted=group_summary.exhausted | (bit if group.is_exhausted else 0),
+        updating=group_summary.updating | (bit if group.target_revision else 0),
+        rejected=group_summary.rejected | (bit if group.is_rejected else 0),
+        complete=group_summary.complete | (bit if group.result is GroupEnd.COMPLETE else 0),
+        late=group_summary.late | (bit if group.result is GroupEnd.LATE else 0),
+        alone=group_summary.alone | (bit if group.original_size == 1 else 0),
+        larger=group_summary.larger | (bit if group.original_size > 1 else 0),
+        leaders={**group_summary.leaders, group.revision: group_summary.leaders.get(group.revision, 0) | bit},
+        workers=group_summary.workers
         if workers is None
-        else {**folded.workers, workers.revision: folded.workers.get(workers.revision, 0) | bit},
+        else {**group_summary.workers, workers.revision: group_summary.workers.get(workers.revision, 0) | bit},
         statefulset_revisions={
-            **folded.statefulset_revisions,
-            made_from: folded.statefulset_revisions.get(made_from, 0) | bit,
+            **group_summary.statefulset_revisions,
+            made_from: group_summary.statefulset_revisions.get(made_from, 0) | bit,
         },
-        irregular=folded.irregular,
+        irregular=group_summary.irregular,
     )
 
 
-def _remove_group(folded: GroupIndex, index: int) -> GroupIndex:
+def _remove_group(group_summary: GroupIndex, index: int) -> GroupIndex:
     others = ~(1 << index)
     return GroupIndex(
-        members=folded.members & others,
-        leader_ready=folded.leader_ready & others,
-        with_workers=folded.with_workers & others,
-        workers_ready=folded.workers_ready & others,
-        workers_named=folded.workers_named & others,
-        of_one_revision=folded.of_one_revision & others,
-        deleting=folded.deleting & others,
-        gated=folded.gated & others,
-        exhausted=folded.exhausted & others,
-        updating=folded.updating & others,
-        rejected=folded.rejected & others,
-        complete=folded.complete & others,
-        late=folded.late & others,
-        alone=folded.alone & others,
-        larger=folded.larger & others,
-        leaders=_without_bits(folded.leaders, others),
-        workers=_without_bits(folded.workers, others),
-        statefulset_revisions=_without_bits(folded.statefulset_revisions, others),
-        irregular=folded.irregular,
+        members=group_summary.members & others,
+        leader_ready=group_summary.leader_ready & others,
+        with_workers=group_summary.with_workers & others,
+        workers_ready=group_summary.workers_ready & others,
+        workers_named=group_summary.workers_named & others,
+        of_one_revision=group_summary.of_one_revision & others,
+        deleting=group_summary.deleting & others,
+        gated=group_summary.gated & others,
+        exhausted=group_summary.exhausted & others,
+        updating=group_summary.updating & others,
+        rejected=group_summary.rejected & others,
+        complete=group_summary.complete & others,
+        late=group_summary.late & others,
+        alone=group_summary.alone & others,
+        larger=group_summary.larger & others,
+        leaders=_without_bits(group_summary.leaders, others),
+        workers=_without_bits(group_summary.workers, others),
+        statefulset_revisions=_without_bits(group_summary.statefulset_revisions, others),
+        irregular=group_summary.irregular,
     )

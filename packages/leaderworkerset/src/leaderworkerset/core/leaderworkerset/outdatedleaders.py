@@ -59,7 +59,7 @@ class RolloutLeaders(Struct, frozen=True):
     """
 
     statefulset: JSONObject
-    folded: GroupIndex
+    group_summary: GroupIndex
     limits: Budget
     key: str
     current: StatefulSetProgress
@@ -68,22 +68,24 @@ class RolloutLeaders(Struct, frozen=True):
 
     @classmethod
     def from_statefulset(
-        cls, statefulset: JSONObject, folded: GroupIndex, limits: Budget, *, size: int, key: str
+        cls, statefulset: JSONObject, group_summary: GroupIndex, limits: Budget, *, size: int, key: str
     ) -> "RolloutLeaders":
         """Return the leaders of groups with the spec size `size`."""
-        existing = retained_groups(statefulset, folded)
+        existing = retained_groups(statefulset, group_summary)
         outdated = (
-            existing & ~folded.leaders.get(key, 0) & ~_groups_with_revision(statefulset, folded, "updateRevision")
+            existing
+            & ~group_summary.leaders.get(key, 0)
+            & ~_groups_with_revision(statefulset, group_summary, "updateRevision")
         )
-        available = existing & folded.available_groups(size)
-        return cls(statefulset, folded, limits, key, read_progress(statefulset), available, outdated)
+        available = existing & group_summary.available_groups(size)
+        return cls(statefulset, group_summary, limits, key, read_progress(statefulset), available, outdated)
 
 
 def decide(
-    statefulset: JSONObject, folded: GroupIndex, limits: Budget, *, size: int, key: str
+    statefulset: JSONObject, group_summary: GroupIndex, limits: Budget, *, size: int, key: str
 ) -> tuple[Sequence[int], str]:
     """Return the groups whose leaders are deleted, and the revision for all new leaders."""
-    leaders = RolloutLeaders.from_statefulset(statefulset, folded, limits, size=size, key=key)
+    leaders = RolloutLeaders.from_statefulset(statefulset, group_summary, limits, size=size, key=key)
     return leaders_to_delete(leaders), recreate_revision(leaders)
 
 
@@ -92,13 +94,15 @@ def leaders_to_delete(leaders: RolloutLeaders) -> list[int]:
 
     An available group is only replaced while more than `replicas - unavailable` are available.
     """
-    statefulset, folded, limits = leaders.statefulset, leaders.folded, leaders.limits
+    statefulset, group_summary, limits = leaders.statefulset, leaders.group_summary, leaders.limits
     if not is_observed(statefulset):  # a controller that is not running does not recreate pods
         return []
     left_behind = (_broken_groups_to_recreate(leaders) if leaders.outdated else 0) | _unresizable_groups(
-        statefulset, folded, limits
+        statefulset, group_summary, limits
     )
-    exhausted = indexes_below(folded.exhausted & ~folded.leaders.get(leaders.key, 0), leaders.current.replicas)
+    exhausted = indexes_below(
+        group_summary.exhausted & ~group_summary.leaders.get(leaders.key, 0), leaders.current.replicas
+    )
     available, rolled = (
         leaders.available,
         leaders.outdated & ~indexes_below(leaders.outdated, leaders.current.partition),
@@ -106,7 +110,7 @@ def leaders_to_delete(leaders: RolloutLeaders) -> list[int]:
     if not ignores_max_unavailable(statefulset) and not exhausted:
         # A StatefulSet controller with maxUnavailable support counts broken leaders, and replaces none if the limit
         # is reached.
-        return [*groupindex.descending_indexes(left_behind | rolled & ~folded.leader_ready)]
+        return [*groupindex.descending_indexes(left_behind | rolled & ~group_summary.leader_ready)]
     spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), 0)
     return [
         *groupindex.descending_indexes(rolled & ~available | left_behind),
@@ -136,7 +140,7 @@ def _broken_groups_to_recreate(leaders: RolloutLeaders) -> int:
     broken = _broken_groups(leaders)
     if not broken:
         return 0
-    stranded = broken & leaders.folded.stranded
+    stranded = broken & leaders.group_summary.stranded
     if creates_latest_revision(leaders.statefulset):
         return stranded | sum(
             1 << index
@@ -146,7 +150,7 @@ def _broken_groups_to_recreate(leaders: RolloutLeaders) -> int:
         return 0
     if recreate_revision(leaders):
         return stranded
-    return stranded | broken & ~_groups_with_revision(leaders.statefulset, leaders.folded, "currentRevision")
+    return stranded | broken & ~_groups_with_revision(leaders.statefulset, leaders.group_summary, "currentRevision")
 
 
 def _broken_groups(leaders: RolloutLeaders) -> int:
@@ -155,25 +159,25 @@ def _broken_groups(leaders: RolloutLeaders) -> int:
     Groups below the user's partition stay unchanged. The highest groups also stay unchanged, because the rollout
     reaches them first, unless all leaders are created from the latest revision.
     """
-    folded, candidates = leaders.folded, indexes_below(leaders.outdated, leaders.current.partition)
+    group_summary, candidates = leaders.group_summary, indexes_below(leaders.outdated, leaders.current.partition)
     if not has_one_revision(leaders.statefulset):
         candidates = indexes_below(candidates, (leaders.outdated & leaders.available).bit_length())
-    lost = ~leaders.available & ~folded.gated & ~folded.updating & ~folded.exhausted
-    broken = candidates & (lost | folded.stranded)
+    lost = ~leaders.available & ~group_summary.gated & ~group_summary.updating & ~group_summary.exhausted
+    broken = candidates & (lost | group_summary.stranded)
     return broken & ~indexes_below(broken, leaders.limits.partition)
 
 
 def _remaining_budget(leaders: RolloutLeaders) -> int:
     """Return the number of additional groups, including surge groups, that can be updated while unready."""
     limits, now = leaders.limits, leaders.current
-    staying = ~leaders.folded.updating & (leaders.available | indexes_below(leaders.outdated, now.partition))
+    staying = ~leaders.group_summary.updating & (leaders.available | indexes_below(leaders.outdated, now.partition))
     changing = now.replicas - indexes_below(staying, now.replicas).bit_count()
     return max(limits.unavailable + now.replicas - limits.replicas - changing, 0)
 
 
-def _unresizable_groups(statefulset: JSONObject, folded: GroupIndex, limits: Budget) -> int:
+def _unresizable_groups(statefulset: JSONObject, group_summary: GroupIndex, limits: Budget) -> int:
     """Return groups that cannot be resized above the StatefulSet's partition, or below the user's partition."""
-    refused = retained_groups(statefulset, folded) & folded.rejected
+    refused = retained_groups(statefulset, group_summary) & group_summary.rejected
     return refused & ~indexes_below(refused, read_progress(statefulset).partition) | indexes_below(
         refused, limits.partition
     )
@@ -185,15 +189,17 @@ def ignores_max_unavailable(statefulset: JSONObject) -> bool:
     return is_observed(statefulset) and "maxUnavailable" not in (strategy.get("rollingUpdate") or {})
 
 
-def is_rolling(statefulset: JSONObject, folded: GroupIndex) -> bool:
+def is_rolling(statefulset: JSONObject, group_summary: GroupIndex) -> bool:
     """Return whether the StatefulSet controller can now delete leaders for an update."""
-    outdated = retained_groups(statefulset, folded) & ~_groups_with_revision(statefulset, folded, "updateRevision")
+    outdated = retained_groups(statefulset, group_summary) & ~_groups_with_revision(
+        statefulset, group_summary, "updateRevision"
+    )
     return not is_observed(statefulset) or bool(outdated >> read_progress(statefulset).partition)
 
 
-def retained_groups(statefulset: JSONObject, folded: GroupIndex) -> int:
+def retained_groups(statefulset: JSONObject, group_summary: GroupIndex) -> int:
     """Return the groups whose leaders belong to the StatefulSet and will not be deleted by it."""
-    return indexes_below(folded.members & ~folded.deleting, read_progress(statefulset).replicas)
+    return indexes_below(group_summary.members & ~group_summary.deleting, read_progress(statefulset).replicas)
 
 
 def is_observed(statefulset: JSONObject) -> bool:
@@ -208,6 +214,6 @@ def set_current_revision(statefulset: JSONObject, revision: str) -> JSONObject:
     return {"currentRevision": revision, "currentReplicas": 0 if is_none_counted else 1}
 
 
-def _groups_with_revision(statefulset: JSONObject, folded: GroupIndex, which: str) -> int:
+def _groups_with_revision(statefulset: JSONObject, group_summary: GroupIndex, which: str) -> int:
     """Return the groups with leaders from this StatefulSet revision."""
-    return folded.statefulset_revisions.get(meta.status(statefulset).get(which) or "", 0)
+    return group_summary.statefulset_revisions.get(meta.status(statefulset).get(which) or "", 0)

@@ -84,13 +84,13 @@ def build_outline(
 
 
 def _describe(observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWorkerSet, gang: Gang) -> SetFacts:
-    living, folded, current = observed.leader_workload, observed.folded, None
+    living, group_summary, current = observed.leader_workload, observed.group_summary, None
     is_hash = lws.spec.group_identity in WITH_RANDOM_KEYS
     if living is not None:
         current = (deploymentleaders if is_hash else outdatedleaders).read_progress(living)
-    if folded is None or is_hash:
-        folded = index_groups(() if is_hash else observed.groups.values(), lws.name)
-    return SetFacts(observed, obj, lws, _resolve(obj, current, observed), gang, living, folded, current, is_hash)
+    if group_summary is None or is_hash:
+        group_summary = index_groups(() if is_hash else observed.groups.values(), lws.name)
+    return SetFacts(observed, obj, lws, _resolve(obj, current, observed), gang, living, group_summary, current, is_hash)
 
 
 def _resolve(obj: JSONObject, current: StatefulSetProgress | None, observed: ObservedLeaderWorkerSet) -> Resolution:
@@ -103,7 +103,7 @@ def _has_signs(facts: SetFacts, hook: SetHook) -> bool:
     return (
         not hook.settings.isdisjoint(meta.annotations(facts.obj))
         or any(facts.observed.facts.values())
-        or bool(facts.folded.updating)
+        or bool(facts.group_summary.updating)
         or any(condition.type in hook.conditions for condition in facts.lws.status.conditions)
     )
 
@@ -113,7 +113,7 @@ def _required_reads(facts: SetFacts, now: datetime, extensions: Extensions) -> f
     conditions = {
         Read.LEADERS: _may_start(facts) or (facts.has_signs and extensions.sets.deletes_leaders(facts)),
         Read.HISTORY: known.history is None and _changes_history(facts, now),
-        Read.WORKLOAD: facts.leader_workload is not None and known.applied is None and known.whole is None,
+        Read.WORKLOAD: facts.leader_workload is not None and known.applied is None and known.complete_workload is None,
         Read.NAMESPACE: bool(facts.observed.evidence),
     }
     return frozenset(read for read, is_needed in conditions.items() if is_needed)
@@ -150,7 +150,7 @@ def _is_update_done(facts: SetFacts, living: JSONObject, now: datetime) -> bool:
     if facts.is_hash:
         return deploymentleaders.assess(facts.lws, deploymentleaders.leaders_of(facts, living), now).is_update_done
     try:
-        return status.is_update_done(facts.lws, status.count(facts.lws, facts.folded, facts.revision.key))
+        return status.is_update_done(facts.lws, status.count(facts.lws, facts.group_summary, facts.revision.key))
     except status.UnknownIndexError:
         return False
 

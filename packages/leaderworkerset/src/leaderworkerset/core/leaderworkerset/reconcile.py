@@ -220,7 +220,7 @@ def _error_events(facts: SetFacts, conflict: str, uncounted: str | None) -> list
 
 def _matching_apply(facts: SetFacts, leaders: LeaderDecision) -> LastApply | None:
     """Return the source of the leader workload if all its fields were read and match the desired state."""
-    if facts.observed.known.whole is None or facts.leader_workload is None or leaders.applied is not None:
+    if facts.observed.known.complete_workload is None or facts.leader_workload is None or leaders.applied is not None:
         return None
     return LastApply(leaders.source, Identity.from_object(facts.leader_workload))
 

@@ -152,7 +152,7 @@ class RolloutStep(NamedTuple):
 
 
 class Rollout(Struct, frozen=True):
-    """A rollout with the StatefulSet (`current`), its next step, and a summary of its groups (`folded`).
+    """A rollout with the StatefulSet (`current`), its next step, and a summary of its groups (`group_summary`).
 
     `is_at_step` is true if the StatefulSet has the partition and replicas of the step. If nothing is applied, `replaced`
     leaders are deleted, the worst first, and `released` groups are updated in place. `recreate_revision`, if set, is the revision
@@ -164,7 +164,7 @@ class Rollout(Struct, frozen=True):
     step: RolloutStep
     is_at_step: bool
     replaced: Sequence[int]
-    folded: GroupIndex
+    group_summary: GroupIndex
     released: int = 0
     recreate_revision: str = ""
 
@@ -173,30 +173,30 @@ def advance(
     lws: LeaderWorkerSet,
     statefulset: JSONObject | None,
     current: StatefulSetProgress | None,
-    folded: GroupIndex,
+    group_summary: GroupIndex,
     revision: Resolution,
     route: RolloutRoute | None = None,
 ) -> Rollout:
     """Compute the rollout state and its next step. Raise ValueError if the strategy is invalid."""
     limits, size, key = budget.read(lws.spec), lws.spec.leader_worker_template.size, revision.key
-    states = folded.states(size, key)
-    if (moving := folded.moving) and current is not None and current.partition == 0 and not revision.is_new:
+    states = group_summary.states(size, key)
+    if (moving := group_summary.moving) and current is not None and current.partition == 0 and not revision.is_new:
         states = states._replace(updated=states.updated & ~moving, moving=moving)
     step = next_step(limits, current, states, is_new_revision=revision.is_new)
     if statefulset is None or current is None:
-        return Rollout(limits, None, step, is_at_step=False, replaced=(), folded=folded)
+        return Rollout(limits, None, step, is_at_step=False, replaced=(), group_summary=group_summary)
     if current.is_behind:
         step = hold_step(step, current)
     released = 0
     if route is not None:
         span = range(step.partition, min(current.partition, step.replicas))
-        released, partition = route.release(statefulset, folded, size, span)
+        released, partition = route.release(statefulset, group_summary, size, span)
         step = step._replace(partition=partition)
     at_step = (current.replicas, current.partition) == (step.replicas, step.partition)
-    if not at_step or not (folded.members & ~folded.leaders.get(key, 0) or folded.rejected):
-        return Rollout(limits, current, step, at_step, (), folded, released)
-    replaced, renewal = outdatedleaders.decide(statefulset, folded, limits, size=size, key=key)
-    return Rollout(limits, current, step, at_step, replaced, folded, released, renewal)
+    if not at_step or not (group_summary.members & ~group_summary.leaders.get(key, 0) or group_summary.rejected):
+        return Rollout(limits, current, step, at_step, (), group_summary, released)
+    replaced, renewal = outdatedleaders.decide(statefulset, group_summary, limits, size=size, key=key)
+    return Rollout(limits, current, step, at_step, replaced, group_summary, released, renewal)
 
 
 def may_create_older(statefulset: JSONObject, key: str) -> bool:

@@ -28,18 +28,22 @@ NOT_RENEWED: Final = (
 def decide(facts: SetFacts, now: datetime, extensions: Extensions) -> LeaderDecision:
     """Reconcile the StatefulSet and its leaders."""
     observed, lws, living, key = facts.observed, facts.lws, facts.leader_workload, facts.revision.key
-    rollout = rollingupdate.advance(lws, living, facts.current, facts.folded, facts.revision, facts.route)
+    rollout = rollingupdate.advance(lws, living, facts.current, facts.group_summary, facts.revision, facts.route)
     step = rollout.step
     source, applies = next_source(facts.obj, key, step.replicas, step.partition, living, observed.known.applied)
     workload = None
     if applies:
         marks = extensions.sets.leader_annotations(lws, _template_of(living, key))
         workload = statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, marks=marks)
-        applies = not (living and observed.known.whole and matches_last_apply(workload, living, observed.known.whole))
+        applies = not (
+            living
+            and observed.known.complete_workload
+            and matches_last_apply(workload, living, observed.known.complete_workload)
+        )
     assessment, error = None, None
     if living is not None:
         try:
-            assessment = status.assess(lws, living, facts.folded, key, now)
+            assessment = status.assess(lws, living, facts.group_summary, key, now)
         except status.UnknownIndexError as unknown:
             error = str(unknown)
     return LeaderDecision(

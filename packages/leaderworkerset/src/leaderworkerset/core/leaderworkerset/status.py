@@ -55,13 +55,13 @@ class Counts(NamedTuple):
     desired_late: int = 0
 
 
-def count(lws: LeaderWorkerSet, folded: GroupIndex, revision: str) -> Counts:
+def count(lws: LeaderWorkerSet, group_summary: GroupIndex, revision: str) -> Counts:
     """Count the complete groups. Raise `UnknownIndexError` if an index is not a number."""
     replicas, size = lws.spec.replicas, lws.spec.leader_worker_template.size
     partition = lws.spec.rollout_strategy.rolling_update_configuration.partition
-    desired = indexes_below(folded.members, replicas)
-    parts = [_count(folded, size, revision, desired=desired, kept=indexes_below(desired, partition))]
-    for group in folded.irregular.values():
+    desired = indexes_below(group_summary.members, replicas)
+    parts = [_count(group_summary, size, revision, desired=desired, kept=indexes_below(desired, partition))]
+    for group in group_summary.irregular.values():
         if group.index is None:
             raise UnknownIndexError(
                 f"pod {group.leader}: label {labels.GROUP_INDEX} is {group.group_index!r}, not a number"
@@ -71,16 +71,16 @@ def count(lws: LeaderWorkerSet, folded: GroupIndex, revision: str) -> Counts:
     return Counts(*map(sum, zip(*parts, strict=True)))
 
 
-def _count(folded: GroupIndex, size: int, revision: str, *, desired: int, kept: int) -> Counts:
+def _count(group_summary: GroupIndex, size: int, revision: str, *, desired: int, kept: int) -> Counts:
     """Count all groups, the desired groups, and the desired groups below the partition (R-STAT-6).
 
     Exhausted groups do not need all parts (N-ST-13).
     """
-    whole = folded.members if size == 1 else folded.with_workers | folded.exhausted
-    ready = whole & folded.leader_ready & (ALL if size == 1 else folded.workers_ready)
-    updated = whole & folded.count_updated(size, revision)
-    rolled, good = whole & desired & ~kept, ready | folded.complete
-    degraded = folded.exhausted & ~folded.complete & ~folded.late
+    complete = group_summary.members if size == 1 else group_summary.with_workers | group_summary.exhausted
+    ready = complete & group_summary.leader_ready & (ALL if size == 1 else group_summary.workers_ready)
+    updated = complete & group_summary.count_updated(size, revision)
+    rolled, good = complete & desired & ~kept, ready | group_summary.complete
+    degraded = group_summary.exhausted & ~group_summary.complete & ~group_summary.late
     return Counts(
         ready.bit_count(),
         updated.bit_count(),
@@ -90,8 +90,8 @@ def _count(folded: GroupIndex, size: int, revision: str, *, desired: int, kept: 
         (rolled & updated & good).bit_count(),
         degraded.bit_count(),
         (degraded & desired).bit_count(),
-        (folded.complete & desired).bit_count(),
-        (folded.late & desired).bit_count(),
+        (group_summary.complete & desired).bit_count(),
+        (group_summary.late & desired).bit_count(),
     )
 
 
@@ -112,12 +112,12 @@ class Assessment(Struct, frozen=True):
 def assess(
     lws: LeaderWorkerSet,
     statefulset: JSONObject,
-    folded: GroupIndex,
+    group_summary: GroupIndex,
     revision: str,
     now: datetime,
 ) -> Assessment:
     """Count the groups and build the status. Raise `UnknownIndexError` if an index is not a number."""
-    counts = count(lws, folded, revision)
+    counts = count(lws, group_summary, revision)
     new = build(lws, statefulset, counts, now)
     outcome = DEGRADED if counts.degraded else current_conditions(lws, counts)[0]
     return Assessment(new, outcome, event_note(lws, new, outcome), is_update_done(lws, counts))

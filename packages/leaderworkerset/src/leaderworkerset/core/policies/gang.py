@@ -126,7 +126,7 @@ class Gang(Protocol):
     def decide(self, group: GangGroup) -> PolicyDecision:
         """Create the scheduler objects for one group. Delay the workers until they exist."""
 
-    def prepare(self, whole: GangSet) -> Preparation:
+    def prepare(self, gang_set: GangSet) -> Preparation:
         """Create the shared objects of groups with `spec.scheduling`, and delete unused shared objects."""
 
     def delete_unused(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
@@ -190,7 +190,7 @@ class NoGang(Struct, frozen=True):
         """Return no actions."""
         return PolicyDecision()
 
-    def prepare(self, _whole: GangSet) -> Preparation:
+    def prepare(self, _gang_set: GangSet) -> Preparation:
         """Return a failure, because `spec.scheduling` requires a scheduler."""
         return UNSUPPORTED
 

@@ -44,9 +44,9 @@ def encode(data: bytes) -> str:
     return "".join(ALPHABET[byte % len(ALPHABET)] for byte in data)
 
 
-def pod_group_prefix(annotated: str, workload: str) -> str:
+def pod_group_prefix(prefix: str, workload: str) -> str:
     """Return the name prefix of a leader's PodGroups. It is the annotation if this matches the Workload name."""
-    return annotated if is_incarnated(annotated) and annotated.rpartition(".")[0] == workload else workload
+    return prefix if is_incarnated(prefix) and prefix.rpartition(".")[0] == workload else workload
 
 
 def with_incarnation(workload: str, request: str) -> str:

@@ -81,12 +81,12 @@ def completion_times(
 ) -> Sequence[CompletionTime]:
     """Return the times since which groups must be complete. `ending` are the failed and terminating leaders."""
     known, leaving = list(groups), list(ending)
-    whole, written = _moment(last.complete_since, SKEW), _moment(last.written_at, _clock_lag(known))
+    complete_since, written = _moment(last.complete_since, SKEW), _moment(last.written_at, _clock_lag(known))
     if written is not None:
         absent = max(last.groups - len(known) - len(leaving), 0)
         ready = last.ready - absent - sum(_ended_later(leader, written) for leader in leaving)
         written = None if any(map(_is_older_than_leader, known)) else _narrow(written, ready, known)
-    return [moment for moment in (whole, written) if moment is not None]
+    return [moment for moment in (complete_since, written) if moment is not None]
 
 
 def _ended_later(leader: JSONObject, moment: CompletionTime) -> bool:
@@ -204,7 +204,7 @@ def _concerns(moment: CompletionTime, statefulset: JSONObject) -> bool:
     return moment.leaders is None or owner.get("uid") in moment.leaders
 
 
-def _last_state(name: str, statefulset: JSONObject, whole: str) -> JSONObject:
+def _last_state(name: str, statefulset: JSONObject, deleted_at: str) -> JSONObject:
     """Return the last state of a running worker that was deleted after the group was complete."""
     revision = groupname.revision_key(statefulset)
     return {
@@ -212,7 +212,7 @@ def _last_state(name: str, statefulset: JSONObject, whole: str) -> JSONObject:
             "name": name,
             "namespace": meta.namespace(statefulset),
             "labels": {labels.TEMPLATE_REVISION_HASH: revision} if revision else {},
-            "deletionTimestamp": whole,
+            "deletionTimestamp": deleted_at,
             "ownerReferences": [meta.controller_reference(statefulset)],
         },
         "status": {"phase": "Running", "reason": REASON},

@@ -46,7 +46,7 @@ def test_decision_takes_few_functions(observed: ObservedLeaderWorkerSet, most: W
     known = PreviousResults(
         revision_generation=decide(observed, builders.NOW).revision_generation, applied=observed.known.applied
     )
-    observed = cases.replace(observed, folded=groups, known=known)
+    observed = cases.replace(observed, group_summary=groups, known=known)
     decide(observed, builders.NOW)  # values that are created on first use are not counted
 
     path = walk(lambda: decide(observed, builders.NOW))

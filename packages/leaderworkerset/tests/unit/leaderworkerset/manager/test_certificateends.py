@@ -24,7 +24,7 @@ async def test_metric_has_the_expiry_of_the_current_certificate() -> None:
     authority = certificates.create_authority(NOW)
     for days in (1, 5):
         pair = certificates.issue(authority, ["web"], NOW, validity=timedelta(days=days))
-        await ends.note("webhooks", pair.chain)
+        await ends.record_certificate("webhooks", pair.chain)
         (line,) = [one for one in metrics.render().decode().splitlines() if one.startswith(f"{NAME}{{")]
         assert line.startswith(f'{NAME}{{server="webhooks"}} ')
         assert datetime.fromtimestamp(float(line.split()[-1]), UTC) == NOW + timedelta(days=days)
@@ -36,5 +36,5 @@ async def test_unparsable_certificate_does_not_stop_the_manager() -> None:
     pair = certificates.issue(certificates.create_authority(NOW), ["web"], NOW)
     chain = pair.chain.replace(b"CERTIFICATE", b"TRUSTED CERTIFICATE")
     serving.server_context(chain)
-    await CertificateExpirations(metrics, WORK).note("webhooks", chain)
+    await CertificateExpirations(metrics, WORK).record_certificate("webhooks", chain)
     assert f'{NAME}{{server="webhooks"}} NaN' in metrics.render().decode()

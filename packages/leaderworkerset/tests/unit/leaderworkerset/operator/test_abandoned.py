@@ -17,7 +17,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.restarts.retention import FINALIZER
 from leaderworkerset.kinds.managedkinds import MANAGED
-from leaderworkerset.operator.operatorcontroller import LATER, SOON, AbandonedEvidence
+from leaderworkerset.operator.operatorcontroller import LATER, SOON, RetainedPodReleaser
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
@@ -41,7 +41,7 @@ class AbandonedObjects:
         self.client = Client(InProcessTransport(server, "tests"))
         self.operator = Heard(server, "operator")
         own = Client(self.operator)
-        self.evidence, self._executor = AbandonedEvidence(own), Executor(own, NoEvents(), VirtualClock())
+        self.evidence, self._executor = RetainedPodReleaser(own), Executor(own, NoEvents(), VirtualClock())
 
     async def release(self) -> Plan:
         plan = await self.evidence.release()

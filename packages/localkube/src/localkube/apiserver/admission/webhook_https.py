@@ -56,15 +56,15 @@ async def _post(session: aiohttp.ClientSession, request: WebhookRequest, context
         headers=HEADERS,
         ssl=context,
         allow_redirects=False,
-    ) as answer:
-        headers = {name.lower(): value for name, value in answer.headers.items()}
-        return Response(answer.status, headers, await _read_body(answer))
+    ) as response:
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Response(response.status, headers, await _read_body(response))
 
 
-async def _read_body(answer: aiohttp.ClientResponse) -> bytes:
+async def _read_body(response: aiohttp.ClientResponse) -> bytes:
     """Read the body of a response. Raise an error if it is too large."""
     body = bytearray()
-    async for piece in answer.content.iter_any():
+    async for piece in response.content.iter_any():
         body += piece
         if len(body) > LARGEST_ANSWER:
             raise ValueError(f"the response is larger than {LARGEST_ANSWER >> 20} MiB")

@@ -154,10 +154,10 @@ class Admission:
         try:
             request = WebhookRequest(client["url"], review(uid, attempt), seconds, client.get("caBundle", ""))
             async with timeouts.within(seconds):
-                answer = _response_object(await self._send(request))
+                response = _response_object(await self._send(request))
         except (WebhookConnectionError, TimeoutError, ValueError, CallError) as error:
             raise CallError(f"failed to call webhook: {_reason(client, error, seconds)}") from error
-        return _response(answer, uid)
+        return _response(response, uid)
 
     async def _send(self, request: WebhookRequest) -> Response:
         if self._is_disconnected:
@@ -165,12 +165,12 @@ class Admission:
         return await self._transport.request(request)
 
 
-def _response_object(answer: Response) -> bytes:
-    if answer.status != OK:
+def _response_object(response: Response) -> bytes:
+    if response.status != OK:
         raise CallError(
-            f"the webhook responded with status {answer.status}: {answer.body[:200].decode(errors='replace')}"
+            f"the webhook responded with status {response.status}: {response.body[:200].decode(errors='replace')}"
         )
-    return answer.body
+    return response.body
 
 
 def _reason(client: JSONObject, error: Exception, seconds: int) -> str:
@@ -213,9 +213,9 @@ def review(uid: str, attempt: Attempt) -> bytes:
     return msgspec.json.encode({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
 
 
-def _response(answer: bytes, uid: str) -> JSONObject:
+def _response(body: bytes, uid: str) -> JSONObject:
     try:
-        decoded = nesting.decode(answer)
+        decoded = nesting.decode(body)
     except msgspec.DecodeError as error:
         raise CallError(f"received invalid webhook response: {error}") from error
     response = decoded.get("response") if isinstance(decoded, dict) else None

@@ -118,7 +118,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
         self.default(obj)
         if self.has_status:
             obj["status"] = old.get("status", {})
-        obj["metadata"] = _with_generation(obj["metadata"], old, step=self._is_new_generation(obj, old))
+        obj["metadata"] = _with_generation(obj["metadata"], old, step=self._increments_generation(obj, old))
         return obj
 
     def _prepare_new(self, obj: JSONObject) -> JSONObject:
@@ -131,7 +131,7 @@ class Strategy(Struct, frozen=True, kw_only=True):
             obj["metadata"]["generation"] = 1
         return obj
 
-    def _is_new_generation(self, new: JSONObject, old: JSONObject) -> bool:
+    def _increments_generation(self, new: JSONObject, old: JSONObject) -> bool:
         match self.generation:
             case "spec":
                 return bool(new.get("spec") != old.get("spec"))

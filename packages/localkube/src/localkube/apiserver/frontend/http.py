@@ -119,8 +119,8 @@ class HttpServer:
         api_request = _request(request, body)
         if sockets.is_upgrade(request):
             return await self._upgrade(request, api_request)
-        answer = await self._api.handle(api_request, self._user)
-        return _plain_response(answer) if isinstance(answer, Response) else await _stream(request, answer)
+        response = await self._api.handle(api_request, self._user)
+        return _plain_response(response) if isinstance(response, Response) else await _stream(request, response)
 
     async def _upgrade(self, request: web.BaseRequest, api_request: Request) -> web.StreamResponse:
         try:
@@ -167,13 +167,13 @@ def _abort(request: web.BaseRequest) -> web.Response:
     return web.Response()
 
 
-def _plain_response(answer: Response) -> web.Response:
-    return web.Response(status=answer.status, headers=answer.headers, body=answer.body)
+def _plain_response(response: Response) -> web.Response:
+    return web.Response(status=response.status, headers=response.headers, body=response.body)
 
 
-async def _stream(request: web.BaseRequest, answer: StreamResponse) -> web.StreamResponse:
-    response = web.StreamResponse(status=answer.status, headers=answer.headers)
-    async with aclosing(cast("AsyncGenerator[bytes, None]", answer.chunks)) as chunks:
+async def _stream(request: web.BaseRequest, api_response: StreamResponse) -> web.StreamResponse:
+    response = web.StreamResponse(status=api_response.status, headers=api_response.headers)
+    async with aclosing(cast("AsyncGenerator[bytes, None]", api_response.chunks)) as chunks:
         try:
             await response.prepare(request)
             async for chunk in chunks:

@@ -71,12 +71,13 @@ def _compare_parts(schema: Schema, old: Mapping[str, JSON], new: Mapping[str, JS
         if element in old and old[element] != part
     }
     inside = {element: difference for element, difference in changed.items() if difference is not None}
-    whole: FieldSet = {element: {} for element, difference in changed.items() if difference is None}
+    changed_fields: FieldSet = {element: {} for element, difference in changed.items() if difference is None}
     added = _all_fields(schema, {element: part for element, part in new.items() if element not in old})
     removed = _all_fields(schema, {element: part for element, part in old.items() if element not in new})
     return Difference(
         added | {element: difference.added for element, difference in inside.items() if difference.added},
-        whole | {element: difference.modified for element, difference in inside.items() if difference.modified},
+        changed_fields
+        | {element: difference.modified for element, difference in inside.items() if difference.modified},
         removed | {element: difference.removed for element, difference in inside.items() if difference.removed},
     )
 

@@ -35,7 +35,7 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 FALSE_WHEN_ABSENT: Final = {"spec.unschedulable", "spec.hostNetwork"}
 
 
-class Selection(Struct, frozen=True):
+class ObjectSelector(Struct, frozen=True):
     """Selects objects by namespace (or in all namespaces, if it is empty), labels and fields."""
 
     namespace: str = ""
@@ -57,7 +57,7 @@ class Selection(Struct, frozen=True):
         return all(term.matches(_field_text(obj, term.path)) for term in self.fields)
 
 
-def parse(served: ServedKind, namespace: str, query: Mapping[str, str]) -> Selection:
+def parse(served: ServedKind, namespace: str, query: Mapping[str, str]) -> ObjectSelector:
     """Parse the selectors of a request."""
     try:
         labels = selectors.parse_labels(query.get("labelSelector", ""))
@@ -66,7 +66,7 @@ def parse(served: ServedKind, namespace: str, query: Mapping[str, str]) -> Selec
         raise apierrors.bad_request(str(error)) from error
     for term in fields:
         _require_selectable(served, term.path)
-    return Selection(namespace, labels, fields)
+    return ObjectSelector(namespace, labels, fields)
 
 
 def _require_selectable(served: ServedKind, path: str) -> None:

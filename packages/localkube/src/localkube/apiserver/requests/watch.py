@@ -24,7 +24,7 @@ from msgspec import Struct
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.catalog import ServedKind
-from localkube.apiserver.requests.filters import Selection
+from localkube.apiserver.requests.filters import ObjectSelector
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.store import Change, ChangeType
 
@@ -63,7 +63,7 @@ def event_line(kind: str, encoded: bytes) -> bytes:
     return b'{"type":"%s","object":%s}\n' % (kind.encode(), encoded)
 
 
-def transition(selection: Selection, change: Change) -> tuple[ChangeType, JSONObject, bytes | None] | None:
+def transition(selection: ObjectSelector, change: Change) -> tuple[ChangeType, JSONObject, bytes | None] | None:
     """Return the event type of a change for a selection, the object, and its stored encoding if it can be reused."""
     after = change.type != "DELETED" and selection.matches(change.object)
     before = change.previous is not None and selection.matches(change.previous)
@@ -141,7 +141,7 @@ class Watcher:
 class Feed:
     """The lines for all watchers of the same resource, selection and representation."""
 
-    def __init__(self, served: ServedKind, selection: Selection, encoder: Encoder) -> None:
+    def __init__(self, served: ServedKind, selection: ObjectSelector, encoder: Encoder) -> None:
         self.served = served
         self.key = served.resource.api_version, served.resource.plural, selection, encoder.name
         self.watchers: dict[Watcher, None] = {}  # an ordered set
@@ -187,7 +187,7 @@ class WatchBroadcaster:
     """Manages the feeds, and publishes committed changes to them."""
 
     def __init__(self) -> None:
-        self._feeds: dict[tuple[str, str, Selection, str], Feed] = {}
+        self._feeds: dict[tuple[str, str, ObjectSelector, str], Feed] = {}
         self._by_resource: dict[str, list[Feed]] = {}
         self._served = 0
         self._delivered = 0.0
@@ -227,7 +227,7 @@ class WatchBroadcaster:
             for watcher in tuple(feed.watchers):
                 watcher.close(event_line("ERROR", encode(failed.status())))
 
-    def attach(self, served: ServedKind, selection: Selection, encoder: Encoder) -> tuple[Feed, Watcher]:
+    def attach(self, served: ServedKind, selection: ObjectSelector, encoder: Encoder) -> tuple[Feed, Watcher]:
         """Return a watcher of all later changes. The caller must detach it."""
         candidate = Feed(served, selection, encoder)
         feed = self._feeds.setdefault(candidate.key, candidate)

@@ -94,9 +94,9 @@ class Autoscalers(msgspec.Struct, frozen=True, kw_only=True):
         """Return the resource of a kind. Raise `KubeError` if it is not served."""
         api_version = reference.get("apiVersion", "")
         root = "/apis" if "/" in api_version else "/api"
-        answer = await self.client.send(Request("GET", f"{root}/{quote(api_version)}", headers=AS_JSON))
+        response = await self.client.send(Request("GET", f"{root}/{quote(api_version)}", headers=AS_JSON))
         group, _, version = api_version.rpartition("/")
-        for entry in msgspec.json.decode(answer.body)["resources"]:
+        for entry in msgspec.json.decode(response.body)["resources"]:
             if entry["kind"] == reference["kind"] and "/" not in entry["name"]:
                 return Resource(group, version, entry["name"], entry["kind"], namespaced=entry["namespaced"])
         raise KubeError(f'no matches for kind "{reference["kind"]}" in group "{group}"')

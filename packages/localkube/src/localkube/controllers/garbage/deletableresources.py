@@ -55,10 +55,10 @@ async def discover(client: Client) -> tuple[Resource, ...]:
     groups = await _read(client, "/apis")
     paths = ["/api/v1", *(f"/apis/{version}" for version in preferred_versions(groups))]
     async with asyncio.TaskGroup() as tasks:
-        answers = [tasks.create_task(_read(client, path)) for path in paths]
+        responses = [tasks.create_task(_read(client, path)) for path in paths]
     resources: dict[str, Resource] = {}
-    for answer in answers:
-        for resource in parse_resources(answer.result()):
+    for response in responses:
+        for resource in parse_resources(response.result()):
             resources.setdefault(resource.group_resource, resource)
     return tuple(resources.values())
 
@@ -74,10 +74,10 @@ def preferred_versions(groups: JSONObject) -> list[str]:
     )
 
 
-def parse_resources(answer: JSONObject) -> Iterator[Resource]:
+def parse_resources(response: JSONObject) -> Iterator[Resource]:
     """Yield the resources in an APIResourceList that can be listed, watched and deleted, without subresources."""
-    group, _, version = answer["groupVersion"].rpartition("/")
-    for entry in answer.get("resources") or []:
+    group, _, version = response["groupVersion"].rpartition("/")
+    for entry in response.get("resources") or []:
         if "/" not in entry["name"] and set(entry.get("verbs") or ()) >= NEEDED_VERBS:
             yield Resource(group, version, entry["name"], entry["kind"], namespaced=entry["namespaced"])
 

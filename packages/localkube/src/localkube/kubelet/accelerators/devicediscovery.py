@@ -19,9 +19,9 @@ ENOUGH: Final = 0.9
 """The minimum fraction of free memory of a GPU that is considered unused."""
 
 
-def discover_devices(words: str, nodes: int, visible: str | None) -> Devices:
+def discover_devices(argument: str, nodes: int, visible: str | None) -> Devices:
     """Return the devices for `host` or `host:N`. Raise a `ValueError` for an invalid value or too few devices."""
-    shares = parse_shares(words)
+    shares = parse_shares(argument)
     inventory = nvml.inventory(visible)
     if not inventory.accelerators:
         hidden = "" if visible is None else f" in CUDA_VISIBLE_DEVICES={visible}"

@@ -57,9 +57,9 @@ class Framer:
         """
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
-        whole, partial = self._head(now, "F"), self._head(now, "P")
+        full, partial = self._head(now, "F"), self._head(now, "P")
         entries = [
-            whole + line + b"\n" if len(line) <= LONGEST_PIECE else _split_line(line, whole, partial) for line in lines
+            full + line + b"\n" if len(line) <= LONGEST_PIECE else _split_line(line, full, partial) for line in lines
         ]
         while len(self._rest) >= LONGEST_PIECE:
             piece, self._rest = self._rest[:LONGEST_PIECE], self._rest[LONGEST_PIECE:]
@@ -75,11 +75,11 @@ class Framer:
         return f"{timestamp(now)} {self._stream} {tag} ".encode()
 
 
-def _split_line(line: bytes, whole: bytes, partial: bytes) -> bytes:
+def _split_line(line: bytes, full: bytes, partial: bytes) -> bytes:
     """Return the entries of a line that is longer than a chunk. The last entry completes the line."""
     last = (len(line) - 1) // LONGEST_PIECE * LONGEST_PIECE
     pieces = [partial + line[cut : cut + LONGEST_PIECE] + b"\n" for cut in range(0, last, LONGEST_PIECE)]
-    return b"".join([*pieces, whole, line[last:], b"\n"])
+    return b"".join([*pieces, full, line[last:], b"\n"])
 
 
 def parse(line: bytes) -> LogEntry | None:

@@ -58,8 +58,8 @@ async def follow_new_output(directory: Path, writer: LogWriter) -> AsyncIterator
                 yield entry.stream, entry.render(timestamps=False)
 
 
-def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
-    """Return the last lines of a run, at most `size` bytes."""
+def last_lines(directory: Path, run: int, lines: int, max_bytes: int) -> bytes:
+    """Return the last lines of a run, at most `max_bytes` bytes."""
     run_segments = [segment for segment in segments(directory) if segment.run == run]
     index, offset = _tail_position(run_segments, lines)
     content: list[bytes] = []
@@ -67,15 +67,15 @@ def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
         with segment.path.open("rb") as file:
             file.seek(offset if segment is run_segments[index] else 0)
             content += _render(list(file), LogOptions(container=""), b"")
-    return b"".join(content)[-size:]
+    return b"".join(content)[-max_bytes:]
 
 
-def last_lines_of_runs(directory: Path, lines: int, size: int) -> list[bytes]:
-    """Return the last complete lines of each retained run of a container, oldest first, at most `size` bytes each."""
+def last_lines_of_runs(directory: Path, lines: int, max_bytes: int) -> list[bytes]:
+    """Return the last complete lines of each retained run of a container, oldest first, at most `max_bytes` bytes each."""
     endings = []
     for run in sorted({segment.run for segment in segments(directory)}):
-        text = last_lines(directory, run, lines, size + 1)
-        endings.append(text if len(text) <= size else text.partition(b"\n")[2])
+        text = last_lines(directory, run, lines, max_bytes + 1)
+        endings.append(text if len(text) <= max_bytes else text.partition(b"\n")[2])
     return endings
 
 
@@ -112,7 +112,7 @@ async def _blocks(
             with path.open("rb") as file:
                 file.seek(offset)
                 began = time.thread_time()
-                for lines in _whole_lines(file):
+                for lines in _complete_lines(file):
                     yield lines
                     if not is_last and writer is not None and writer.segment - number < BEHIND:
                         await _yield_time(time.thread_time() - began)
@@ -136,7 +136,7 @@ async def _yield_time(worked: float) -> None:
     await asyncio.sleep(free - now)
 
 
-def _whole_lines(file: BinaryIO) -> Iterator[list[bytes]]:
+def _complete_lines(file: BinaryIO) -> Iterator[list[bytes]]:
     """Yield blocks of complete lines, and set the position to the end of the last block."""
     while lines := file.readlines(BLOCK):
         if not lines[-1].endswith(b"\n"):

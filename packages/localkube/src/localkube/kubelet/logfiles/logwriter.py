@@ -61,7 +61,7 @@ class LogWriter:
         self._size = 0
         self._file: int | None = None
         self._is_losing = False
-        self.run = _next_run(directory)
+        self.run = _start_run(directory)
         os.close(self._open_file())
         self.changes = asyncio.Event()
         self.is_closed = False
@@ -173,7 +173,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _next_run(directory: Path) -> int:
+def _start_run(directory: Path) -> int:
     """Return the number of a new run. Only the log of the previous run is retained."""
     existing = segments(directory)
     run = existing[-1].run + 1 if existing else 0

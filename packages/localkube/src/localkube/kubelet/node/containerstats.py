@@ -43,11 +43,11 @@ class ContainerStats:
         self._runner = runner
         self._clock = clock
         self._readings: deque[UsageSample] = deque()
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def measure(self, running: Running) -> UsageReport:
         """Return the current loads of containers."""
-        async with self._turn:
+        async with self._lock:
             last = await self._read(running)
             while self._readings and not 0 <= _elapsed_seconds(self._readings[0], last) <= SPAN:
                 self._readings.popleft()

@@ -55,8 +55,8 @@ def device_usage(devices: Sequence[str], uses: Mapping[str, DeviceUse], programs
     memory = 0
     for device in devices:
         use = uses[device_uuid(device)]
-        is_whole = device == device_uuid(device)
-        busy.append(use.busy if is_whole else None)
-        memory += use.memory if is_whole else sum(size for pid, size in use.programs.items() if pid in programs)
+        is_full_device = device == device_uuid(device)
+        busy.append(use.busy if is_full_device else None)
+        memory += use.memory if is_full_device else sum(size for pid, size in use.programs.items() if pid in programs)
     measured = [share for share in busy if share is not None]
     return DeviceUsage(sum(measured) if len(measured) == len(busy) else None, memory)

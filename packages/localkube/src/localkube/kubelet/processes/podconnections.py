@@ -93,17 +93,17 @@ def _encode(request: Get) -> bytes:
 
 
 async def _read_all(reader: asyncio.StreamReader) -> bytes:
-    answer = b""
-    while len(answer) < LONGEST_BODY and (piece := await reader.read(LONGEST_BODY)):
-        answer += piece
-        if _is_whole(answer):
+    response = b""
+    while len(response) < LONGEST_BODY and (piece := await reader.read(LONGEST_BODY)):
+        response += piece
+        if _is_complete(response):
             break
-    return answer
+    return response
 
 
-def _is_whole(answer: bytes) -> bool:
+def _is_complete(response: bytes) -> bool:
     """Return whether the announced length has been read, because servers can keep the connection open."""
-    head, separator, body = answer.partition(b"\r\n\r\n")
+    head, separator, body = response.partition(b"\r\n\r\n")
     for line in head.split(b"\r\n")[1:]:
         name, _, value = line.partition(b":")
         if separator and name.strip().lower() == b"content-length" and value.strip().isdigit():
@@ -111,8 +111,8 @@ def _is_whole(answer: bytes) -> bool:
     return False
 
 
-def _decode(answer: bytes) -> tuple[int, bytes]:
-    head, _, body = answer.partition(b"\r\n\r\n")
+def _decode(response: bytes) -> tuple[int, bytes]:
+    head, _, body = response.partition(b"\r\n\r\n")
     words = head.split(b"\r\n", 1)[0].split(b" ", 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
         raise ConnectionError(f"malformed HTTP response {head[:40]!r}")

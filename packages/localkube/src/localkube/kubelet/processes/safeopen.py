@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 _FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 
 
 class PathEscapeError(Exception):
@@ -34,19 +34,19 @@ class OpenOptions(NamedTuple):
 
 
 @contextmanager
-def open_in_root(root: str | int, path: str, wish: OpenOptions = OpenOptions()) -> Iterator[int]:  # noqa: B008 - immutable
+def open_in_root(root: str | int, path: str, options: OpenOptions = OpenOptions()) -> Iterator[int]:  # noqa: B008 - immutable
     """Yield a descriptor of `path` in `root`, and close it afterwards."""
-    handle = open_inside(root, path, wish)
+    handle = open_inside(root, path, options)
     try:
         yield handle
     finally:
         os.close(handle)
 
 
-def open_inside(root: str | int, path: str, wish: OpenOptions = OpenOptions()) -> int:  # noqa: B008 - immutable
+def open_inside(root: str | int, path: str, options: OpenOptions = OpenOptions()) -> int:  # noqa: B008 - immutable
     """Return a descriptor of `path` in the directory `root`. Follow `root` if it is a link."""
     flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
-    walk = _Walk(os.dup(root) if isinstance(root, int) else os.open(root, flags), wish, path)
+    walk = _Walk(os.dup(root) if isinstance(root, int) else os.open(root, flags), options, path)
     try:
         return walk.run()
     finally:
@@ -61,12 +61,12 @@ def is_directory(handle: int) -> bool:
 class _Walk:
     """The open directories from the root to the current position, so that `..` does not need file system access."""
 
-    def __init__(self, root: int, wish: OpenOptions, path: str) -> None:
+    def __init__(self, root: int, options: OpenOptions, path: str) -> None:
         self._open = [root]
-        self._wish = wish
+        self._options = options
         self._path = path
         self._pending = parts(path)
-        self._links = 0
+        self._links_followed = 0
 
     def run(self) -> int:
         while self._pending:
@@ -84,7 +84,7 @@ class _Walk:
     def _ascend(self) -> None:
         if len(self._open) > 1:
             os.close(self._open.pop())
-        elif not self._wish.is_root:
+        elif not self._options.is_root:
             raise PathEscapeError(self._path)
 
     def _descend(self, part: str) -> None:
@@ -99,11 +99,11 @@ class _Walk:
         self._follow(target)
 
     def _follow(self, target: str) -> None:
-        self._links += 1
-        if self._links > _MOST_LINKS:
+        self._links_followed += 1
+        if self._links_followed > _MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self._path)
         if target.startswith("/"):
-            if not self._wish.is_root:
+            if not self._options.is_root:
                 raise PathEscapeError(self._path)
             while len(self._open) > 1:
                 os.close(self._open.pop())
@@ -111,7 +111,7 @@ class _Walk:
 
     def _enter(self, part: str) -> int:
         """Open one component, and create it if requested. Retry if it is created or removed concurrently."""
-        for _ in range(_MOST_LINKS):
+        for _ in range(_MAX_LINKS):
             try:
                 return os.open(part, _FLAGS, dir_fd=self._open[-1])
             except FileNotFoundError:
@@ -122,14 +122,14 @@ class _Walk:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), self._path)
 
     def _make(self, part: str) -> bool:
-        is_file = self._wish.creates_file and not self._pending
-        if not is_file and not self._wish.creates_directories:
+        is_file = self._options.creates_file and not self._pending
+        if not is_file and not self._options.creates_directories:
             return False
         with suppress(FileExistsError):
             if is_file:
-                os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, self._wish.mode, dir_fd=self._open[-1]))
+                os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, self._options.mode, dir_fd=self._open[-1]))
             else:
-                os.mkdir(part, self._wish.mode, dir_fd=self._open[-1])
+                os.mkdir(part, self._options.mode, dir_fd=self._open[-1])
         return True
 
 

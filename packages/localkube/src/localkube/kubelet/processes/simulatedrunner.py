@@ -299,10 +299,10 @@ def _respond(descriptor: int, status: int) -> None:
     far.setblocking(False)
     loop = asyncio.get_running_loop()
 
-    def answer() -> None:
+    def respond() -> None:
         loop.remove_reader(far)
         if far.recv(65536):
             far.sendall(ANSWER % status)
         far.close()
 
-    loop.add_reader(far, answer)
+    loop.add_reader(far, respond)

@@ -56,11 +56,11 @@ class LauncherClient:
         future: asyncio.Future[ReceivedMessage] = self._loop.create_future()
         self._waiting[number] = future
         self._send(encode({"id": number, "op": op} | fields, len(fds)), copies)
-        answer = await future
-        if "error" in answer.message:
-            kind = ExhaustedError if answer.message.get("exhausted") else StartError
-            raise kind(answer.message["error"])
-        return answer
+        response = await future
+        if "error" in response.message:
+            kind = ExhaustedError if response.message.get("exhausted") else StartError
+            raise kind(response.message["error"])
+        return response
 
     def close(self) -> None:
         """Close the connection, which stops the launcher and all its processes.

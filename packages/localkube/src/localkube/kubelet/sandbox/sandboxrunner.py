@@ -200,8 +200,8 @@ class SandboxRunner:
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
         """Return an unconnected, non-blocking TCP socket in the network of the pod, or of all pods if it is None."""
-        answer = await self._require_launcher().channel.request("socket", {"pod": sandbox_id})
-        sock = socket.socket(fileno=answer.fds[0])
+        response = await self._require_launcher().channel.request("socket", {"pod": sandbox_id})
+        sock = socket.socket(fileno=response.fds[0])
         sock.setblocking(False)
         return sock
 
@@ -333,11 +333,11 @@ class SandboxRunner:
         launcher = self._require_launcher()
         self._on_exit[fields["key"]] = on_exit
         try:
-            answer = await launcher.channel.request(op, fields, fds)
+            response = await launcher.channel.request(op, fields, fds)
         except StartError:
             self._on_exit.pop(fields["key"], None)
             raise
-        return int(answer.message["pid"])
+        return int(response.message["pid"])
 
     def _take_address(self, spec: SandboxSpec) -> str:
         if self._pool is None:

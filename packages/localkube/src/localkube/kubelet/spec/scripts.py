@@ -153,17 +153,17 @@ def _with_directories(commands: Iterable[Sequence[str]]) -> Iterator[tuple[Seque
             directory = _directory_after_cd(directory, words)
 
 
-def _directory_after_cd(directory: str | None, words: Sequence[str]) -> str | None:
+def _directory_after_cd(directory: str | None, arguments: Sequence[str]) -> str | None:
     """Return the working directory after `cd`, or None if it is only known at run time.
 
     >>> _directory_after_cd("", ["cd", "/opt"]), _directory_after_cd("/opt", ["cd", "app"]), _directory_after_cd("/opt", ["cd", "$HOME"])
     ('/opt', '/opt/app', None)
     """
-    if len(words) != 2 or not PLAIN.fullmatch(words[1]):
+    if len(arguments) != 2 or not PLAIN.fullmatch(arguments[1]):
         return None
-    if _is_relative(words[1]) or "/" not in words[1]:
-        return None if directory is None else posixpath.join(directory, words[1])
-    return words[1]
+    if _is_relative(arguments[1]) or "/" not in arguments[1]:
+        return None if directory is None else posixpath.join(directory, arguments[1])
+    return arguments[1]
 
 
 def _is_relative(path: str) -> bool:
@@ -198,7 +198,7 @@ def _nested_commands(argv: Sequence[str]) -> list[Sequence[str]]:
     return layers
 
 
-def _without_options(words: Sequence[str], wrapper: Wrapper) -> Sequence[str]:
+def _without_options(arguments: Sequence[str], wrapper: Wrapper) -> Sequence[str]:
     """Return the words after the options, including the words in the value of `env -S`.
 
     >>> _without_options(["-iu", "NAME", "--chdir=/x", "--argv0", "y", "--", "serve"], WRAPPERS["env"])
@@ -207,8 +207,8 @@ def _without_options(words: Sequence[str], wrapper: Wrapper) -> Sequence[str]:
     ['python3', '-u', 'x.py']
     """
     valued = {*wrapper.short, *wrapper.long}
-    while words and words[0].startswith("-"):
-        word, *words = words
+    while arguments and arguments[0].startswith("-"):
+        word, *arguments = arguments
         if word == "--":
             break
         name, is_attached, value = word[2:].partition("=")
@@ -219,10 +219,10 @@ def _without_options(words: Sequence[str], wrapper: Wrapper) -> Sequence[str]:
         if name not in valued:
             continue
         if not is_attached:
-            value, *words = words or [""]
+            value, *arguments = arguments or [""]
         if name in SPLIT:
-            words = [*value.split(), *words]
-    return words
+            arguments = [*value.split(), *arguments]
+    return arguments
 
 
 def _script(argv: Sequence[str]) -> str | None:
@@ -242,12 +242,12 @@ def _script(argv: Sequence[str]) -> str | None:
     return None
 
 
-def _read_file(words: Sequence[str], form: re.Pattern[str] = ABSOLUTE) -> Iterator[StartedProgram]:
+def _read_file(arguments: Sequence[str], form: re.Pattern[str] = ABSOLUTE) -> Iterator[StartedProgram]:
     """Yield the file that an interpreter reads, if its first argument has this form.
 
     In a script only absolute paths are known: it may have changed the working directory, or made the file.
     """
-    rest = list(dropwhile(FLAGS.__contains__, words[1:]))
+    rest = list(dropwhile(FLAGS.__contains__, arguments[1:]))
     if rest and form.fullmatch(rest[0]):
         yield StartedProgram(rest[0], is_file=True)
 

@@ -114,10 +114,10 @@ class Applier:
         There are no warnings about claims that cannot be read.
         """
         keys = sorted(sharedclaims.missing_claims(documents, self._namespace))[:MOST_CLAIMS]
-        answers = await asyncio.gather(
+        responses = await asyncio.gather(
             *(self._client.find(PERSISTENT_VOLUME_CLAIMS, key) for key in keys), return_exceptions=True
         )
-        stored = [claim for claim in answers if isinstance(claim, dict)]
+        stored = [claim for claim in responses if isinstance(claim, dict)]
         return [*sharedclaims.warn_about_claims(documents, stored, self._namespace)]
 
     async def apply(self, documents: Sequence[Document]) -> list[str]:

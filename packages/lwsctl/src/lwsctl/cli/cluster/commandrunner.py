@@ -14,7 +14,7 @@ class CommandRunner(Struct, frozen=True):
 
     options: Sequence[str]
 
-    async def run(self, words: Sequence[str]) -> tuple[bool, str]:
+    async def run(self, arguments: Sequence[str]) -> tuple[bool, str]:
         """Run a command. Return whether its exit code is 0, and its output."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -22,7 +22,7 @@ class CommandRunner(Struct, frozen=True):
             "-m",
             "lwsctl.cli",
             *self.options,
-            *words,
+            *arguments,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

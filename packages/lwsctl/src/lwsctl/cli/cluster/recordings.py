@@ -67,7 +67,7 @@ async def read_session(session: Session, namespace: str, selection: Selection | 
     return sort_episodes(records)
 
 
-def set_episodes_reader(session: Session) -> ReadEpisodes:
+def episode_reader(session: Session) -> ReadEpisodes:
     """Return a function that reads the episodes of a LeaderWorkerSet in the selected cluster."""
 
     async def read(key: ObjectKey) -> list[Episode]:

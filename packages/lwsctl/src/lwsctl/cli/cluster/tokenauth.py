@@ -75,13 +75,13 @@ class TokenAuthenticator(Struct, frozen=True):
         if not self.allows_actions:
             return None
 
-        async def run(words: Sequence[str]) -> tuple[bool, str]:
+        async def run(arguments: Sequence[str]) -> tuple[bool, str]:
             with TemporaryDirectory(prefix="lws-user-") as directory:  # readable only by this user (mode 0700)
                 path = Path(directory) / "kubeconfig"
                 path.touch(mode=0o600)
                 path.write_text(json.dumps(self._kubeconfig(token)), encoding="utf-8")
                 option = f"--kubeconfig={path}"
-                is_done, text = await CommandRunner([option]).run(words)
+                is_done, text = await CommandRunner([option]).run(arguments)
                 # Commands in the output contain this file, but the user has a different one.
                 return is_done, text.replace(f" {option}", "").replace(f" --kubeconfig {path}", "")
 

@@ -107,7 +107,7 @@ async def _export(target: Target, request: DashboardRequest, name: str) -> None:
             session.client,
             namespace,
             next_step_commands(session),
-            read_episodes=recordings.set_episodes_reader(session),
+            read_episodes=recordings.episode_reader(session),
         )
         async with run_model(model, session.keepalive):
             click.echo(render_document(model.snapshot, address, await Subscriptions(model).facts(address)))
@@ -126,7 +126,7 @@ async def _serve(target: Target, request: DashboardRequest) -> None:
         own = next_step_commands(session)
         # Users of a shared dashboard have separate kubeconfigs.
         commands = own if request.listen is None else replace(own, lws="lws", kubectl="")
-        model = LiveModel(session.client, namespace, commands, read_episodes=recordings.set_episodes_reader(session))
+        model = LiveModel(session.client, namespace, commands, read_episodes=recordings.episode_reader(session))
         session.on_renewal.append(model.relist)
         about = ClusterIdentity(
             cluster=session.cluster, context=session.context, user=session.user, version=__version__

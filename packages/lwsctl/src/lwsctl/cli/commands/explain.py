@@ -76,7 +76,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
             if not diagnoses:
                 print_text(await targets.nothing_found(session, namespace, selector), err=True)
             return diagnoses, []
-        read = recordings.read_once(recordings.set_episodes_reader(session))
+        read = recordings.read_once(recordings.episode_reader(session))
         diagnoses = await explain(session, selection, read)
         episodes = [] if form else await relevant_episodes(selection, worst(diagnoses), read)
         is_quoted = any(diagnosis.is_of_record for diagnosis in diagnoses)

@@ -146,7 +146,7 @@ async def print_causes(session: Session, lists: Lists, observed: tuple[Cluster, 
     plain, cluster = observed
     now = SystemClock().now()
     unready = [view for view in select_views(cluster.views, request) if not view.is_ready or is_failing(view, now)]
-    sets = [whole for whole in cluster.sets if not whole.is_ready][:QUOTED]
+    sets = [set_view for set_view in cluster.sets if not set_view.is_ready][:QUOTED]
     if not unready and not sets:
         return
     keys = {view.key for view in unready[:QUOTED]}
@@ -316,8 +316,8 @@ def render(
     if form in VIEWS:
         return [VIEWS[form](document(views, sets, managed_fields=request.managed_fields))]
     if form == "name":
-        whole_sets = (f"disaggregatedset.disaggregatedset.x-k8s.io/{whole.name}" for whole in sets)
-        return [*dict.fromkeys([*whole_sets, *(name for view in views for name in resource_names(view, request))])]
+        set_names = (f"disaggregatedset.disaggregatedset.x-k8s.io/{set_view.name}" for set_view in sets)
+        return [*dict.fromkeys([*set_names, *(name for view in views for name in resource_names(view, request))])]
     now = SystemClock().now()
     usage = rankusage.resources(rank for view in views for rank in view.ranks)
     below = tables.tables(views, now, replace(request.table, usage=usage))

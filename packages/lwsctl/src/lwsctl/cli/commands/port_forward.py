@@ -103,16 +103,16 @@ async def wait_until_lost(client: Client, pod: JSONObject) -> str:
             return f"pod {name} has terminated"
 
 
-def parse(words: str) -> tuple[int, int]:
+def parse(argument: str) -> tuple[int, int]:
     """Parse [LOCAL:]REMOTE. If LOCAL is omitted, both ports are the same.
 
     >>> parse("8080"), parse("9000:80"), parse(":80")
     ((8080, 8080), (9000, 80), (0, 80))
     """
-    local, separator, remote = words.rpartition(":")
+    local, separator, remote = argument.rpartition(":")
     here, there = decimals.natural(local or ("0" if separator else remote)), decimals.natural(remote)
     if here is None or there is None or here > HIGHEST_PORT or not 0 < there <= HIGHEST_PORT:
-        raise UsageError(f"{words!r}: use [LOCAL:]REMOTE with port numbers from 1 to 65535")
+        raise UsageError(f"{argument!r}: use [LOCAL:]REMOTE with port numbers from 1 to 65535")
     return here, there
 
 

@@ -102,12 +102,16 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
 
 async def wait_all(session: Session, names: Sequence[str], request: WaitRequest) -> None:
     """Wait for all objects, and print the objects that met the condition. One error describes all other objects."""
-    turns, loop, progress = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop(), ProgressLine(between=BETWEEN_LINES)
+    semaphore, loop, progress = (
+        asyncio.Semaphore(AT_ONCE),
+        asyncio.get_running_loop(),
+        ProgressLine(between=BETWEEN_LINES),
+    )
     end = loop.time() + request.timeout
     objects: dict[str, JSONObject] = {}
 
     async def wait(name: str) -> str:
-        async with turns:
+        async with semaphore:
             remaining = max(round(end - loop.time(), 1), min(request.timeout, LAST_LOOK))
             try:
                 view = await wait_for_object(session, name, replace(request, timeout=remaining), progress)

@@ -205,6 +205,6 @@ class ChunkReader:
         while length < size and (piece := next(self._chunks, b"")):
             parts.append(piece)
             length += len(piece)
-        whole = b"".join(parts)
-        self._rest = whole[size:]
-        return whole[:size]
+        data = b"".join(parts)
+        self._rest = data[size:]
+        return data[:size]

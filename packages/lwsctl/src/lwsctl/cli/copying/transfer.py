@@ -50,11 +50,11 @@ class RankContainer(Struct, frozen=True):
         return f"{meta.name(self.pod)} (container {self.container})"
 
     def open_streams(
-        self, words: tuple[str, ...], *, with_input: bool = False, has_terminal: bool = False
+        self, arguments: tuple[str, ...], *, with_input: bool = False, has_terminal: bool = False
     ) -> AbstractAsyncContextManager[Channels]:
         """Start a command and open its streams. On a terminal, there is no separate stderr stream."""
         streams = {"stdout": True, "stderr": not has_terminal, "tty": has_terminal, "stdin": with_input}
-        path, query = channels.exec_address(self.pod, self.container, words, **streams)
+        path, query = channels.exec_address(self.pod, self.container, arguments, **streams)
         return self.session.channels(path, query, channels.EXEC_PROTOCOL)
 
 
@@ -69,15 +69,15 @@ async def discard_output(_: bytes) -> None:
     """Discard the output."""
 
 
-async def run(rank: RankContainer, words: tuple[str, ...]) -> int:
+async def run(rank: RankContainer, arguments: tuple[str, ...]) -> int:
     """Execute a short command. Return its exit code."""
-    async with rank.open_streams(words) as streams:
+    async with rank.open_streams(arguments) as streams:
         return (await relay_output(rank, streams, discard_output)).code
 
 
-async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> None:
+async def upload(rank: RankContainer, arguments: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> None:
     """Start tar, and send the output of `write` to its stdin."""
-    async with rank.open_streams(words, with_input=True) as streams:
+    async with rank.open_streams(arguments, with_input=True) as streams:
         sending = StreamWriter(asyncio.get_running_loop(), streams)
         ending = asyncio.create_task(relay_output(rank, streams, discard_output))
         writing = asyncio.create_task(asyncio.to_thread(write, cast("IO[bytes]", sending)))
@@ -94,7 +94,7 @@ async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[I
             await asyncio.gather(ending, writing, return_exceptions=True)
 
 
-async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[IO[bytes]], T]) -> T:
+async def download(rank: RankContainer, arguments: tuple[str, ...], read: Callable[[IO[bytes]], T]) -> T:
     """Start tar, and pass its output to `read`. Return the result of `read`."""
     pieces: queue.Queue[bytes] = queue.Queue(AHEAD)
     reading = asyncio.create_task(asyncio.to_thread(read, cast("IO[bytes]", ChunkReader(_chunks(pieces)))))
@@ -109,7 +109,7 @@ async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[
                 return
 
     try:
-        async with rank.open_streams(words) as streams:
+        async with rank.open_streams(arguments) as streams:
             ending = asyncio.create_task(relay_output(rank, streams, put))
             try:
                 await asyncio.wait({ending, reading}, return_when=asyncio.FIRST_COMPLETED)

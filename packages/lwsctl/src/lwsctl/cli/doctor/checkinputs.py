@@ -180,11 +180,11 @@ async def _accesses(client: Client, namespace: str) -> list[Access] | Unreadable
 
 async def _detect_feature_gates(client: Client) -> dict[str, bool] | UnreadableObject:
     try:
-        answer = await client.send(Request("GET", "/metrics"))
+        response = await client.send(Request("GET", "/metrics"))
     except APIError as error:
         return UnreadableObject(str(error))
     gates = {}
-    for line in answer.body.splitlines():
+    for line in response.body.splitlines():
         if line.startswith(b'kubernetes_feature_enabled{name="'):
             name = line.split(b'"')[1].decode(errors="replace")
             gates[name] = line.rstrip().endswith(b" 1")

@@ -204,14 +204,14 @@ def collect(options: dict[str, Any]) -> ClusterOptions:
     return ClusterOptions(**own | {"images": tuple(map(parse_image, own["images"]))})
 
 
-def parse_image(words: str) -> tuple[str, Path]:
+def parse_image(argument: str) -> tuple[str, Path]:
     """Parse NAME=DIR."""
-    name, separator, directory = words.partition("=")
+    name, separator, directory = argument.partition("=")
     path = Path(directory).expanduser().absolute()
     if not separator or not name or not directory:
-        raise UsageError(f"--image {words}: use NAME=DIR, such as --image vllm/vllm-openai=./my-venv")
+        raise UsageError(f"--image {argument}: use NAME=DIR, such as --image vllm/vllm-openai=./my-venv")
     if not path.is_dir():
-        raise UsageError(f"--image {words}: {path} is not a directory")
+        raise UsageError(f"--image {argument}: {path} is not a directory")
     return name, path
 
 

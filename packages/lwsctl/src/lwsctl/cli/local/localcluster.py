@@ -101,7 +101,7 @@ async def local_cluster(
             try:
                 progress("starting webhooks, controllers and the kubelet")
                 kinds = managed_kinds(configured=CONFIGURED)
-                follower = ProgressFollower(server.client(), clock, pace=PROGRESS_PACE, waits=server.wait_reason)
+                follower = ProgressFollower(server.client(), clock, pace=PROGRESS_PACE, wait_reason=server.wait_reason)
                 async with (
                     manager_webhooks(client, clock, await full_definitions(client), kinds=kinds),
                     server.work(),
@@ -196,16 +196,16 @@ def node_settings(options: ClusterOptions) -> Nodes:
     )
 
 
-def _host_devices(words: str, nodes: int) -> Devices:
+def _host_devices(argument: str, nodes: int) -> Devices:
     """Return the GPUs of this machine. Errors contain the command-line option."""
     if nodes == AUTO:
-        raise UsageError(f"--gpus {words} requires --nodes N, because the GPUs are divided among the nodes")
+        raise UsageError(f"--gpus {argument} requires --nodes N, because the GPUs are divided among the nodes")
     try:
-        return localkube.host_gpus(words, nodes, os.environ.get("CUDA_VISIBLE_DEVICES"))
+        return localkube.host_gpus(argument, nodes, os.environ.get("CUDA_VISIBLE_DEVICES"))
     except SettingsError as error:
-        raise UsageError(f"--gpus {words}: {error.message}") from error
+        raise UsageError(f"--gpus {argument}: {error.message}") from error
     except LocalkubeError as error:
-        raise CommandError(f"--gpus {words}: {error}") from error
+        raise CommandError(f"--gpus {argument}: {error}") from error
 
 
 def pool_settings(pools: Sequence[Pool]) -> Nodes:

@@ -36,13 +36,13 @@ LARGEST: Final = 32 * 2**20
 """The maximum size of a manifest in bytes. Large installations do not exceed it, and it fits in memory."""
 
 
-def is_address(words: str) -> bool:
+def is_url(argument: str) -> bool:
     """Return whether a command-line argument is a URL.
 
-    >>> is_address("https://example.org/lws.yaml"), is_address("lws.yaml")
+    >>> is_url("https://example.org/lws.yaml"), is_url("lws.yaml")
     (True, False)
     """
-    return words.lower().startswith(SCHEMES)
+    return argument.lower().startswith(SCHEMES)
 
 
 def fetch(address: str) -> bytes:
@@ -96,8 +96,8 @@ class SourceText(msgspec.Struct, frozen=True):
 
     def find_line(self, path: FieldPath) -> int | None:
         """Return the line of a field or of its nearest parent, or None if neither is in the text."""
-        lines, whole = field_lines(self.text)[self.index], (*self.path, *path)
-        paths = (whole[:length] for length in range(len(whole), 0, -1))
+        lines, full_path = field_lines(self.text)[self.index], (*self.path, *path)
+        paths = (full_path[:length] for length in range(len(full_path), 0, -1))
         return next((lines[above] for above in paths if above in lines), None)
 
 
@@ -163,7 +163,7 @@ def _read(path: str, *, recursive: bool) -> Iterator[Document]:
     if path == "-":
         yield from parse(sys.stdin.buffer.read(), "standard input")
         return
-    if is_address(path):
+    if is_url(path):
         yield from parse(fetch(path), path)
         return
     for file in _files(Path(path), recursive=recursive):

@@ -47,5 +47,5 @@ def _actions(node: JSON, path: Path) -> Iterator[tuple[Path, str]]:
 def _first_action(pattern: re.Pattern[str], text: str) -> str:
     """Return the first action in a string that matches the pattern, or an empty string if there is none."""
     begin = pattern.search(text)
-    whole = ACTION.match(text, begin.start()) if begin else None
-    return whole[0].strip() if whole else ""
+    match = ACTION.match(text, begin.start()) if begin else None
+    return match[0].strip() if match else ""

@@ -83,14 +83,14 @@ def _slice_topologies(obj: JSONObject) -> dict[str, str]:
     metadata = {"name": "set", "namespace": "default", "uid": ""} | _map(obj.get("metadata"))
     manifest: JSONObject = {**DISAGGREGATED_SETS.type_meta, **obj, "metadata": metadata}
     try:
-        whole = disaggregatedset.decode(manifest)
+        disaggregated_set = disaggregatedset.decode(manifest)
     except ValueError:  # the API server reports this error
         return {}
-    place = RolePlace(whole.name, slice=0, revision="", role="")
-    built = build_role(manifest, {}, place, replicas=1, placement=whole.placement)
+    place = RolePlace(disaggregated_set.name, slice=0, revision="", role="")
+    built = build_role(manifest, {}, place, replicas=1, placement=disaggregated_set.placement)
     affinity = _map(_pod(built["spec"]["leaderWorkerTemplate"]["workerTemplate"]).get("affinity"))
     keys = _keys(_list(_map(affinity.get("podAffinity")).get(REQUIRED))) - {HOSTNAME}
-    placement = whole.placement.type
+    placement = disaggregated_set.placement.type
     return dict.fromkeys(sorted(keys), SLICE if placement and placement.excludes_sets else "")
 
 
@@ -119,9 +119,9 @@ def _set_demands(source: str, lws: JSONObject, slices: int, topologies: Mapping[
     leader = _pod(group.get("leaderTemplate")) if group.get("leaderTemplate") else worker
     for role, pod, pods in (("leader", leader, 1), ("workers", worker, size - 1)):
         if pods and replicas:
-            whole = source.partition(" ")[0]
+            disaggregated_set = source.partition(" ")[0]
             of_slice = replicas // slices * pods
-            domains = [Domain(key, whole, slices, of_slice, repels) for key, repels in topologies.items()]
+            domains = [Domain(key, disaggregated_set, slices, of_slice, repels) for key, repels in topologies.items()]
             if isinstance(key := annotations.get(names.EXCLUSIVE_TOPOLOGY), str):
                 domains.append(Domain(key, source, replicas, pods))
             key, members = annotations.get(names.SUBGROUP_EXCLUSIVE_TOPOLOGY), size - is_leader_alone

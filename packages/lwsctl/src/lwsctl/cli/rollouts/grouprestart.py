@@ -40,9 +40,9 @@ class RestartRequest(Struct, frozen=True):
     rank: int | None = None
 
     @classmethod
-    def parse(cls, words: tuple[str, ...]) -> "RestartRequest":
+    def parse(cls, arguments: tuple[str, ...]) -> "RestartRequest":
         """Parse the names, all of which must belong to one LeaderWorkerSet."""
-        selections = [targets.parse(word) for word in words]
+        selections = [targets.parse(word) for word in arguments]
         if len({selection.name for selection in selections}) > 1:
             raise UsageError("all groups must belong to the same LeaderWorkerSet")
         if len(selections) > 1 and any(
@@ -77,8 +77,8 @@ class Restart(Struct):
         try:
             async with timeouts.within(timeout), following(*informers.all, self.session.keepalive) as objects:
                 self._old = self._pods_to_delete(present(informers))
-                while (turn := await objects.wait_for(lambda: self._next_batch(present(informers)))).unready_groups:
-                    for rank in turn.ranks:
+                while (batch := await objects.wait_for(lambda: self._next_batch(present(informers)))).unready_groups:
+                    for rank in batch.ranks:
                         await self._delete(rank.pod, rank.uid)
         except TimeoutError as error:
             view = informers.view()
@@ -133,12 +133,12 @@ class Restart(Struct):
 
     def _next_batch(self, view: View) -> RestartStep | None:
         """Return the next batch of groups, or a result if all are done. Return None if the command must wait."""
-        turn = restarts.next_batch(view, self._old, self._budget(view), rank=self.request.rank)
-        done = max(0, len(self._old) - len(turn.unready_groups))  # also wait for groups that replace one of them
+        batch = restarts.next_batch(view, self._old, self._budget(view), rank=self.request.rank)
+        done = max(0, len(self._old) - len(batch.unready_groups))  # also wait for groups that replace one of them
         self._progress.show(
             f"{self.request.name}: {done} of {format_count(len(self._old), 'group')} restarted{reasons(view)}"
         )
-        return turn if turn.ranks or not turn.unready_groups else None
+        return batch if batch.ranks or not batch.unready_groups else None
 
     def _budget(self, view: View) -> int:
         if self.force:

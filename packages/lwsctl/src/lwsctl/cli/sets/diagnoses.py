@@ -37,7 +37,7 @@ async def survey(session: Session, namespace: str, selector: str = "") -> list[D
     with garbagecollection.disable_collection():
         views = await targets.read_views(session, objects.leaderworkersets)
         cluster = await diagnose_sets(session, build_cluster(views, objects.sets, namespace))
-    read = recordings.set_episodes_reader(session)
+    read = recordings.episode_reader(session)
     ranking = sort_by_urgency(diagnosis for root in cluster.roots for diagnosis in _root_diagnoses(root))
     async with asyncio.TaskGroup() as tasks:
         first = [tasks.create_task(with_evidence(session.client, diagnosis, read)) for diagnosis in ranking[:BLOCKS]]
@@ -50,8 +50,8 @@ async def diagnose_sets(session: Session, cluster: Cluster) -> Cluster:
     diagnoses = await setdiagnoses.survey(lists, cluster.views, cluster.namespace, commands)
     views = [replace(view, diagnosis=diagnosis) for view, diagnosis in zip(cluster.views, diagnoses, strict=True)]
     cluster = cluster.with_views(views)
-    wholes = await setdiagnoses.diagnose_sets(lists, cluster.sets, cluster.namespace, commands)
-    sets = [replace(whole, diagnosis=own) for whole, own in zip(cluster.sets, wholes, strict=True)]
+    set_diagnoses = await setdiagnoses.diagnose_sets(lists, cluster.sets, cluster.namespace, commands)
+    sets = [replace(set_view, diagnosis=own) for set_view, own in zip(cluster.sets, set_diagnoses, strict=True)]
     return replace(cluster, sets=sets)
 
 
@@ -69,12 +69,12 @@ async def explain(session: Session, selection: Selection, read: ReadEpisodes | N
     For a DisaggregatedSet, include the diagnoses of its LeaderWorkerSets.
     """
     resource, obj = await targets.find_set(session, selection.name)
-    read = read or recordings.set_episodes_reader(session)
+    read = read or recordings.episode_reader(session)
     if resource == LEADERWORKERSETS:
-        whole = await targets.read_view(session, obj)
-        targets.require_existing(whole, selection)
+        set_view = await targets.read_view(session, obj)
+        targets.require_existing(set_view, selection)
         lists, commands = Lists(session.client), next_step_commands(session)
-        diagnosis = await diagnosisinput.diagnose_one(lists, whole, selection, commands)
+        diagnosis = await diagnosisinput.diagnose_one(lists, set_view, selection, commands)
         return [await with_evidence(session.client, diagnosis, read)]
     views = await targets.read_views(session, await targets.list_set_parts(session, selection))
     cluster = await diagnose_sets(session, build_cluster(views, [obj], session.namespace))
@@ -110,10 +110,10 @@ async def stuck_notes(
     """
     commands = next_step_commands(session)
     async with asyncio.TaskGroup() as tasks:
-        wholes = tasks.create_task(_worst_in_time(setdiagnoses.diagnose_sets(lists, sets, namespace, commands)))
+        set_diagnoses = tasks.create_task(_worst_in_time(setdiagnoses.diagnose_sets(lists, sets, namespace, commands)))
         own = tasks.create_task(_worst_in_time(setdiagnoses.survey(lists, views, namespace, commands, is_brief=True)))
-    subjects: list[SetView | View] = [*(sets if wholes.result() else ()), *(views if own.result() else ())]
-    diagnoses = [*(wholes.result() or ()), *(own.result() or ())]
+    subjects: list[SetView | View] = [*(sets if set_diagnoses.result() else ()), *(views if own.result() else ())]
+    diagnoses = [*(set_diagnoses.result() or ()), *(own.result() or ())]
     return [
         line
         for subject, diagnosis in zip(subjects, diagnoses, strict=True)

@@ -18,7 +18,7 @@ MACHINES: Final = {"darwin": ("macOS", "in Lima", "lima"), "win32": ("Windows", 
 """The name, the Linux environment and the command prefix of each platform."""
 
 
-def unsupported_reason(platform: str, words: Sequence[str]) -> str:
+def unsupported_reason(platform: str, arguments: Sequence[str]) -> str:
     """Return the reason why `lws` cannot run with these arguments on a platform, with alternatives.
 
     On Linux, it is empty.
@@ -29,14 +29,14 @@ def unsupported_reason(platform: str, words: Sequence[str]) -> str:
     if platform == "linux":
         return ""
     name, place, program = MACHINES.get(platform, (platform, "in a virtual machine", "ssh MACHINE"))
-    line = shlex.join(words)
+    line = shlex.join(arguments)
     return (
-        f"lws {words[0]} requires Linux, and this is {name}; in a container, use `podman run --rm -it -v .:/work {IMAGE} {line}`; {place}, use `{program} lws "
+        f"lws {arguments[0]} requires Linux, and this is {name}; in a container, use `podman run --rm -it -v .:/work {IMAGE} {line}`; {place}, use `{program} lws "
         f"{line}`"
     )
 
 
-def require_linux(words: Sequence[str]) -> None:
+def require_linux(arguments: Sequence[str]) -> None:
     """Raise a `CommandError` that suggests an alternative command, unless this system is Linux."""
-    if text := unsupported_reason(sys.platform, words):
+    if text := unsupported_reason(sys.platform, arguments):
         raise CommandError(text)

@@ -70,11 +70,11 @@ def cluster_options(command: AnyCommand, *, hidden: bool = True) -> AnyCommand:
     return command
 
 
-def find_cluster_options(words: Sequence[str], root: click.Command) -> dict[str, str]:
+def find_cluster_options(arguments: Sequence[str], root: click.Command) -> dict[str, str]:
     """Return the options that select a cluster, at any position of an incomplete command line."""
-    context = root.make_context("lws", list(words), resilient_parsing=True)
+    context = root.make_context("lws", list(arguments), resilient_parsing=True)
     if any(word.startswith("-") for word in context.args):  # only then: this imports the command
-        context = _resolve_context(root, {}, "lws", list(words))
+        context = _resolve_context(root, {}, "lws", list(arguments))
     return cluster_option_values(context)
 
 

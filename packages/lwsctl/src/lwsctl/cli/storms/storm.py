@@ -83,26 +83,26 @@ def build_step(at: float, name: str, targets: Sequence[str], seconds: float, val
     )
 
 
-def parse_amount(fault: FaultName, words: str) -> float:
+def parse_amount(fault: FaultName, argument: str) -> float:
     """Return the amount as a number.
 
     >>> parse_amount(FAULTS["lose"], "30%"), parse_amount(FAULTS["throttle"], "1.5M"), parse_amount(FAULTS["delay"], "50ms")
     (0.3, 1500000.0, 0.05)
     """
-    amount_match = NUMBER.fullmatch(words)
+    amount_match = NUMBER.fullmatch(argument)
     match fault.amount:
         case Amount.NONE:
             return 0.0
         case Amount.DURATION:
-            return _duration(fault.name, "amount", words)
+            return _duration(fault.name, "amount", argument)
         case Amount.SHARE:
             if amount_match and amount_match[2] == "%" and 0 < float(amount_match[1]) <= 100:
                 return float(amount_match[1]) / 100
-            raise UsageError(f"{fault.name}: amount: {words!r}: use a percentage, such as 30%")
+            raise UsageError(f"{fault.name}: amount: {argument!r}: use a percentage, such as 30%")
         case Amount.RATE:
             if amount_match and amount_match[2] in UNITS:
                 return float(amount_match[1]) * UNITS[amount_match[2]]
-            raise UsageError(f"{fault.name}: amount: {words!r}: use bytes per second, such as 100k or 2M")
+            raise UsageError(f"{fault.name}: amount: {argument!r}: use bytes per second, such as 100k or 2M")
         case _:
             assert_never(fault.amount)
 
@@ -162,8 +162,8 @@ def _read_text(item: Mapping[str, Any], name: str) -> str:
     return "" if value is None else str(value)
 
 
-def _duration(place: str, name: str, words: str) -> float:
+def _duration(place: str, name: str, argument: str) -> float:
     try:
-        return sharedoptions.limit(words)
+        return sharedoptions.limit(argument)
     except click.BadParameter as error:
         raise UsageError(f"{place}: {name}: {error.message}") from error

@@ -82,20 +82,20 @@ def _last_event_time(report: StormReport) -> float:
 
 
 def _timeline(report: StormReport) -> Safe:
-    whole = max(_last_event_time(report), 1.0)
-    lines = [tag("tr", tag("td", row.name), tag("td", _row_bars(row, whole))) for row in timeline_rows(report)]
-    scale = tag("tr", tag("td", ""), tag("td", f"0 s to {whole:.1f} s"))
+    duration = max(_last_event_time(report), 1.0)
+    lines = [tag("tr", tag("td", row.name), tag("td", _row_bars(row, duration))) for row in timeline_rows(report)]
+    scale = tag("tr", tag("td", ""), tag("td", f"0 s to {duration:.1f} s"))
     return tag("table", scale, lines, class_="times")
 
 
-def _row_bars(row: Row, whole: float) -> Safe:
+def _row_bars(row: Row, duration: float) -> Safe:
     words = ", ".join(f"{span.begin:.1f} s to {span.end:.1f} s" for span in row.spans) or "never"
     bars = [
         tag(
             "rect",
             tag("title", f"{span.words}: {span.begin:.1f} s to {span.end:.1f} s"),
-            x=f"{100 * span.begin / whole:.2f}%",
-            width=f"{max(100 * (span.end - span.begin) / whole, LEAST):.2f}%",
+            x=f"{100 * span.begin / duration:.2f}%",
+            width=f"{max(100 * (span.end - span.begin) / duration, LEAST):.2f}%",
             height="100%",
             class_=row.kind,
         )

@@ -108,9 +108,9 @@ class StormRun:
             while True:
                 counts.requests += 1
                 try:
-                    async with session.get(url) as answer:
-                        await answer.read()
-                    problem = f"status {answer.status}" if answer.status >= 500 else ""
+                    async with session.get(url) as response:
+                        await response.read()
+                    problem = f"status {response.status}" if response.status >= 500 else ""
                 except (aiohttp.ClientError, OSError, TimeoutError) as error:
                     problem = str(error) or type(error).__name__
                 if problem:

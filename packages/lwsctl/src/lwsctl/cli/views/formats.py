@@ -22,8 +22,8 @@ OBJECTS: Final = ("json", "yaml", "name")
 class OutputFormat(click.Choice[str]):
     """A parameter type for a format name or a template. Templates are parsed immediately, to report usage errors."""
 
-    def __init__(self, *words: str) -> None:
-        super().__init__([*words, "jsonpath=TEMPLATE", "custom-columns=NAME:PATH,..."])
+    def __init__(self, *text: str) -> None:
+        super().__init__([*text, "jsonpath=TEMPLATE", "custom-columns=NAME:PATH,..."])
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return a format name, or a valid template."""
@@ -37,9 +37,9 @@ class OutputFormat(click.Choice[str]):
         return value
 
 
-def output_option(help_text: str, *words: str) -> Callable[[Command], Command]:
+def output_option(help_text: str, *text: str) -> Callable[[Command], Command]:
     """Return the `-o` option of a command that prints API objects. Its value is passed as `form`."""
-    return click.option("-o", "--output", "form", type=OutputFormat(*(words or OBJECTS)), help=help_text)
+    return click.option("-o", "--output", "form", type=OutputFormat(*(text or OBJECTS)), help=help_text)
 
 
 def is_template(form: str | None) -> bool:
@@ -61,10 +61,10 @@ def render_objects(form: str, objects: Sequence[JSONObject], *, is_one: bool, ma
             return "".join(f"{line}\n" for line in output.table([header for header, _ in fields], rows))
         if word == "name":
             return "".join(f"{title(obj['apiVersion'], obj['kind'], meta.name(obj))}\n" for obj in objects)
-        whole: JSON = objects[0] if is_one else {"apiVersion": "v1", "kind": "List", "items": objects}
+        document: JSON = objects[0] if is_one else {"apiVersion": "v1", "kind": "List", "items": objects}
         if word != "jsonpath":
-            return f"{output.as_json(whole) if word == 'json' else output.as_yaml(whole)}\n"
-        return jsonpath.evaluate(jsonpath.parse(template), whole)
+            return f"{output.as_json(document) if word == 'json' else output.as_yaml(document)}\n"
+        return jsonpath.evaluate(jsonpath.parse(template), document)
     except JSONPathError as error:
         raise CommandError(f"-o {form}: {error}") from error
 
@@ -84,10 +84,10 @@ def columns(template: str) -> list[tuple[str, list[Step]]]:
     return [_column(words) for words in template.split(",")]
 
 
-def _column(words: str) -> tuple[str, list[Step]]:
+def _column(text: str) -> tuple[str, list[Step]]:
     """Parse one column. As in kubectl, the braces and the leading dot of the path are optional."""
-    header, _, path = words.partition(":")
+    header, _, path = text.partition(":")
     path = jsonpath.normalize(path)
     if not header or not path:
-        raise JSONPathError(f"column {words!r}: use NAME:PATH, such as NAME:.metadata.name")
+        raise JSONPathError(f"column {text!r}: use NAME:PATH, such as NAME:.metadata.name")
     return header, jsonpath.parse_path(path)

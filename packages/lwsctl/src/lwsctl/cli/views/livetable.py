@@ -123,8 +123,8 @@ def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[st
     reasons = [row.reason_without_pod for row in rows if row.reason]
     limit = size.columns - max(map(len, bare), default=0) - len("   ")
     if reasons and limit >= LEAST_REASON and all(len(escape(why)) <= limit for why in reasons):
-        whole = output.table(header, [row.cells for row in rows], whys=[row.reason_without_pod for row in rows])
-        return _limit_rows(whole, rows, size.lines, 0)
+        full_table = output.table(header, [row.cells for row in rows], whys=[row.reason_without_pod for row in rows])
+        return _limit_rows(full_table, rows, size.lines, 0)
     below = _reason_lines(_reasons(rows), size)
     narrow = _drop_columns(header, rows, size.columns) if limit < 0 else bare
     return [*_limit_rows(narrow, rows, size.lines, len(below)), *below]

@@ -110,14 +110,17 @@ def set_tables(
     """Return the table of sets. Unless it `is_brief`, also return a table for the parts of each set."""
     if not sets:
         return []
-    sets = sorted(sets, key=lambda whole: whole.is_ready) if is_brief else sets
-    rows = [(whole.name, ", ".join(map(str, whole.roles)), whole.rollout, age(whole.created, now)) for whole in sets]
-    places = [whole.namespace for whole in sets] if with_namespace else ()
+    sets = sorted(sets, key=lambda set_view: set_view.is_ready) if is_brief else sets
+    rows = [
+        (set_view.name, ", ".join(map(str, set_view.roles)), set_view.rollout, age(set_view.created, now))
+        for set_view in sets
+    ]
+    places = [set_view.namespace for set_view in sets] if with_namespace else ()
     lines = output.table(DISAGGREGATED_HEADER, rows, namespaces=places)
-    for whole in () if is_brief else sets:
-        if whole.parts:
-            title = f"{whole.namespace}/{whole.name}" if with_namespace else whole.name
-            lines += ["", f"{title}:", *_parts_table(whole)]
+    for set_view in () if is_brief else sets:
+        if set_view.parts:
+            title = f"{set_view.namespace}/{set_view.name}" if with_namespace else set_view.name
+            lines += ["", f"{title}:", *_parts_table(set_view)]
     return lines
 
 

@@ -217,7 +217,7 @@ def missing_set_rendering(snapshot: Snapshot, address: Address, *regions: str) -
     """Return the page fragments for a set that does not exist."""
     kind = "DisaggregatedSet" if address.is_disaggregatedset else "LeaderWorkerSet"
     words = f"{kind} {address.key.name} does not exist in namespace {address.key.namespace}"
-    keys = [*(view.key for view in snapshot.views), *(whole.key for whole in snapshot.sets)]
+    keys = [*(view.key for view in snapshot.views), *(set_view.key for set_view in snapshot.sets)]
     others = sorted(key.name for key in keys if key.namespace == address.key.namespace)
     near = get_close_matches(address.key.name, others, n=1)
     lws = f"{snapshot.commands.lws} -n {address.key.namespace}"

@@ -26,30 +26,32 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments, or a message if the set does not exist."""
-    whole = snapshot.find_disaggregatedset(address.key)
-    if whole is None:
+    set_view = snapshot.find_disaggregatedset(address.key)
+    if set_view is None:
         return cells.missing_set_rendering(snapshot, address, "cause", "rows", "scale-role")
-    has_slices = len({part.slice for part in whole.parts}) > 1
+    has_slices = len({part.slice for part in set_view.parts}) > 1
     return {
         "trouble": cells.outdated_notes(snapshot),
         "head": [
-            setheader.header_fragment(snapshot, whole, data_actions=availableactions.disaggregatedset_actions(whole))
+            setheader.header_fragment(
+                snapshot, set_view, data_actions=availableactions.disaggregatedset_actions(set_view)
+            )
         ],
-        "cause": [cells.cause_fragment(whole.diagnosis)],
-        "rows": [_row(snapshot, part, has_slices=has_slices) for part in whole.parts],
-        "scale-role": [_role(name, groups) for name, groups in availableactions.role_replicas(whole).items()],
+        "cause": [cells.cause_fragment(set_view.diagnosis)],
+        "rows": [_row(snapshot, part, has_slices=has_slices) for part in set_view.parts],
+        "scale-role": [_role(name, groups) for name, groups in availableactions.role_replicas(set_view).items()],
     }
 
 
 def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
-    whole = snapshot.find_disaggregatedset(address.key)
-    if whole is None:
+    set_view = snapshot.find_disaggregatedset(address.key)
+    if set_view is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
-    yield from lines(whole.diagnosis)
+    yield from lines(set_view.diagnosis)
     yield ""
-    yield from (headline(part.diagnosis) for part in whole.parts)
+    yield from (headline(part.diagnosis) for part in set_view.parts)
 
 
 def _role(name: str, groups: int) -> Fragment:

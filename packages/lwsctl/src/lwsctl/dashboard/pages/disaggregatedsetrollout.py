@@ -23,36 +23,36 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments, or a message if the set does not exist."""
-    whole = snapshot.find_disaggregatedset(address.key)
-    if whole is None:
+    set_view = snapshot.find_disaggregatedset(address.key)
+    if set_view is None:
         return cells.missing_set_rendering(snapshot, address, "cause", "rows")
-    newest = _latest_revision(whole)
+    newest = _latest_revision(set_view)
     return {
         "trouble": cells.outdated_notes(snapshot),
-        "head": [setheader.header_fragment(snapshot, whole)],
-        "cause": [cells.cause_fragment(whole.diagnosis)],
-        "rows": [_row(role, _role_parts(whole, role), newest) for role in whole.roles],
+        "head": [setheader.header_fragment(snapshot, set_view)],
+        "cause": [cells.cause_fragment(set_view.diagnosis)],
+        "rows": [_row(role, _role_parts(set_view, role), newest) for role in set_view.roles],
     }
 
 
 def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page in text format."""
-    whole = snapshot.find_disaggregatedset(address.key)
-    if whole is None:
+    set_view = snapshot.find_disaggregatedset(address.key)
+    if set_view is None:
         yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
         return
-    yield whole.rollout
-    for role in whole.roles:
-        yield from (f"{role.name}: {_describe_part(part)}" for part in _role_parts(whole, role))
+    yield set_view.rollout
+    for role in set_view.roles:
+        yield from (f"{role.name}: {_describe_part(part)}" for part in _role_parts(set_view, role))
 
 
-def _role_parts(whole: SetView, role: RoleCount) -> list[View]:
-    return [part for part in whole.parts if part.role == role.name]
+def _role_parts(set_view: SetView, role: RoleCount) -> list[View]:
+    return [part for part in set_view.parts if part.role == role.name]
 
 
-def _latest_revision(whole: SetView) -> str:
+def _latest_revision(set_view: SetView) -> str:
     """Return the revision of the most recently created LeaderWorkerSets."""
-    return max(whole.parts, key=lambda part: part.created).set_revision if whole.parts else ""
+    return max(set_view.parts, key=lambda part: part.created).set_revision if set_view.parts else ""
 
 
 def _describe_part(part: View) -> str:

@@ -67,7 +67,10 @@ def render(snapshot: Snapshot, address: Address, facts: PageFacts) -> Rendering:
     }
     if not address.episode:
         note = [] if facts.episodes else [_note_fragment(_no_episodes_text(facts))]
-        names = {view.key: own for view, own in snapshot.members(address.key, of_whole=address.is_disaggregatedset)}
+        names = {
+            view.key: own
+            for view, own in snapshot.members(address.key, is_disaggregatedset=address.is_disaggregatedset)
+        }
         return rendering | {
             "circumstances": note,
             "rows": [_failure_row(record, names) for record in _group_by_failure(_latest_episodes(facts))],
@@ -198,8 +201,8 @@ def _choices(record: Episode, facts: PageFacts) -> Safe | None:
     return tag("p", "Compare with: ", links) if links else None
 
 
-def _compare(record: Episode, other: Episode, words: str) -> Safe:
-    return tag("a", words, href=f"{_address(record).path()}?with={other.group}/{other.number}")
+def _compare(record: Episode, other: Episode, text: str) -> Safe:
+    return tag("a", text, href=f"{_address(record).path()}?with={other.group}/{other.number}")
 
 
 def _address(record: Episode) -> Address:

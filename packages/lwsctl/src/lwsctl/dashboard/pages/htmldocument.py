@@ -93,9 +93,9 @@ def _without_links(html: Safe) -> Safe:
 def _action_buttons(address: Address, rendering: Rendering) -> Safe | None:
     """Return the buttons for all actions on a set. A script shows the buttons that apply."""
 
-    def button(verb: Verb, words: str) -> Safe:
+    def button(verb: Verb, text: str) -> Safe:
         about = {"data_verb": verb.value, "data_namespace": address.key.namespace, "data_name": address.key.name}
-        return tag("button", words, type="button", **about)
+        return tag("button", text, type="button", **about)
 
     number = tag("input", id="scale-groups", type="number", min=0, max=MOST_GROUPS, step=1, value=0)
     groups = tag("label", "Groups ", number, data_for=f"{Verb.SCALE} {Verb.SCALE_ROLE}")

@@ -57,10 +57,10 @@ def frame(address: Address, rendering: Rendering) -> Safe:
 
 def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
     """Return the fragments."""
-    item = snapshot.find_set(address.key, of_whole=address.is_disaggregatedset)
+    item = snapshot.find_set(address.key, is_disaggregatedset=address.is_disaggregatedset)
     if item is None:
         return cells.missing_set_rendering(snapshot, address)
-    owners = snapshot.members(address.key, of_whole=address.is_disaggregatedset)
+    owners = snapshot.members(address.key, is_disaggregatedset=address.is_disaggregatedset)
     failed = next((rank_path(rank, names) for own, names in owners if (rank := cells.failed_rank(own))), None)
     roles = " ".join(dict.fromkeys(names[-1] for _, names in owners if names))
     head = setheader.header_fragment(snapshot, item, data_failed=failed, data_roles=roles or None)
@@ -69,7 +69,7 @@ def render(snapshot: Snapshot, address: Address, _: PageFacts) -> Rendering:
 
 def text(snapshot: Snapshot, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield a line for each rank. The page itself saves the log lines."""
-    for view, names in snapshot.members(address.key, of_whole=address.is_disaggregatedset):
+    for view, names in snapshot.members(address.key, is_disaggregatedset=address.is_disaggregatedset):
         yield from (f"{rank_path(rank.place, names)} {rank.pod}: {changes.describe(rank)}" for rank in view.ranks)
 
 

@@ -148,9 +148,11 @@ def _summary(snapshot: Snapshot, items: Sequence[Shown]) -> str:
     where = f"namespace {snapshot.namespace}" if snapshot.namespace else "all namespaces"
     if not items:
         return f"{where}: no LeaderWorkerSets"
-    wholes = [item for item in items if isinstance(item, SetView)]
-    sets = [item for item in items if isinstance(item, View)] + [part for whole in wholes for part in whole.parts]
-    kinds = (_verdict_counts("LeaderWorkerSet", sets), _verdict_counts("DisaggregatedSet", wholes))
+    set_views = [item for item in items if isinstance(item, SetView)]
+    sets = [item for item in items if isinstance(item, View)] + [
+        part for set_view in set_views for part in set_view.parts
+    ]
+    kinds = (_verdict_counts("LeaderWorkerSet", sets), _verdict_counts("DisaggregatedSet", set_views))
     return f"{where}: {'; '.join(filter(None, kinds))}"
 
 
@@ -230,7 +232,7 @@ def _subject_name(diagnosis: Diagnosis) -> str:
     return "" if diagnosis.subject is None or diagnosis.subject.name == diagnosis.target else str(diagnosis.subject)
 
 
-def _set_row(snapshot: Snapshot, item: Shown, words: str | None = None, *, names_namespace: bool) -> Fragment:
+def _set_row(snapshot: Snapshot, item: Shown, description: str | None = None, *, names_namespace: bool) -> Fragment:
     """Return the row of a set with its state, name, age of the state, groups, accelerators, image, and cause."""
     view, diagnosis, kind = item, item.diagnosis, PageKind.SET if isinstance(item, View) else PageKind.WHOLE
     key = f"{'s' if kind is PageKind.SET else 'w'}/{view.namespace}/{view.name}"
@@ -245,7 +247,9 @@ def _set_row(snapshot: Snapshot, item: Shown, words: str | None = None, *, names
     )
     gpus = totals.accelerators(views).requested
     images = sorted(set(filter(None, map(totals.worker_image, views))))
-    why = cells.update_part(f"{key}/why", "span", _cause_or_roles(item) if words is None else words, class_="why")
+    why = cells.update_part(
+        f"{key}/why", "span", _cause_or_roles(item) if description is None else description, class_="why"
+    )
     name = cells.page_link(kind, view.key, view.name)
     small = tag("small", view.namespace) if names_namespace else None
     html = tag(

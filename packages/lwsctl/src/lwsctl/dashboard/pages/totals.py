@@ -104,10 +104,10 @@ def short_image(reference: str) -> str:
     return f"{name}@{digest.removeprefix('sha256:')[:7]}" if digest else name
 
 
-def format_share(number: int, whole: int) -> str:
+def format_share(number: int, total: int) -> str:
     """Return part of a total in short form.
 
     >>> format_share(4, 1200)
     '4 / 1,200'
     """
-    return f"{number:,} / {whole:,}"
+    return f"{number:,} / {total:,}"

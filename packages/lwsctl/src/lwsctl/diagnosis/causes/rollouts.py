@@ -133,9 +133,9 @@ def find_stuck_surge(observed: Observed) -> Finding | None:
     is_rolled = bool(counts.get("updatedReplicas")) or groupname.revision_key(deployment) in {
         group.revision for group in view.groups
     }
-    is_whole = counts.get("replicas") == counts.get("readyReplicas") == meta.spec(deployment).get("replicas", 1)
+    is_available = counts.get("replicas") == counts.get("readyReplicas") == meta.spec(deployment).get("replicas", 1)
     age = observed.time_since(last_change_time(deployment))
-    if is_rolled or not is_whole or age is None or age < STANDING:
+    if is_rolled or not is_available or age is None or age < STANDING:
         return None
     larger = f"scale {view.name} --replicas {view.desired + 1}"
     return Finding(

@@ -46,8 +46,8 @@ class NodeRequest(Struct, frozen=True, kw_only=True):
 
 def node_request(events: Iterable[WarningEvent]) -> NodeRequest | None:
     """Return the latest response of the autoscaler for a pod, based on the events of the pod."""
-    answers = [answer for event in events if (answer := _node_request(event)) is not None]
-    return max(answers, key=lambda answer: (answer.last, answer.is_refused), default=None)
+    responses = [response for event in events if (response := _node_request(event)) is not None]
+    return max(responses, key=lambda response: (response.last, response.is_refused), default=None)
 
 
 def _node_request(event: WarningEvent) -> NodeRequest | None:

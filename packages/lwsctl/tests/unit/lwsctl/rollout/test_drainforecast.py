@@ -58,7 +58,7 @@ def test_staying_pods_are_counted_by_owner() -> None:
     owners = ({"kind": kind, "name": "x", "uid": "1", "controller": True} for kind in ("ReplicaSet", "DaemonSet"))
     pods = [objects.pod(metadata={"ownerReferences": [owner]}) for owner in owners]
     pods += [objects.pod(), objects.pod(metadata={"annotations": {drainforecast.MIRROR: "x"}})]
-    assert drainforecast.count_other_pods(pods) == (
+    assert drainforecast.describe_other_pods(pods) == (
         "2 pods that are not moved (`kubectl drain` evicts them), 1 pod of DaemonSets, 1 pod of the node itself"
     )
-    assert drainforecast.count_other_pods([]) == ""
+    assert drainforecast.describe_other_pods([]) == ""

@@ -257,13 +257,15 @@ def test_gang_objects_of_the_revision_are_an_obstacle() -> None:
     aware = scheduled.lws(scheduled.REPLICA)
     aware["metadata"]["annotations"] = {WAY: "IfPossible"}
     key = builders.key_of(aware)
-    folded = index_groups([facts(0, "N")], "web")
-    route, _ = inplace.find_route(aware, [builders.revision(aware), builders.revision(NEW)], key, folded, NO_GANG)
+    group_summary = index_groups([facts(0, "N")], "web")
+    route, _ = inplace.find_route(
+        aware, [builders.revision(aware), builders.revision(NEW)], key, group_summary, NO_GANG
+    )
     assert route.obstacles == {KEY: "spec.scheduling"}
     chosen = builders.leaderworkerset_object(metadata={"annotations": {WAY: "Only", labels.GANG_SCHEDULER: "volcano"}})
     known = [builders.revision(chosen), builders.revision(NEW)]
     for gang, expected in ((NO_GANG, ""), (scheduled.GANG, f"metadata.annotations[{labels.GANG_SCHEDULER}]")):
-        route, _ = inplace.find_route(chosen, known, "of-nothing", folded, gang)
+        route, _ = inplace.find_route(chosen, known, "of-nothing", group_summary, gang)
         assert (expected or "the ControllerRevision") in route.obstacles.values()
 
 

@@ -276,12 +276,13 @@ def test_differs_from_upstream_group_has_its_original_size(
     """
     workers = Workers(is_ready=True, revision="old", group_index="0") if has_workers else None
     made = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=workers, original_size=own_size)
-    folded = index_groups([made], "web")
+    group_summary = index_groups([made], "web")
     shown = {
-        index: GroupState(bool(folded.available_groups(size) >> index & 1), is_updated=False) for index in range(1)
+        index: GroupState(bool(group_summary.available_groups(size) >> index & 1), is_updated=False)
+        for index in range(1)
     }
 
-    assert folded.states(size, "new").ready == seen(expected).ready
+    assert group_summary.states(size, "new").ready == seen(expected).ready
     assert shown[0].is_ready == (expected == "O")
 
 

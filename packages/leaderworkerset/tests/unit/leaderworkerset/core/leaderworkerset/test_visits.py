@@ -37,7 +37,10 @@ def rolling(count: int, updated: int, *, honors_max_unavailable: bool) -> Observ
     if not honors_max_unavailable:
         del live["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"]
     return replace(
-        observed, leader_workload=live, groups=Counted(builders.by_leader(groups)), folded=index_groups(groups, "web")
+        observed,
+        leader_workload=live,
+        groups=Counted(builders.by_leader(groups)),
+        group_summary=index_groups(groups, "web"),
     )
 
 
@@ -78,7 +81,7 @@ def test_rollout_step_visits_no_group(count: int, *, honors: bool) -> None:
     assert plan.error is None
     assert plan.actions
     assert Counted.visits == 0
-    assert plan == decisions.reconcile(replace(observed, folded=None), builders.NOW)
+    assert plan == decisions.reconcile(replace(observed, group_summary=None), builders.NOW)
     assert Counted.visits == count
 
 
@@ -105,7 +108,7 @@ def test_step_visits_only_the_groups_that_it_replaces(count: int) -> None:
 
     assert deleted(plan) == [f"web-{count - 1}"]
     assert Counted.visits == 0
-    decisions.reconcile(replace(observed, folded=None), builders.NOW)
+    decisions.reconcile(replace(observed, group_summary=None), builders.NOW)
     assert Counted.visits == count
 
 
@@ -121,7 +124,7 @@ def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting:
         observed,
         leader_workload=statefulset,
         groups=Counted(builders.by_leader(groups)),
-        folded=index_groups(groups, "web"),
+        group_summary=index_groups(groups, "web"),
     )
     applied = [one for one in decisions.reconcile(found, builders.NOW).actions if isinstance(one, Apply)]
     if not applied:

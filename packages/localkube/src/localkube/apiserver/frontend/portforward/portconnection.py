@@ -40,7 +40,7 @@ class FrameSender:
     def __init__(self, connection: Connection, send: Send) -> None:
         self._connection = connection
         self._send = send
-        self._turn = asyncio.Lock()
+        self._write_lock = asyncio.Lock()
 
     async def send(self, stream: int, data: bytes, *, fin: bool = False) -> None:
         """Send bytes on a stream. `fin` marks the last bytes."""
@@ -49,7 +49,7 @@ class FrameSender:
 
     async def flush(self) -> None:
         """Send all pending bytes, including bytes from later calls."""
-        async with self._turn:
+        async with self._write_lock:
             while data := self._connection.take_output():
                 await self._send(data)
 

@@ -20,7 +20,7 @@ from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.catalog import ServedKind
 from localkube.apiserver.requests import filters
 from localkube.apiserver.requests.call import Call
-from localkube.apiserver.requests.filters import Selection
+from localkube.apiserver.requests.filters import ObjectSelector
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.storeerrors import CompactedError
 from localkube.apiserver.verbs.backend import Backend
@@ -147,7 +147,7 @@ def _rows(backend: Backend, call: Call, revision: int, after: tuple[str, str]) -
     return backend.store.list_at(revision, call.served.stored_as, call.namespace, after=after)
 
 
-def _select_rows(rows: Iterator[bytes], selection: Selection) -> Iterator[bytes]:
+def _select_rows(rows: Iterator[bytes], selection: ObjectSelector) -> Iterator[bytes]:
     if selection.is_everything:
         return rows
     return (row for row in rows if selection.matches(msgspec.json.decode(row)))

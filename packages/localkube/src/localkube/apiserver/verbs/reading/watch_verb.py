@@ -17,7 +17,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import apierrors
 from localkube.apiserver.requests import filters
 from localkube.apiserver.requests.call import Call
-from localkube.apiserver.requests.filters import Selection
+from localkube.apiserver.requests.filters import ObjectSelector
 from localkube.apiserver.requests.representation import Representation
 from localkube.apiserver.requests.watch import Feed, follow
 from localkube.apiserver.storage.store import Store
@@ -35,7 +35,7 @@ INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 class WatchPlan(msgspec.Struct, frozen=True):
     """The parameters of a watch. `sends_initial_events` sends existing objects first, and `marks_initial_end` a bookmark after them."""
 
-    selection: Selection
+    selection: ObjectSelector
     revision: int
     sends_initial_events: bool
     marks_initial_end: bool
@@ -132,7 +132,7 @@ def _initial_lines(store: Store, feed: Feed, plan: WatchPlan) -> bytes:
     return b""
 
 
-def _existing_objects(rows: Iterator[bytes], selection: Selection) -> Iterator[tuple[JSONObject, bytes]]:
+def _existing_objects(rows: Iterator[bytes], selection: ObjectSelector) -> Iterator[tuple[JSONObject, bytes]]:
     for row in rows:
         obj = msgspec.json.decode(row)
         if selection.matches(obj):

@@ -27,7 +27,7 @@ from localkube.apiserver.model import apierrors
 from localkube.apiserver.model.apierrors import StatusError
 from localkube.apiserver.requests import body, filters
 from localkube.apiserver.requests.call import Call
-from localkube.apiserver.requests.filters import Selection
+from localkube.apiserver.requests.filters import ObjectSelector
 from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.storage.encoding import encode
 from localkube.apiserver.storage.store import StoreKey
@@ -284,7 +284,7 @@ async def delete_collection(backend: Backend, call: Call) -> Page:
     return Page(deleted, backend.store.revision)
 
 
-async def _select(backend: Backend, call: Call, selected: Selection) -> list[StoreKey]:
+async def _select(backend: Backend, call: Call, selected: ObjectSelector) -> list[StoreKey]:
     """Return the keys of the selected objects."""
     keys: list[StoreKey] = []
     after = ("", "")

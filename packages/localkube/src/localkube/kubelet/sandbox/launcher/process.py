@@ -51,13 +51,13 @@ class ChildProcess:
         if self.reply is None:
             return None
         if self.is_started:
-            answer: Message = {"reply": self.reply, "pid": self._main_pid}
+            response: Message = {"reply": self.reply, "pid": self._main_pid}
         elif self.refused is not None:
-            answer = {"reply": self.reply, "error": self.refused}
+            response = {"reply": self.reply, "error": self.refused}
         else:
             return None
         self.reply = None
-        return answer
+        return response
 
     def record_exit(self, status: int) -> tuple[int, int]:
         """Record the exit of the child. Return the exit code and the signal of the process."""

@@ -39,7 +39,7 @@ def read_request_line(head: bytes) -> str | None:
     return head.split(b"\n", 1)[0].strip().decode("utf-8", "backslashreplace")
 
 
-def answer_to(request_line: str) -> bytes:
+def response_to(request_line: str) -> bytes:
     """Return the response to a request."""
     return _HEAD_ANSWER if request_line.startswith("HEAD ") else _ANSWER
 
@@ -126,8 +126,8 @@ class _Server:
             connection.session = _Session(self._tls_context())
         connection.head += data if connection.session is None else connection.session.decrypt(data)
         line = read_request_line(bytes(connection.head))
-        answer = b"" if line is None else answer_to(line)
-        if output := answer if connection.session is None else connection.session.encrypt(answer):
+        response = b"" if line is None else response_to(line)
+        if output := response if connection.session is None else connection.session.encrypt(response):
             connection.socket.send(output)
         if line is not None:
             connection.socket.shutdown(socket.SHUT_WR)
@@ -174,10 +174,10 @@ class _Session:
         except self._awaits:
             return b""
 
-    def encrypt(self, answer: bytes) -> bytes:
+    def encrypt(self, response: bytes) -> bytes:
         """Return the data to send: the server's part of the handshake, and the response."""
-        if answer:
-            self._ssl.write(answer)
+        if response:
+            self._ssl.write(response)
         return self._output.read()
 
 

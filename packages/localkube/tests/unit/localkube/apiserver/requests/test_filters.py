@@ -3,7 +3,7 @@
 import pytest
 
 from kuberuntime.objects.selectors import parse_fields
-from localkube.apiserver.requests.filters import Selection
+from localkube.apiserver.requests.filters import ObjectSelector
 
 OBJECT = {"metadata": {"name": "a", "namespace": "default"}, "status": {"phase": "Running"}}
 
@@ -21,4 +21,4 @@ OBJECT = {"metadata": {"name": "a", "namespace": "default"}, "status": {"phase":
     ],
 )
 def test_field_selector_requires_all_terms(fields: str, expected: bool) -> None:
-    assert Selection("default", fields=parse_fields(fields)).matches(OBJECT) is expected
+    assert ObjectSelector("default", fields=parse_fields(fields)).matches(OBJECT) is expected

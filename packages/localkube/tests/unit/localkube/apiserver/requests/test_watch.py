@@ -7,7 +7,7 @@ import structlog
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.model.catalog import Registry
-from localkube.apiserver.requests.filters import Selection
+from localkube.apiserver.requests.filters import ObjectSelector
 from localkube.apiserver.requests.watch import Encoder, WatchBroadcaster
 from localkube.apiserver.storage.store import Change, StoreKey
 
@@ -26,8 +26,8 @@ def refuse(obj: JSONObject, _value: bytes | None) -> bytes:
 async def test_failing_feed_is_closed_and_others_continue() -> None:
     hub = WatchBroadcaster()
     assert CONFIG_MAPS is not None
-    _, broken = hub.attach(CONFIG_MAPS, Selection(), Encoder("broken", {}, refuse))
-    _, whole = hub.attach(CONFIG_MAPS, Selection(), Encoder("whole", {}, lambda _, value: value or b""))
+    _, broken = hub.attach(CONFIG_MAPS, ObjectSelector(), Encoder("broken", {}, refuse))
+    _, whole = hub.attach(CONFIG_MAPS, ObjectSelector(), Encoder("whole", {}, lambda _, value: value or b""))
     with structlog.testing.capture_logs() as logged:
         hub.publish([added("a", 1), added("b", 2)])
     assert b'"code":500' in (await asyncio.wait_for(broken.next_lines(), 10) or b"")

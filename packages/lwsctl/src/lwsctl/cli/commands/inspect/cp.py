@@ -42,14 +42,14 @@ class RankPath(Struct, frozen=True):
         return str(PurePosixPath(self.path).parent)
 
 
-def parse(words: str) -> RankPath | str:
+def parse(argument: str) -> RankPath | str:
     """Parse an argument. A path without a rank and a colon is a local path.
 
     >>> parse("web/0/1:/tmp/a"), parse("./web:a")
     (RankPath(selection=Selection(name='web', group=0, rank=1), path='/tmp/a'), './web:a')
     """
-    match = REMOTE.fullmatch(words)
-    return RankPath(targets.parse(match[1]), match[2]) if match else words
+    match = REMOTE.fullmatch(argument)
+    return RankPath(targets.parse(match[1]), match[2]) if match else argument
 
 
 class Upload(Struct, frozen=True):

@@ -54,9 +54,9 @@ async def describe(session: Session, selection: Selection) -> list[str]:
         view = cluster.sets[0]
         happened = await _list_events(eventlog.read_disaggregatedset(session.client, view))
     else:
-        whole = cluster.views[0]
-        view = narrow(whole, selection)
-        happened = await _list_events(eventlog.read(session.client, whole, selection))
+        found_view = cluster.views[0]
+        view = narrow(found_view, selection)
+        happened = await _list_events(eventlog.read(session.client, found_view, selection))
     failed = [failure for part in leaderworkersets([view]) for failure in failed_containers(part)][:MOST_LOGS]
     texts = [await last_lines(session.client, failure, TAIL) for failure in failed]
     lws = f"{session.lws} -n {session.namespace}"

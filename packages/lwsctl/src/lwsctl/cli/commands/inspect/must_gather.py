@@ -138,14 +138,14 @@ class Gatherer(msgspec.Struct):
         path = resources.PODS.path(meta.namespace(pod), meta.name(pod), "log")
         target = log_file_path(pod, container, previous=previous)
         try:
-            answer = await self.client.send(Request("GET", path, (*query, *more)))
+            response = await self.client.send(Request("GET", path, (*query, *more)))
         except KubeError as error:
             self.notes.append(f"{target}: {error}")
             return
-        if removedlogs.is_removed(answer.body):
-            self.notes.append(f"{target}: {answer.body.decode(errors='replace')}")
+        if removedlogs.is_removed(response.body):
+            self.notes.append(f"{target}: {response.body.decode(errors='replace')}")
         else:
-            self.write_log(str(target), answer.body)
+            self.write_log(str(target), response.body)
 
 
 CLUSTER: Final = PurePosixPath("cluster-scoped-resources")

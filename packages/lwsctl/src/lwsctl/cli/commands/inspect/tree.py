@@ -96,10 +96,13 @@ def branches(
 
     If there are many sets and none is named, the branches below ready sets are omitted, unless every rank is requested.
     """
-    part_ids = {id(part.object) for whole in sets for part in whole.parts}
+    part_ids = {id(part.object) for set_view in sets for part in set_view.parts}
     alone = [view for view in views if id(view.object) not in part_ids]
-    done = [whole.is_settled for whole in sets] + [view.is_settled for view in alone]
-    roots = [_of_set(whole, views, now, every_rank=every_rank, prefix=_prefix(whole, with_namespace)) for whole in sets]
+    done = [set_view.is_settled for set_view in sets] + [view.is_settled for view in alone]
+    roots = [
+        _of_set(set_view, views, now, every_rank=every_rank, prefix=_prefix(set_view, with_namespace))
+        for set_view in sets
+    ]
     roots += [_of_view(view, now, every_rank=every_rank, prefix=_prefix(view, with_namespace)) for view in alone]
     if len(roots) > FEW_SETS and not (every_rank or is_chosen):
         roots = [replace(root, children=()) if is_done else root for root, is_done in zip(roots, done, strict=True)]

@@ -76,7 +76,7 @@ class Drain(Struct):
             lines += [
                 line for view, groups in groups_by_view for line in unplaceable_groups(view, groups, closed, cluster)
             ]
-        lines += [f"remaining pods: {rest}"] if (rest := drainforecast.count_other_pods(others)) else []
+        lines += [f"remaining pods: {rest}"] if (rest := drainforecast.describe_other_pods(others)) else []
         return "\n".join([*lines, setchange.DRY])
 
     async def cancel(self) -> str:

@@ -25,17 +25,17 @@ def resize(first: int, path: str, size: int) -> int:
     pid = os.fork()
     if pid == 0:
         os.close(reading)
-        _answer(first, path, size, writing)
+        _respond(first, path, size, writing)
     os.close(writing)
     with open(reading, "rb") as pipe:
-        answer = pipe.read().decode()
+        response = pipe.read().decode()
     os.waitpid(pid, 0)
-    if not answer.isdecimal():
-        raise RequestError(answer or f"{path}: the container has terminated")
-    return int(answer)
+    if not response.isdecimal():
+        raise RequestError(response or f"{path}: the container has terminated")
+    return int(response)
 
 
-def _answer(first: int, path: str, size: int, writing: int) -> NoReturn:
+def _respond(first: int, path: str, size: int, writing: int) -> NoReturn:
     try:
         syscalls.setns(os.pidfd_open(first), syscalls.CLONE_NEWNS)
         os.write(writing, str(_resize(path, size)).encode())

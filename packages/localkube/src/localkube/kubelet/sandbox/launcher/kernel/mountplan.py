@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from localkube.kubelet.processes import safeopen
 
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 
 
 class View(Protocol):
@@ -80,7 +80,7 @@ def resolve(view: View, root: str, path: str) -> str:
             resolved = step
             continue
         links += 1
-        if links > _MOST_LINKS:
+        if links > _MAX_LINKS:
             raise ValueError(f"{path}: too many symbolic links")
         resolved = "/" if target.startswith("/") else resolved
         pending = safeopen.parts(target) + pending

@@ -105,8 +105,8 @@ class _Tree:
     def make(self, place: Place) -> None:
         """Create a mount point if it does not exist."""
         mode = 0o755 if place.is_directory else 0o644
-        wish = safeopen.OpenOptions(creates_directories=True, creates_file=not place.is_directory, mode=mode)
-        with self._open(place.target, wish):
+        options = safeopen.OpenOptions(creates_directories=True, creates_file=not place.is_directory, mode=mode)
+        with self._open(place.target, options):
             return
 
     def bind(self, step: Bind) -> None:
@@ -122,15 +122,15 @@ class _Tree:
                 syscalls.make_read_only(f"/proc/self/fd/{mounted}", recursive=False)
 
     @contextmanager
-    def _open(self, target: str, wish: safeopen.OpenOptions = safeopen.OpenOptions()) -> Iterator[int]:  # noqa: B008 - immutable
+    def _open(self, target: str, options: safeopen.OpenOptions = safeopen.OpenOptions()) -> Iterator[int]:  # noqa: B008 - immutable
         volume = max((other for other in self._mounted if is_below(target, other)), key=len, default=None)
         if volume is None:
-            with safeopen.open_in_root(self._point, target, wish._replace(is_root=True)) as place:
+            with safeopen.open_in_root(self._point, target, options._replace(is_root=True)) as place:
                 yield place
             return
         with self._open(volume) as inside:
             try:
-                place = safeopen.open_inside(inside, target[len(volume) :], wish)
+                place = safeopen.open_inside(inside, target[len(volume) :], options)
             except safeopen.PathEscapeError as error:
                 raise RequestError(
                     f"mount at {target}: a symbolic link in the volume at {volume} leads outside the volume"

@@ -53,5 +53,5 @@ def test_stub_waits_for_complete_headers(head: bytes, line: str | None) -> None:
 
 
 def test_stub_answers_head_without_a_body() -> None:
-    assert stub.answer_to("HEAD / HTTP/1.1").endswith(b"\r\n\r\n")
-    assert stub.answer_to("GET / HTTP/1.1").endswith(b"\r\n\r\nstub\n")
+    assert stub.response_to("HEAD / HTTP/1.1").endswith(b"\r\n\r\n")
+    assert stub.response_to("GET / HTTP/1.1").endswith(b"\r\n\r\nstub\n")
