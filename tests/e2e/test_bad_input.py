@@ -225,7 +225,7 @@ def test_timeout_reports_what_is_missing_and_exits_with_124(shell: Shell, tmp_pa
     manifest.write_text(json.dumps(lws("web", {**image_only, "command": ["no-such-program"]}, size=2)))
     told = shell.lws("run", "-f", str(manifest), "--until", "ready", "--timeout", "2", code=124).stderr
     error, cause = told.splitlines()[-2:]
-    assert error.startswith("error: not ready after 2 s: web: 0 of 1 group ready")
+    assert error.startswith("error: not all LeaderWorkerSets were ready after 2 s: web: 0 of 1 group ready")
     assert "no-such-program" in error
     assert cause.startswith("web is stuck (LWS-E"), told
     shell.assert_nothing_is_left()

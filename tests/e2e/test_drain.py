@@ -62,5 +62,5 @@ def test_drain_skips_a_set_without_the_annotation(cluster: LocalCluster, tmp_pat
     cluster.start(lws("still", SLEEP, replicas=1))
     (node,) = facts(cluster.view("still"), "node").values()
     message = cluster.refused("drain", node)
-    assert f"set annotation {labels.MOVE_OFF_CLOSED_NODES}=on" in message
+    assert f"set the annotation {labels.MOVE_OFF_CLOSED_NODES}=on" in message
     cluster.lws("drain", node, "--cancel")

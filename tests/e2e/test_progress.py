@@ -163,7 +163,7 @@ def test_run_timeout_names_the_running_ranks(shell: Shell) -> None:
     script = "if [ $LWS_WORKER_INDEX = 1 ]; then exec sleep 1000; fi"
     hanging = json.dumps(lws("hanging", shell_script(script, grace=1), size=2))
     told = shell.lws("run", "-", "--until=done", "--timeout=20", text=hanging, code=124).stderr
-    error = "error: not done after 20 s: hanging: 1 of 2 ranks exited with code 0; not complete: 0/1 (Running)"
+    error = "error: not all LeaderWorkerSets were done after 20 s: hanging: 1 of 2 ranks exited with code 0; not complete: 0/1 (Running)"
     assert error in told.splitlines()
 
 

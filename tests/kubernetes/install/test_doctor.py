@@ -71,7 +71,7 @@ def test_missing_and_broken_parts_are_named(fresh: Administrator) -> None:
         {"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/networkConfig"}
     ]
     fresh.kubectl("patch", "crd", "leaderworkersets.leaderworkerset.x-k8s.io", "--type=json", "-p", json.dumps(older))
-    assert "it does not have spec.networkConfig" in report(fresh, 1)["LWS-D204"]["text"]
+    assert "it does not have the field spec.networkConfig" in report(fresh, 1)["LWS-D204"]["text"]
     fresh.lws("install")
     assert "LWS-D204" not in report(fresh, 1)
 

@@ -160,7 +160,7 @@ def test_evidence_is_deleted_with_the_sets(administrator: Administrator) -> None
     keep_evidence(administrator, "one")
     keep_evidence(administrator, "gone", "tenant")  # this set was deleted while no manager was running
     released = [
-        f"pod/{pod} released (it was kept for diagnosis)"
+        f"pod/{pod}: finalizer removed (the pod was kept for diagnosis)"
         for pod in ("default/one-0-1", "tenant/gone-0-1", "default/one-0", "tenant/gone-0")
     ]
     before = administrator.installed()

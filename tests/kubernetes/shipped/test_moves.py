@@ -241,7 +241,7 @@ async def drain(cluster: ClusterBackend, directory: Path) -> None:
         closed, affected = POOL[:3], groups_on(pods, *POOL[:3])
         assert sum(len(groups_on(pods, node)) for node in closed) > len(affected), "no group is on two of them"
         preview = await (await Drain.read(session, closed)).preview()
-        assert "would remain: unless the manager moves groups by default" in preview
+        assert "would remain, because groups are moved only if" in preview
         space.always(few_are_away)
         try:
             for node in closed:  # otherwise a group that moves to one of these nodes would have to move a second time

@@ -60,7 +60,7 @@ def _restrict(path: Path) -> None:
     """Remove the permissions of other users on a file. Directories are not changed."""
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode) and not path.is_dir():
-        raise StateDirectoryError(f"{path}: is a symbolic link. Replace it with a regular file")
+        raise StateDirectoryError(f"{path} is a symbolic link. Replace it with a regular file")
     if stat.S_ISREG(mode) and mode & OTHERS:
         path.chmod(stat.S_IMODE(mode) & ~OTHERS)
 

@@ -24,7 +24,7 @@ PROGRESSING: Final = {
     "type": "Progressing",
     "status": "True",
     "reason": "RolloutInProgress",
-    "message": "Not all roles have the desired groups, ready and with the latest revision",
+    "message": "Not all desired groups of all roles are ready and have the latest revision",
 }
 """The condition of an incomplete DisaggregatedSet."""
 

@@ -190,7 +190,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
                     "LeaderWorkerSet",
                     "web",
                     "FieldContention",
-                    "spec.replicas is written by lws and by kubectl (Update): leader statefulset web is written every 30 s",
+                    "spec.replicas is written by lws and by kubectl (Update), so leader statefulset web is updated only every 30 s",
                     uid="set",
                 )
             ]

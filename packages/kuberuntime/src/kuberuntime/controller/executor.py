@@ -241,7 +241,7 @@ class Executor:
         target, content = write_target(action), content_hash(action)
         wait = self._contention.delay(target, content, self._clock.monotonic())
         if wait and (not self._contention.must_report(target) or await self._is_contested(action, target)):
-            raise PostponedError(f"{action.resource.kind} {target.key}: a different writer reverts the write", wait)
+            raise PostponedError(f"{action.resource.kind} {target.key}: another client reverts the write", wait)
         outcome = await self._send(action)
         self._contention.record_write(target, content, self._clock.monotonic())
         return outcome
@@ -252,7 +252,7 @@ class Executor:
         fields = describe_conflicts(action, stored) if stored else ""
         if fields:
             log.warning(
-                "a different writer reverts the write", kind=action.resource.kind, object=str(target.key), fields=fields
+                "another client reverts the write", kind=action.resource.kind, object=str(target.key), fields=fields
             )
             self._record(events_with_error(action.on_contention, fields))
         else:

@@ -18,7 +18,7 @@ Large CRDs, which are the deepest objects in use, have about 60 levels.
 """
 
 _NESTING: Final = (dict, list)
-"""The types of objects and lists. A union of types would be evaluated again for each value."""
+"""The types of JSON objects and arrays. This is a tuple, because `dict | list` would be evaluated for each value."""
 
 TOO_DEEP: Final = f"exceeded max depth: more than {MAX_DEPTH} nested objects and lists"
 

@@ -19,7 +19,7 @@ ResourceVersion = NewType("ResourceVersion", str)
 
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
-"""The metadata of an object without metadata. Accessors read metadata without a function call for performance."""
+"""The default for objects without metadata. For performance, accessors read the field and do not call `metadata`."""
 
 
 class ObjectKey(NamedTuple):

@@ -81,7 +81,7 @@ RESTART_RULES: Final = Feature("restartPolicyRules of containers", Version(35), 
 RESTART_ALL: Final = Feature(
     "the action RestartAllContainers",
     Version(36),
-    "the API server rejects the action, so a failed container recreates its group",
+    "the API server rejects the action, so the group is recreated if a container fails",
 )
 RESIZE_CHECK: Final = Feature(
     "rejection of resizes that exceed the capacity of the node",
@@ -91,7 +91,7 @@ RESIZE_CHECK: Final = Feature(
 POD_POLICIES: Final = Feature(
     "MutatingAdmissionPolicies",
     Version(36),
-    "pods are admitted by the webhook, also with `podAdmission: Auto`. The manager does not start with `Policy`",
+    "pods are admitted by the webhook, even with `podAdmission: Auto`. The manager does not start with `Policy`",
 )
 ALPHA_POD_GROUPS: Final = Feature(
     "PodGroups of scheduling.k8s.io, behind feature gates",

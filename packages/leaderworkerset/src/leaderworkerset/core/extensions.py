@@ -90,7 +90,7 @@ class GroupHook(Struct, frozen=True, kw_only=True):
     before_restart: Callable[[LiveGroup], PolicyDecision] = _decide_nothing
     """This hook is called before the restart policy is evaluated."""
     restarts: Callable[[LiveGroup], RestartSettings] = lambda _group: UPSTREAM_RESTARTS
-    """Returns the settings for the recreation of a failed group, except for the limit in the spec."""
+    """Returns the settings that apply when a failed group is recreated, except for the limit in the spec."""
     prefer: Prefer = prefer_none
     """Returns the node preferences of a leader."""
     worker_annotations: Callable[[JSONObject, JSONObject | None], Mapping[str, str]] = lambda _obj, _record: {}

@@ -260,7 +260,7 @@ class LoggingDriver(Driver):
         self._clusters = caches[CLUSTERS]
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Set the verbosity, and report changes after the initial value."""
+        """Set the verbosity, and emit an event if a previously set value changes."""
         cluster = self._clusters.store.get(key) if key == SINGLETON else None
         if cluster is None:
             return Plan()

@@ -287,7 +287,7 @@ def _writes(difference: Difference, place: OperatorPlace) -> list[Action]:
     failure = (_event("Warning", f"{kind.kind}{verb.removesuffix('d')}Failed", note, place),)
     success = (_event("Normal", f"{kind.kind}{verb}", f"{verb} {name} because {why}", place),)
     if live is not None and not difference.must_recreate:
-        slow = f"{{error}}: {name} is written every 30 s"
+        slow = f"{{error}}, so {name} is updated only every 30 s"
         contended = (_event("Warning", decisionevents.CONTENTION, slow, place),)
         return [Put(resource=kind, object=obj, on_success=success, on_failure=failure, on_contention=contended)]
     apply = Apply(resource=kind, object=obj, manager=FIELD_MANAGER, on_success=success, on_failure=failure)

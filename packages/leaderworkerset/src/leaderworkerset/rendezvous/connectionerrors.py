@@ -41,7 +41,7 @@ _TABLE = {
     ),
     FailureReason.CLOSED: (
         "its port is closed",
-        "Check that it listens on all addresses, not only on 127.0.0.1. If it loads slowly, increase --timeout",
+        "Check that the program listens on all addresses, not only on 127.0.0.1. If the program loads slowly, increase --timeout",
     ),
     FailureReason.SILENT: (
         "its port does not respond",
@@ -53,14 +53,14 @@ _TABLE = {
     ),
     FailureReason.NO_DNS: (
         "its name cannot be resolved, because no name server responds",
-        "On a local cluster, its pod does not exist. Otherwise, check the cluster DNS and NetworkPolicies",
+        "On a local cluster, check that its pod exists. On other clusters, check the cluster DNS and NetworkPolicies",
     ),
     FailureReason.NO_GROUP: (
         "the environment variables of a group are not set",
-        "Run it in a pod of a LeaderWorkerSet, and pass on its LWS_ variables",
+        "Run the command in a pod of a LeaderWorkerSet, and keep the LWS_ variables of the pod",
     ),
     FailureReason.NO_TOOLS: (
         "the image does not contain a required command",
-        "Install getent or nslookup. For ports, install bash and timeout, or nc. Or use the Python variant",
+        "Install getent or nslookup. To check ports, also install bash and timeout, or nc. Alternatively, use the Python variant",
     ),
 }

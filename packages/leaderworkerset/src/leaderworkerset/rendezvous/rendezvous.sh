@@ -29,12 +29,12 @@ advice_of() {
     case $1 in
     80) echo "Check that its pod exists, and that the Service is headless and publishes unready addresses" ;;
     81) echo "Check whether its pod is waiting for a node, an image or a volume" ;;
-    82) echo "Check that it listens on all addresses, not only on 127.0.0.1. If it loads slowly, increase --timeout" ;;
+    82) echo "Check that the program listens on all addresses, not only on 127.0.0.1. If the program loads slowly, increase --timeout" ;;
     83) echo "Check whether a NetworkPolicy, a firewall or a lost node blocks the connection" ;;
     84) echo "Set --size and spec.leaderWorkerTemplate.size to the same number" ;;
-    85) echo "On a local cluster, its pod does not exist. Otherwise, check the cluster DNS and NetworkPolicies" ;;
-    86) echo "Run it in a pod of a LeaderWorkerSet, and pass on its LWS_ variables" ;;
-    87) echo "Install getent or nslookup. For ports, install bash and timeout, or nc. Or use the Python variant" ;;
+    85) echo "On a local cluster, check that its pod exists. On other clusters, check the cluster DNS and NetworkPolicies" ;;
+    86) echo "Run the command in a pod of a LeaderWorkerSet, and keep the LWS_ variables of the pod" ;;
+    87) echo "Install getent or nslookup. To check ports, also install bash and timeout, or nc. Alternatively, use the Python variant" ;;
     esac
 }
 

@@ -144,7 +144,7 @@ async def test_dead_launcher_is_replaced_after_reporting_losses(
         _kill_launcher()
         await other.end()
         assert made.lost == [pod, "c"]
-        with pytest.raises(StartError, match=r"exited repeatedly\. It is restarted after"):
+        with pytest.raises(StartError, match=r"exited repeatedly\. It is not restarted before"):
             await made.pod("d")
 
 

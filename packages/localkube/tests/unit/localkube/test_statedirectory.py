@@ -57,7 +57,7 @@ def test_linked_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").touch(mode=0o644)
     (tmp_path / "default").mkdir()
     (tmp_path / "default" / "state.db").symlink_to("../elsewhere")
-    with pytest.raises(StateDirectoryError, match=r"state\.db: is a symbolic link. Replace it with a regular file"):
+    with pytest.raises(StateDirectoryError, match=r"state\.db is a symbolic link. Replace it with a regular file"):
         make_private(tmp_path / "default")
     assert mode(tmp_path / "elsewhere") == 0o644
 

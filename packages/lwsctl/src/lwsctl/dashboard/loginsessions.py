@@ -59,7 +59,7 @@ class LoginSession(Struct):
 
 
 class LoginSessions:
-    """The sessions of a server, by number. `new_secret` returns a new random string."""
+    """The login sessions of a server, by session ID. `new_secret` returns a new random string."""
 
     def __init__(self, host: Host, clock: Clock, new_secret: Callable[[], str]) -> None:
         self.host = host
@@ -68,7 +68,7 @@ class LoginSessions:
         self._sessions: dict[str, LoginSession] = {}
 
     async def open(self, token: str) -> str:
-        """Return the number of a new session, or raise `LoginRejectedError`."""
+        """Return the ID of a new session, or raise `LoginRejectedError`."""
         if not token or len(token) > LONGEST_TOKEN:
             raise LoginRejectedError("paste a cluster token")
         user = await self.host.admit(token)

@@ -58,7 +58,7 @@ def _diagnose_with_stored_values(observed: Observed, selection: Selection) -> Di
     diagnosis = replace(diagnosis, evidence=(*diagnosis.evidence, *memorylimits.warnings(observed)))
     if selection.group is not None or not (errors := storedvalues.errors(observed)):
         return diagnosis
-    evidence = (*diagnosis.evidence, *(f"stored, but invalid for new objects: {error}" for error in errors))
+    evidence = (*diagnosis.evidence, *(f"the stored value is invalid for new objects: {error}" for error in errors))
     steps = (
         *diagnosis.steps,
         f"correct {errors[0].path} in the manifest, and apply it; until then, other updates are still accepted",
@@ -136,7 +136,9 @@ def _build_diagnosis(observed: Observed, selection: Selection, cause: Cause, fin
     context: tuple[str, ...] = ()
     has_kubectl = bool(observed.commands.kubectl)
     if view.is_updating and not cause.code.startswith("LWS-E08") and cause.verdict in NEEDS_USER:
-        context = (f"the rollout waits for it: {updated_groups(view.updated, view.desired, view.up_to_date)}",)
+        context = (
+            f"the rollout is waiting for this problem to be resolved: {updated_groups(view.updated, view.desired, view.up_to_date)}",
+        )
     since, duration_text = _state_history(observed, selection, verdict)
     return Diagnosis(
         target=str(selection),

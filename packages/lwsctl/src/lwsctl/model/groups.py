@@ -80,7 +80,7 @@ class Rank(Struct, frozen=True, kw_only=True):
     deaths: tuple[ContainerFailure, ...] = ()
     """The failed container runs that are still relevant or that caused a recreation of the group."""
     startup: Startup | None = None
-    """The start of the rank if it was never ready and is within its time limit."""
+    """The startup progress of the rank, if it has never been ready and its startup deadline has not passed."""
     object: JSONObject | None = None
     usage: Mapping[str, Usage] | None = None
     """The usage of each resource, or None if the pod has no metrics or they were not read."""

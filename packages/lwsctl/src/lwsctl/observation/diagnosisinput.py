@@ -74,7 +74,7 @@ async def diagnose_one(
 
 
 async def _with_contention(lists: Lister, observed: Observed) -> Observed:
-    """Add events about fields that other clients revert to the observation of a healthy set."""
+    """Return the observation of a healthy set with the events about fields that other clients revert."""
     reader, known = Reader(lists), observed.get(resources.CORE_EVENTS)
     query = Query(resources.CORE_EVENTS, observed.view.namespace, field_selector=f"reason={CONTENTION}")
     await reader.read(ListRequest(query))

@@ -252,11 +252,11 @@ def _recreated_groups(plan: ApplyForecast) -> int:
 def _in_place_lines(plan: ApplyForecast) -> Iterator[str]:
     """Yield the number of pods that are not recreated, or the field that prevents an update in place."""
     if plan.is_barred:
-        yield f"in place: not possible, because {plan.obstacle} of a running pod is immutable; the rollout stops"
+        yield f"an update in place is not possible, because {plan.obstacle} of a running pod is immutable; the rollout would be blocked"
     elif plan.obstacle:
-        yield f"in place: 0 pods, because {plan.obstacle} of a running pod is immutable"
+        yield f"no pods would be updated in place, because {plan.obstacle} of a running pod is immutable"
     elif plan.in_place:
-        yield f"in place: {format_count(plan.in_place * plan.size, 'pod')}, recreated: {_recreated_groups(plan) * plan.size}"
+        yield f"{format_count(plan.in_place * plan.size, 'pod')} would be updated in place, and {_recreated_groups(plan) * plan.size} recreated"
 
 
 def _step_lines(plan: ApplyForecast) -> Iterator[str]:
@@ -279,10 +279,10 @@ def _exhausted_effects(plan: ApplyForecast) -> Iterator[str]:
     ]
     if in_turn:
         yield (
-            f"no remaining restarts: {format_groups(in_turn)} (not counted in maxUnavailable until replaced); to find the cause: lws explain {plan.name}"
+            f"no restarts remain for {format_groups(in_turn)} (not counted in maxUnavailable until replaced); to find the cause, run `lws explain {plan.name}`"
         )
     if staying:
-        yield f"no remaining restarts: {format_groups(staying)}, which would remain terminated; to recover: lws recover {plan.name}"
+        yield f"no restarts remain for {format_groups(staying)}, which would remain terminated; to recover, run `lws recover {plan.name}`"
 
 
 def _wave_text(wave: RolloutStage) -> str:

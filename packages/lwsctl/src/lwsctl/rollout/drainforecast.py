@@ -66,7 +66,7 @@ def lines(sets: Iterable[DrainForecast]) -> Iterator[str]:
     for leaving in sets:
         many = f"{'group' if len(leaving.groups) == 1 else 'groups'} {', '.join(map(str, leaving.groups))}"
         if leaving.obstacle:
-            yield f"  {leaving.set_path}: {many} would remain: {leaving.obstacle}"
+            yield f"  {leaving.set_path}: {many} would remain, because {leaving.obstacle}"
             continue
         extra = f", {format_count(leaving.surge, 'extra group')} first" if leaving.surge else ""
         takes = f", about {duration(leaving.duration)}" if leaving.duration is not None else ""

@@ -93,10 +93,12 @@ def progress_line(rollout: RolloutProgress) -> str:
         parts.append(f"the partition blocks {format_count(rollout.held_groups, 'group')}")
     if rollout.exhausted_old_groups:
         parts.append(
-            f"exhausted: {format_groups(rollout.exhausted_old_groups)}, replaced without counting in maxUnavailable"
+            f"no restarts remain for {format_groups(rollout.exhausted_old_groups)} (replaced without counting in maxUnavailable)"
         )
     if rollout.exhausted_groups:
-        parts.append(f"exhausted: {format_groups(rollout.exhausted_groups)}; to recover: lws recover {rollout.name}")
+        parts.append(
+            f"no restarts remain for {format_groups(rollout.exhausted_groups)}; to recover, run `lws recover {rollout.name}`"
+        )
     if rollout.is_paused:
         parts.append("paused")
     elif rollout.remaining is not None and rollout.remaining >= SHORTEST:

@@ -61,7 +61,7 @@ class Failures(Struct):
         """Return the reason why the run failed, or None if it may continue."""
         for view in views:
             if late := [group.name for group in view.groups if group.end is GroupEnd.LATE]:
-                return f"{view.name}: {format_groups(late)} not complete at the deadline"
+                return f"{view.name}: {format_groups(late)} did not complete before the deadline"
             for rank in view.ranks:
                 if rank.object is None or meta.is_deleting(rank.object):
                     continue

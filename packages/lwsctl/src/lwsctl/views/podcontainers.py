@@ -61,7 +61,7 @@ def missing_log_reason(pod: JSONObject, container: str | None) -> str:
     """Return the reason why a container has no log, or an empty string if it has a log or this is unknown.
 
     >>> missing_log_reason({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
-    'no log yet (Pending): it has no node yet'
+    'no log yet (Pending): it is not assigned to a node yet'
     """
     if container not in {None, *containers(pod)} or has_log(container_status(pod, container)):
         return ""
@@ -102,10 +102,10 @@ def _reason(pod: JSONObject) -> str:
     why = podstate.waiting_reason(pod)
     if why and why != str((meta.find_condition(pod, "Ready") or {}).get("message") or ""):
         return why
-    return "" if meta.spec(pod).get("nodeName") else "it has no node yet"
+    return "" if meta.spec(pod).get("nodeName") else "it is not assigned to a node yet"
 
 
 def _previous_run_note(pod: JSONObject, container: str | None) -> str:
     inits = [str(init_container.get("name")) for init_container in meta.spec(pod).get("initContainers") or []]
     logged = [name for name in inits if name != container and has_log(container_status(pod, name))]
-    return f"; to read the log of its init container: -c {logged[-1]}" if logged else ""
+    return f"; to read the log of its init container, use -c {logged[-1]}" if logged else ""

@@ -263,11 +263,11 @@ async def test_commands_explain_and_recover_an_exhausted_group(space: LiveScenar
         await recover(session, Selection("web", 1))
     assert await Restart(session, RestartRequest("web", (1,))).run(60) == "web group 1 restarted"
     status = await RolloutFollower(session, space.key("web"), 60).current_progress()
-    assert "exhausted: group 0; to recover: lws recover web" in status
+    assert "no restarts remain for group 0; to recover, run `lws recover web`" in status
 
     assert await recover(session, Selection("web", None), is_trial=True) == "web group 0 recovered (dry run)"
     assert_exhausted(space.state, "web-0", "web-0-1")
-    await follow(space, await named(space, code), "or recover it")
+    await follow(space, await named(space, code), "or recover the group")
     await space.settled()
     with pytest.raises(CommandError, match="web has no exhausted groups"):
         await recover(session, Selection("web", None))

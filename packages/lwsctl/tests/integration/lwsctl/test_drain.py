@@ -55,7 +55,7 @@ async def test_drain_names_the_annotation_that_keeps_groups(space: LiveScenario)
     await space.create(lws(replicas=1, size=1, annotations={labels.MOVE_OFF_CLOSED_NODES: "off"}))
     node = await node_of(space, "web-0")
     preview = await (await Drain.read(session_of(space), [f"node/{node}"])).preview()
-    assert f"group 0 would remain: its annotation {labels.MOVE_OFF_CLOSED_NODES} is off" in preview
+    assert f"group 0 would remain, because its annotation {labels.MOVE_OFF_CLOSED_NODES} is off" in preview
     assert "1 pod that" in preview
     assert await is_open(space, node)
 

@@ -136,7 +136,7 @@ def preserve_finished_group(group: LiveGroup) -> PolicyDecision:
         return NOTHING
     is_done = meta.is_deleting(leader) or retention.is_recovered(leader)
     return PolicyDecision(
-        delay_reason="the group has completed", actions=() if is_done else (_terminate_group(group, end),)
+        delay_reason="the group has finished", actions=() if is_done else (_terminate_group(group, end),)
     )
 
 
@@ -151,7 +151,7 @@ def finish(group: LiveGroup) -> PolicyDecision:
     end = group_result(group.lws, group.leader, group.revisions, group.now)
     if end is not None:
         return PolicyDecision(
-            delay_reason="the group is being completed",
+            delay_reason="the group is finishing",
             actions=(mark_finished(group.leader, end), _terminate_group(group, end)),
         )
     left = remaining_time(settings, group.leader, group.revisions, group.now)

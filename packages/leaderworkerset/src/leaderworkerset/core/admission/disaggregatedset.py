@@ -87,7 +87,7 @@ def _validate_role(disaggregated_set: DisaggregatedSet, role: Role, path: str) -
 
 def _validate_rolling_update(role: Role, rolling: RoleRollingUpdate, path: str) -> Iterator[FieldError]:
     if rolling.partition:
-        detail = "a DisaggregatedSet rolls all groups out: leave partition away"
+        detail = "partition is not supported in a DisaggregatedSet, because a rollout updates all groups"
         yield FieldError(Kind.FORBIDDEN, f"{path}.partition", detail=detail)
     replicas = None if role.spec is None else role.spec.replicas
     if not replicas:
@@ -112,10 +112,7 @@ def _validate_names(disaggregated_set: DisaggregatedSet, role: Role, path: str) 
         yield invalid(f"{path}.name", role.name, text)
     length = len(disaggregated_set.name) + len(role.name) + NAME_PARTS + len(str(max(0, disaggregated_set.slices - 1)))
     if length > LONGEST_SERVICE_NAME:
-        text = (
-            f"the name of the role's service would have {length} characters, and a DNS-1035 label has at most"
-            f" {LONGEST_SERVICE_NAME}: shorten the name of the set or of the role"
-        )
+        text = f"the name of the role's service would have {length} characters, and a DNS-1035 label has at most {LONGEST_SERVICE_NAME}. Shorten the name of the set or of the role"
         yield invalid(f"{path}.name", role.name, text)
 
 
@@ -169,7 +166,9 @@ def _validate_zero_replicas(disaggregated_set: DisaggregatedSet) -> Iterator[Fie
 def _validate_slices(disaggregated_set: DisaggregatedSet) -> Iterator[FieldError]:
     """Return an error if there are several slices and a role is External (R-DS-10)."""
     if disaggregated_set.slices > 1 and any(role.is_external for role in disaggregated_set.roles):
-        text = "spec.slices > 1 is not possible with External roles: a scaler counts the groups of one slice"
+        text = (
+            "more than one slice is not supported with External roles, because a scaler counts the groups of one slice"
+        )
         yield FieldError(Kind.FORBIDDEN, "spec.slices", detail=text)
 
 
@@ -178,12 +177,14 @@ def _validate_placement(obj: JSONObject, disaggregated_set: DisaggregatedSet) ->
     if not disaggregated_set.placement.is_exclusive:
         return
     if not disaggregated_set.placement.topology:
-        yield required_error("spec.placementPolicy.topology", "name the label of nodes that has their topology domain")
+        yield required_error(
+            "spec.placementPolicy.topology", "specify the node label whose value is the topology domain"
+        )
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         annotations = _annotation_keys(role)
         key = next((key for key in EXCLUSIVE_KEYS if key in annotations), None)
         if key is not None:
-            text = f"the annotation {key} and spec.placementPolicy both place the groups: remove one of them"
+            text = f"the annotation {key} and spec.placementPolicy both place the groups. Remove one of them"
             yield FieldError(Kind.FORBIDDEN, f"spec.roles[{index}]", detail=text)
 
 

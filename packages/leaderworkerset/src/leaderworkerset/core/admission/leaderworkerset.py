@@ -50,10 +50,7 @@ PERCENT_TEXT = (
     "a valid percent string must be a numeric string followed by an ending '%'"
     " (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
 )
-CLAIMS_TEXT = (
-    "the claim templates of a StatefulSet cannot be changed:"
-    " create another LeaderWorkerSet, or delete this one and create it again"
-)
+CLAIMS_TEXT = "the claim templates of a StatefulSet are immutable. Create another LeaderWorkerSet, or delete and recreate this one"
 
 
 NEWER_DEFAULTS: Final = {
@@ -191,7 +188,7 @@ def _hash_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         text = "rollingUpdateConfiguration.partition is not supported with groupIdentity Hash"
         yield invalid(GROUP_IDENTITY, hashed, text)
     if lws.size > 1 and meta.spec(lws.leader_template).get("hostname"):
-        text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
+        text = "a hostname in the leaders' template is not supported with groupIdentity Hash, because all leaders would have the same hostname"
         yield invalid(GROUP_IDENTITY, hashed, text)
     longest = LONGEST_HASH_NAME_WITH_WORKERS if lws.size > 1 else LONGEST_HASH_NAME
     if len(lws.name) > longest:

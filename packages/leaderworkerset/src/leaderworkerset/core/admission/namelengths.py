@@ -25,9 +25,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return an error if a desired group cannot have all its pods because the name is too long."""
     most = _longest_name(lws, _digit_count(lws.spec.replicas), SHORTEST_HASH)
     if not lws.spec.group_identity.is_hash and most < len(lws.name) <= LONGEST:
-        text = (
-            f"must be no more than {most} characters: the pods of each group have names and labels that begin with it"
-        )
+        text = f"must be no more than {most} characters, because the names and labels of pods begin with it"
         yield invalid("metadata.name", lws.name, f"{text}, and labels have at most {LONGEST}")
 
 

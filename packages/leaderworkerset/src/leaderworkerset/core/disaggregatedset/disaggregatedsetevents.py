@@ -40,7 +40,7 @@ def scaling_event(obj: JSONObject, role: str, name: str, counts: tuple[int, int]
 
 def contended_event(obj: JSONObject, name: str) -> Event:
     """Return the event for a LeaderWorkerSet field that a different writer repeatedly reverts."""
-    note = f"{{error}}: LeaderWorkerSet {name} is written every 30 s"
+    note = f"{{error}}, so LeaderWorkerSet {name} is updated only every 30 s"
     return _build_event(obj, CONTENTION, "Update", note, "Warning")
 
 

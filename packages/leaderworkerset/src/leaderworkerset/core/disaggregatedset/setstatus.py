@@ -33,14 +33,14 @@ AVAILABLE: Final = ConditionPair(
     "Available",
     "Progressing",
     "AllRolesReady",
-    "All roles have the desired groups, which are ready and have the latest revision",
+    "All desired groups of all roles are ready and have the latest revision",
     ObjectHealth.HEALTHY,
 )
 PROGRESSING: Final = ConditionPair(
     "Progressing",
     "Available",
     "RolloutInProgress",
-    "Not all roles have the desired groups, ready and with the latest revision",
+    "Not all desired groups of all roles are ready and have the latest revision",
     ObjectHealth.PROGRESSING,
 )
 CONDITIONS: Final = (AVAILABLE, PROGRESSING)

@@ -296,7 +296,7 @@ def _apply_workload(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
             manager=labels.FIELD_MANAGER,
             on_success=tuple(done),
             on_failure=(failed,),
-            on_contention=(decisionevents.contended(facts.obj, f"{{error}}: {what} is written every 30 s"),),
+            on_contention=(decisionevents.contended(facts.obj, f"{{error}}, so {what} is updated only every 30 s"),),
         ),
     ]
 

@@ -48,7 +48,7 @@ DICTIONARY: Final = b"".join(struct.pack(">I", len(word)) + word.encode() for wo
 VERSION: Final = 3
 CONTROL: Final = 1 << 31
 NUMBER: Final = CONTROL - 1
-"""The mask of a stream number."""
+"""The bit mask for stream IDs."""
 
 FIN: Final = 1
 

@@ -95,8 +95,8 @@ def check_file(path: Path) -> None:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version > FORMAT:
                 formats = f"(format {version}, but only format {FORMAT} is supported)"
-                raise StoreError(f"{path}: created by a newer version {formats}. Use that version")
-            problem = _problem(database) if version == FORMAT else f"not a file of this version (format {version})"
+                raise StoreError(f"{path}: the file was created by a newer version {formats}. Use that version")
+            problem = _problem(database) if version == FORMAT else f"database format {version} is not supported"
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF not in DAMAGE:
             raise store_error(str(path), error) from error

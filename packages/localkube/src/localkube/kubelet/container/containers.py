@@ -107,7 +107,9 @@ class Containers:
         run = self._cell.runs[name]
         if run.hook is not None and not run.hook.done():
             run.hook.cancel()
-            self._cell.emit("FailedPreStopHook", "PreStopHook failed: it takes longer than the grace period", name)
+            self._cell.emit(
+                "FailedPreStopHook", "PreStopHook failed: the hook did not complete within the grace period", name
+            )
         self._cell.update_container(name, partial(state.record_stop, kill_at=kill_at, hook=""))
         await self._runner.signal(run.id, _stop_signal(run.launch.container))
 

@@ -118,7 +118,7 @@ class Egress:
                 await launcher.channel.request("attach", route)
             except StartError as error:
                 if process.poll() is not None:
-                    return f"exited with code {process.returncode}"
+                    return f"the process exited with code {process.returncode}"
                 if loop.time() > deadline:
                     return str(error)
             else:

@@ -95,7 +95,7 @@ async def launch(
     except (LauncherRefusedError, ConnectionClosedError) as error:
         link.close()
         await asyncio.to_thread(process.wait)
-        raise LauncherRefusedError(str(error) or f"the launcher exited: {_last_line(log)}. See {log}") from error
+        raise LauncherRefusedError(str(error) or f"the launcher exited{_last_line(log)}. See {log}") from error
     except BaseException:
         link.close()  # this stops the launcher
         raise
@@ -132,7 +132,7 @@ async def _wait_until_ready(link: LauncherConnection) -> int:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines()
-    return lines[-1] if lines else "without an error message"
+    return f": {lines[-1]}" if lines else " without an error message"
 
 
 class LauncherExits:

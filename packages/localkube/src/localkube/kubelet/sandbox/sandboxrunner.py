@@ -274,8 +274,7 @@ class SandboxRunner:
             not_before = self._launcher_exits.not_before
             if backoff.is_before(not_before, SystemClock().now()):
                 raise LauncherEndedError(
-                    f"the launcher of the pods exited repeatedly. It is restarted after {not_before:%H:%M:%S} UTC, see "
-                    f"{log_path(self._state_directory)}"
+                    f"the launcher of the pods exited repeatedly. It is not restarted before {not_before:%H:%M:%S} UTC. See {log_path(self._state_directory)}"
                 )
             await self._clear()
             try:

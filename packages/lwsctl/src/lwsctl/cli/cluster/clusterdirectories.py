@@ -168,7 +168,7 @@ class ClusterDirectory(Struct, frozen=True):
 
     @contextmanager
     def hold_lock(self) -> Iterator[None]:
-        """Hold the cluster's lock while the context is active. The directory is created or changed to mode 0700."""
+        """Hold the cluster's lock while the context is active. The directory is created with mode 0700, or its mode is changed."""
         from localkube.cluster import open_private
 
         self.create_private()

@@ -275,7 +275,7 @@ async def list_pods(session: Session, request: LogsRequest) -> list[JSONObject]:
     if not pods:
         names = ", ".join(map(str, request.selections))
         raise NoPodsError(
-            f"no pods of {names} match; use `{session.lws} get {request.selections[0].name}` to list them"
+            f"no pods of {names} match the options; use `{session.lws} get {request.selections[0].name}` to list them"
         )
     if not request.options.previous or len(pods) == 1:
         return [*pods.values()]

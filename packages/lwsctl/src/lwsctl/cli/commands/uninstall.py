@@ -100,7 +100,9 @@ class Remover:
         for pod in sorted(await self._retained_objects(), key=groupname.is_finished):
             if meta.uid(pod) not in staying:
                 await self._remove_finalizer(pod)
-                self._report(f"{title(resources.PODS, str(meta.key(pod)))} released (it was kept for diagnosis)")
+                self._report(
+                    f"{title(resources.PODS, str(meta.key(pod)))}: finalizer removed (the pod was kept for diagnosis)"
+                )
 
     async def remove_manager(self) -> None:
         """Delete all objects in reverse order, except the CRDs and the namespace."""

@@ -108,7 +108,7 @@ def findings(facts: ClusterState, now: datetime) -> Iterator[CheckResult]:
 
 
 def _install_command(facts: ClusterState) -> str:
-    return "restart the cluster: `lws down`, then `lws up`" if facts.is_embedded else f"`{facts.lws} install`"
+    return "run `lws down` and `lws up`" if facts.is_embedded else f"run `{facts.lws} install`"
 
 
 def _check_server(facts: ClusterState) -> Iterator[CheckResult]:
@@ -137,15 +137,15 @@ def _check_crds(facts: ClusterState) -> Iterator[CheckResult]:
         elif not meta.is_condition_true(existing, "Established"):
             conflict = (meta.find_condition(existing, "NamesAccepted") or {}).get("message", "")
             text = f"{name} is not established{f': {conflict}' if conflict else ''}"
-            fix = f"{'delete the CRD with these names, then ' if conflict else ''}{_install_command(facts)}"
+            fix = f"{'delete the CRD with these names, and then ' if conflict else ''}{_install_command(facts)}"
             yield CheckResult("LWS-D203", Level.ERROR, "definitions", text, fix)
         elif (difference := crd_difference(existing, definition)) is not None:
-            text = f"{name} has a different version: {difference}"
+            text = f"{name} does not match this version of lws: {difference}"
             yield CheckResult("LWS-D204", Level.WARNING, "definitions", text, _install_command(facts))
         else:
             good += 1
     if good:
-        text = f"{good} of {len(facts.own_definitions)} match this version"
+        text = f"{good} of {len(facts.own_definitions)} match this version of lws"
         yield CheckResult("LWS-D205", Level.OK, "definitions", text)
 
 
@@ -159,10 +159,14 @@ def crd_difference(existing: JSONObject, definition: JSONObject) -> str | None:
         if other is None:
             return f"it does not serve {version['name']}"
         if missing := installationhealth.missing_fields(version, other):
-            return f"it does not have {join_names(missing, 3)}"
+            return f"it does not have {_name_fields(missing)}"
         if more := installationhealth.missing_fields(other, version):
-            return f"it has {join_names(more, 3)}, which this lws does not support"
+            return f"it has {_name_fields(more)}, which this version of lws does not support"
     return None
+
+
+def _name_fields(names: Sequence[str]) -> str:
+    return f"the {'field' if len(names) == 1 else 'fields'} {join_names(names, 3)}"
 
 
 def _check_webhooks(facts: ClusterState) -> Iterator[CheckResult]:
@@ -226,7 +230,7 @@ def _check_manager(facts: ClusterState, now: datetime) -> Iterator[CheckResult]:
         return
     yield _check_deployment(facts)
     if facts.other_namespaces:
-        text = f"managers are also installed in {join_names(facts.other_namespaces, 3)}, and the webhooks use {facts.namespace}"
+        text = f"managers are also installed in {join_names(facts.other_namespaces, 3)}, and the webhooks refer to the manager in {facts.namespace}"
         fix = "uninstall all but one of them, because they write the same objects"
         yield CheckResult("LWS-D516", Level.ERROR, "manager", text, fix)
     yield _check_lease(facts, now)
@@ -263,7 +267,7 @@ def _check_lease(facts: ClusterState, now: datetime) -> CheckResult:
         return CheckResult("LWS-D512", Level.WARNING, "leader", text, fix)
     holder = installationhealth.lease_holder(lease)
     if state := installationhealth.lease_state(lease, now):
-        fix = f"check the pods and logs of the manager{'; a running replica takes over' if holder else ''}"
+        fix = f"check the pods and logs of the manager{'; if a replica is running, it becomes the leader' if holder else ''}"
         code = "LWS-D514" if holder else "LWS-D513"
         return CheckResult(code, Level.ERROR, "leader", f"{state}, so LeaderWorkerSets are not reconciled", fix)
     return CheckResult("LWS-D515", Level.OK, "leader", f"{holder} is the leader")

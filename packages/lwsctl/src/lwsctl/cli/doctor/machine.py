@@ -43,7 +43,7 @@ def findings(machine: Machine) -> Iterator[CheckResult]:
     yield _check_python(machine)
     if not machine.has_localkube:
         text = "local clusters are not available, because the package localkube is not installed"
-        fix = "to use local clusters: pip install 'leaderworkerset[local]'"
+        fix = "to use local clusters, run `pip install 'leaderworkerset[local]'`"
         yield CheckResult("LWS-D002", Level.NOTE, "localkube", text, fix)
         return
     yield _check_namespaces(machine)
@@ -86,8 +86,8 @@ def _check_gpus(report: "GpuReport") -> Iterator[CheckResult]:
             "list the processes with `nvidia-smi`, and stop unneeded processes",
         )
     if report.apart:
-        text = f"{len(report.apart)} pairs of GPUs have no peer access, such as {report.apart[0]}, so NCCL copies through host memory"
-        yield CheckResult("LWS-D012", Level.NOTE, "gpus", text, "check `nvidia-smi topo -p2p r`")
+        text = f"{len(report.apart)} pairs of GPUs have no peer access, such as {report.apart[0]}, so NCCL copies data through host memory"
+        yield CheckResult("LWS-D012", Level.NOTE, "gpus", text, "to show the peer access, run `nvidia-smi topo -p2p r`")
 
 
 def _check_python(machine: Machine) -> CheckResult:
@@ -101,15 +101,12 @@ def _check_namespaces(machine: Machine) -> CheckResult:
     if machine.namespaces is None:
         return CheckResult("LWS-D003", Level.OK, "namespaces", "pods can have separate namespaces")
     if machine.system != "Linux":
-        text = f"{machine.system} has no namespaces, so pods run as plain processes"
+        text = f"{machine.system} does not support namespaces, so pods run as plain processes"
         return CheckResult("LWS-D003", Level.NOTE, "namespaces", text)
     text = (
         f"pods cannot have separate namespaces ({machine.namespaces}), so they run as plain processes on shared ports"
     )
-    fix = (
-        "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces above 0; in "
-        "a container, change its security options"
-    )
+    fix = "to allow user namespaces, set the sysctls kernel.unprivileged_userns_clone=1 and kernel.apparmor_restrict_unprivileged_userns=0, and set user.max_user_namespaces to a value greater than 0; if lws runs in a container, also change its security options"
     return CheckResult("LWS-D003", Level.WARNING, "namespaces", text, fix)
 
 

@@ -23,7 +23,7 @@ BOUND: Final = re.compile(r"\btimeout\b|\bSECONDS\b|\$\(\(|-(?:lt|le|gt|ge)\b|\b
 """Patterns of loops that have a limit."""
 
 FAULTS: Final = {
-    "nslookup": "a name can resolve before the peer listens, and an image without nslookup waits forever",
+    "nslookup": "a name can resolve before the peer listens, and a container without nslookup waits forever",
     "getent": "a name can resolve before the peer listens",
     "dig": "a name can resolve before the peer listens, and dig does not read /etc/hosts",
     "host": "a name can resolve before the peer listens, and host does not read /etc/hosts",
@@ -93,8 +93,8 @@ RESTART: Final = "Restart"
 RESTART_ALL: Final = "RestartAllContainers"
 
 NOT_TOLERATED: Final = "which recreates the group on each restart"
-FIX: Final = f"set annotation {labels.IN_PLACE_RESTARTS} to the maximum duration of a restart, such as 120s, or set restartPolicy to None (docs/how-to/in-place.md)"
-FIX_ALONE: Final = f"use action {RESTART_ALL} with the annotation {labels.IN_PLACE_RESTARTS}, or restartPolicy None"
+FIX: Final = f"set the annotation {labels.IN_PLACE_RESTARTS} to the maximum duration of a restart, such as 120s, or set restartPolicy to None (docs/how-to/in-place.md)"
+FIX_ALONE: Final = f"use action {RESTART_ALL} with the annotation {labels.IN_PLACE_RESTARTS}, or set restartPolicy to None"
 FIX_UNUSED: Final = f"add a rule with action {RESTART_ALL}, or remove the annotation"
 
 

@@ -66,7 +66,8 @@ def test_stored_values_that_creation_would_reject_are_named() -> None:
     assert whole.verdict is Verdict.HEALTHY
     (line,) = whole.evidence
     assert (
-        line == f'stored, but invalid for new objects: {path}: Invalid value: "25%": must not be 0 when `maxSurge` is 0'
+        line
+        == f'the stored value is invalid for new objects: {path}: Invalid value: "25%": must not be 0 when `maxSurge` is 0'
     )
     assert path in whole.steps[0]
     assert told(observed(pods, of=scaled), "web/0").evidence == ()
@@ -411,7 +412,7 @@ def test_waiting_rollout_is_mentioned_next_to_the_cause() -> None:
     crashed = placed(status={"containerStatuses": [container(terminated=ended(1))]})
     status = {"conditions": conditions(UpdateInProgress="True"), "updatedReplicas": 1}
     found = told(observed([crashed, ready(1)], of=lws(2, 1, status=status)))
-    assert found.evidence[-1] == "the rollout waits for it: 1 of 2 groups updated"
+    assert found.evidence[-1] == "the rollout is waiting for this problem to be resolved: 1 of 2 groups updated"
 
 
 def test_unread_objects_are_listed_and_not_interpreted() -> None:

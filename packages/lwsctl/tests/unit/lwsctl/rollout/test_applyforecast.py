@@ -161,7 +161,7 @@ def test_rollout_skips_a_group_without_restarts_left() -> None:
         "  step 3: group 0; 2 available",
     ]
     assert (
-        "no remaining restarts: group 0 (not counted in maxUnavailable until replaced); to find the cause: lws explain web"
+        "no restarts remain for group 0 (not counted in maxUnavailable until replaced); to find the cause, run `lws explain web`"
     ) in told
     assert not any("would not complete" in line for line in told)
     assert applyforecast.document(found)["exhaustedGroups"] == [0]
@@ -169,14 +169,14 @@ def test_rollout_skips_a_group_without_restarts_left() -> None:
 
 def test_exhausted_group_stays_when_nothing_rolls() -> None:
     """The group is also preserved below a partition, and is deleted by scaling down (N-RB-5, N-RB-6)."""
-    stays = "no remaining restarts: group 1, which would remain terminated; to recover: lws recover web"
+    stays = "no restarts remain for group 1, which would remain terminated; to recover, run `lws recover web`"
     partition = {"partition": 2}
     held = builders.leaderworkerset_object(image="app:2", replicas=3, size=1, rollout=partition)
     assert stays in applyforecast.lines(applyforecast.forecast_apply(exhausted_at(1), OLD))
     assert stays in applyforecast.lines(applyforecast.forecast_apply(exhausted_at(1), held))
     fewer = builders.leaderworkerset_object(image="app:1", replicas=1, size=1)
     assert not any(
-        "no remaining restarts" in line
+        "no restarts remain" in line
         for line in applyforecast.lines(applyforecast.forecast_apply(exhausted_at(1), fewer))
     )
 
@@ -272,7 +272,7 @@ def test_pods_in_place_and_recreated_are_counted() -> None:
     found = applyforecast.forecast_apply(view(old, leaders, leaders=leader_statefulset(old)), way(NEW, "IfPossible"))
     assert applyforecast.lines(found)[2:4] == [
         "a new revision: 3 groups of 1 pod would be updated",
-        "in place: 2 pods, recreated: 1",
+        "2 pods would be updated in place, and 1 recreated",
     ]
     told = applyforecast.document(found)
     assert (told["inPlacePods"], told["recreatedPods"], told["notInPlace"]) == (2, 1, "")
@@ -291,7 +291,7 @@ def test_cpu_and_memory_change_in_place() -> None:
         )
 
     found = applyforecast.forecast_apply(at_rest(sized(cpu="1")), sized(cpu="2"))
-    assert "in place: 3 pods, recreated: 0" in applyforecast.lines(found)
+    assert "3 pods would be updated in place, and 0 recreated" in applyforecast.lines(found)
     found = applyforecast.forecast_apply(at_rest(sized(cpu="1")), sized())
     gone = "spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].resources.requests.cpu"
     assert applyforecast.document(found)["notInPlace"] == gone
@@ -303,7 +303,10 @@ def test_first_field_that_needs_recreation_is_named() -> None:
     field = "spec.leaderWorkerTemplate.size"
     for new, expected in ((scheduled, "spec.scheduling"), (way(larger, "IfPossible"), field)):
         found = applyforecast.forecast_apply(at_rest(way(OLD, "IfPossible")), new)
-        assert f"in place: 0 pods, because {expected} of a running pod is immutable" in applyforecast.lines(found)
+        assert (
+            f"no pods would be updated in place, because {expected} of a running pod is immutable"
+            in applyforecast.lines(found)
+        )
         assert applyforecast.document(found)["notInPlace"] == expected
         assert len(applyforecast.document(found)["steps"]) == 3
 
@@ -313,6 +316,6 @@ def test_such_a_field_holds_the_rollout_under_policy_only() -> None:
     found = applyforecast.forecast_apply(at_rest(way(OLD, "Only")), larger)
     assert applyforecast.lines(found)[-2:] == [
         "no groups would be created or deleted; 3 groups would remain at the previous revision",
-        "in place: not possible, because spec.leaderWorkerTemplate.size of a running pod is immutable; the rollout stops",
+        "an update in place is not possible, because spec.leaderWorkerTemplate.size of a running pod is immutable; the rollout would be blocked",
     ]
     assert applyforecast.document(found)["heldGroups"] == 3

@@ -50,7 +50,7 @@ def test_outlook_lists_moving_and_staying_groups() -> None:
     )
     assert list(drainforecast.lines([moves, stays])) == [
         "  a/web: groups 3, 1 would move, at most 2 at a time, 1 extra group first, about 90s",
-        "  b/llm: group 95e88034 would remain: it may not",
+        "  b/llm: group 95e88034 would remain, because it may not",
     ]
 
 

@@ -54,8 +54,8 @@ def test_exhausted_groups_are_skipped_or_need_recovery() -> None:
     found = measured("old!", "old", "new!", "new")
     assert rolloutprogress.progress_line(found) == (
         "web: 1/4 groups updated, 1 starting;"
-        " exhausted: group 0, replaced without counting in maxUnavailable;"
-        " exhausted: group 2; to recover: lws recover web; about 6m remaining"
+        " no restarts remain for group 0 (replaced without counting in maxUnavailable);"
+        " no restarts remain for group 2; to recover, run `lws recover web`; about 6m remaining"
     )
     assert rolloutprogress.document(found)["exhaustedGroups"] == [0, 2]
 

@@ -125,7 +125,7 @@ def test_wait_for_completion_reports_what_is_missing() -> None:
     late = check(shown({"Failed": "True"}, asks, GROUP_ENDED="DeadlineExceeded"))
     assert late == "0 of 1 group complete; stopped at the deadline: 0"
     lost = shown({"Failed": "True"}, asks, GROUP_ENDED="DeadlineExceeded")
-    assert Failures(limit=9).verdict([lost]) == "web: group 0 not complete at the deadline"
+    assert Failures(limit=9).verdict([lost]) == "web: group 0 did not complete before the deadline"
     assert not lost.is_finished
     done = shown({"Complete": "True"}, asks, GROUP_ENDED="Complete")
     assert check(done) is None

@@ -49,14 +49,14 @@ LOADING = pod(
     ("of", "reason"),
     [
         (UNPLACED, f"no log yet (Pending): {NO_ROOM}"),
-        (pod(node=""), "no log yet (Pending): it has no node yet"),
+        (pod(node=""), "no log yet (Pending): it is not assigned to a node yet"),
         (pod(), "no log yet (Pending)"),
         (MAKING, "no log yet (ContainerCreating)"),
         (
             pod(containerStatuses=[status(waiting=NO_SECRET)]),
             'no log yet (CreateContainerConfigError): main: secret "a" not found',
         ),
-        (LOADING, "no log yet (Init:0/1); to read the log of its init container: -c load"),
+        (LOADING, "no log yet (Init:0/1); to read the log of its init container, use -c load"),
     ],
 )
 def test_container_that_never_ran_has_a_reason(of: dict[str, Any], reason: str) -> None:

@@ -89,7 +89,7 @@ def test_random_keys_reject_unsupported_fields(obj: dict[str, Any], text: str) -
 def test_random_keys_reject_a_fixed_leader_host_name(field: str) -> None:
     """Workers are named after the host name (N-ADM-3). A StatefulSet sets the names of its pods."""
     named = {field: {"spec": POD["spec"] | {"hostname": "head"}}}
-    text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
+    text = "a hostname in the leaders' template is not supported with groupIdentity Hash, because all leaders would have the same hostname"
     assert errors(lws(template=named, **HASH)) == [f'{IDENTITY}: Invalid value: "Hash": {text}']
     assert errors(lws(template=named | {"size": 1}, **HASH)) == []
     assert errors(lws(template=named)) == []

@@ -164,7 +164,7 @@ def test_new_set_gets_revision_statefulset_and_service() -> None:
                         "Warning",
                         "FieldContention",
                         "Update",
-                        "{error}: leader statefulset web is written every 30 s",
+                        "{error}, so leader statefulset web is updated only every 30 s",
                         REGARDING,
                     ),
                 ),

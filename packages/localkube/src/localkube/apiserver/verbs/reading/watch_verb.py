@@ -33,7 +33,10 @@ INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
 
 class WatchPlan(msgspec.Struct, frozen=True):
-    """The parameters of a watch. `sends_initial_events` sends existing objects first, and `marks_initial_end` a bookmark after them."""
+    """The parameters of a watch. With `sends_initial_events`, the watch sends the existing objects first.
+
+    With `marks_initial_end`, it then sends a bookmark.
+    """
 
     selection: ObjectSelector
     revision: int

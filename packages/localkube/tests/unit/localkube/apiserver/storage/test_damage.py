@@ -225,7 +225,7 @@ def change_row(statement: str) -> Callable[[Path], None]:
         (lambda path: path.write_bytes(b""), "missing or empty"),
         (lambda path: path.write_bytes(b"no database" * 1000), "file is not a database"),
         (set_format(database.FORMAT + 1), "created by a newer version"),
-        (set_format(database.FORMAT - 1), "not a file of this version"),
+        (set_format(database.FORMAT - 1), f"database format {database.FORMAT - 1} is not supported"),
         (change_row("DROP TABLE counters"), "the tables do not have format"),
         (change_row("DELETE FROM counters WHERE name = 'compacted'"), "checksum mismatch in counter compacted"),
         (

@@ -248,7 +248,7 @@ def test_file_of_a_different_program_is_rejected(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE theirs (x)")
     other.close()
-    with pytest.raises(StoreError, match=r"cluster\.db: the file is damaged: not a file of this version"):
+    with pytest.raises(StoreError, match=r"cluster\.db: the file is damaged: database format \d+ is not supported"):
         Store(path)
 
 

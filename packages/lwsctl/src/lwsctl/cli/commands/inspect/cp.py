@@ -71,7 +71,7 @@ def direction(words: tuple[str, ...]) -> Upload | Download:
     *sources, to = map(parse, words)
     if not sources:
         raise UsageError(
-            "specify a source and a destination: lws cp FILE... web/0/1:/tmp, or lws cp web/0/1:/tmp/FILE ."
+            "specify a source and a destination, such as `lws cp FILE... web/0/1:/tmp` or `lws cp web/0/1:/tmp/FILE .`"
         )
     local = tuple(source for source in sources if isinstance(source, str))
     remote = tuple(source for source in sources if isinstance(source, RankPath))

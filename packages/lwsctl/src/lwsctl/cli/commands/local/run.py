@@ -244,7 +244,9 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     late = (causes.get(view.key) for view in views if not _is_at_end(view, proof, is_done=session.until_done))
     first = next(filter(None, late), None)
     why = await first.last_cause() if first else ""
-    raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {lacks}" + (why and f"\n{why}"))
+    raise TimedOutError(
+        f"not all LeaderWorkerSets were {options.until} after {options.timeout:g} s: {lacks}" + (why and f"\n{why}")
+    )
 
 
 def _is_at_end(view: Shown, proof: timedelta, *, is_done: bool) -> bool:

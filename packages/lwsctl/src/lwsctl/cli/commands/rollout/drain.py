@@ -209,7 +209,7 @@ def _rejection_reason(lws: JSONObject) -> str:
     unless = (
         ""
         if setting == MOVES_ON
-        else f"unless the manager moves groups by default, set annotation {labels.MOVE_OFF_CLOSED_NODES} to {MOVES_ON}"
+        else f"groups are moved only if the annotation {labels.MOVE_OFF_CLOSED_NODES} is {MOVES_ON}, or if the manager moves groups by default"
     )
     return groupmoves.rejection(lws) or unless
 
@@ -218,13 +218,13 @@ def _blocking_reason(view: View, by_set: GroupsBySet) -> str:
     """Return the reason why the groups of a LeaderWorkerSet remain on the nodes."""
     over = [group.name for group in view.groups if group.is_over and group.name in by_set[view.key]]
     if over:
-        return f"{format_groups(over)} exhausted or complete; recover or delete these groups to continue"
+        return f"exhausted and complete groups are not moved; to continue, recover or delete {format_groups(over)}"
     if why := groupmoves.rejection(view.object):
         return why
     if meta.annotations(view.object).get(labels.MOVE_OFF_CLOSED_NODES) == MOVES_ON:
         return "the manager does not move groups; check that it is running with `maintenance: {enable: true}`"
     return (
-        f"the manager does not move these groups; set annotation {labels.MOVE_OFF_CLOSED_NODES}={MOVES_ON}, and `maintenance: {{enable: true}}` in its "
+        f"the manager does not move these groups; set the annotation {labels.MOVE_OFF_CLOSED_NODES}={MOVES_ON}, and `maintenance: {{enable: true}}` in its "
         "configuration"
     )
 

@@ -55,7 +55,7 @@ async def restart_change(session: Session, name: str) -> Change:
         patch = patches.restart_patch(obj, SystemClock().now())
     except patches.PausedError as error:
         raise CommandError(
-            f"no changes were made, because {error}; use `{session.lws} rollout resume {name}` first"
+            f"no changes were made, because {error}; run `{session.lws} rollout resume {name}` first"
         ) from error
     return Change(
         lws=obj, done=f"{name} is restarting; use `{session.lws} rollout status {name}` to follow it", patch=patch

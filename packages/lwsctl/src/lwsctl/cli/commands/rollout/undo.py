@@ -46,7 +46,7 @@ async def undo_change(session: Session, name: str, number: int | None) -> Change
     obj = await rollouttargets.read_writable(session, name)
     if patches.is_paused(obj):
         raise CommandError(
-            f"no changes were made, because the rollout of {name} is paused; use `{session.lws} rollout resume {name}` first"
+            f"no changes were made, because the rollout of {name} is paused; run `{session.lws} rollout resume {name}` first"
         )
     entries = await rollouttargets.entries(session, await targets.read_view(session, obj))
     entry = previous_entry(entries) if number is None else rollouttargets.read_entry(session, name, entries, number)

@@ -121,7 +121,7 @@ def test_healthy_cluster_has_nothing_to_fix() -> None:
         (definitions(UNREAD), "LWS-D201", Level.UNKNOWN, "forbidden"),
         (definitions(WANTED[0]), "LWS-D203", Level.ERROR, "not established"),
         (definitions(REFUSED), "LWS-D203", Level.ERROR, 'not established: "lws" is already in use'),
-        (definitions(without_field(WANTED[0])), "LWS-D204", Level.WARNING, "it does not have spec."),
+        (definitions(without_field(WANTED[0])), "LWS-D204", Level.WARNING, "it does not have the field"),
         (configurations(None), "LWS-D302", Level.ERROR, "neither validated nor mutated"),
         (configurations(UNREAD), "LWS-D301", Level.UNKNOWN, "forbidden"),
         (configurations(configuration("")), "LWS-D303", Level.ERROR, "no caBundle"),
@@ -217,7 +217,9 @@ def test_existing_schedulers_and_queues_are_reported() -> None:
 def test_newer_definition_is_named_by_its_fields() -> None:
     assert installationchecks.crd_difference(established(WANTED[0]), established(WANTED[0])) is None
     older = without_field(WANTED[0])
-    assert "which this lws does not support" in str(installationchecks.crd_difference(established(WANTED[0]), older))
+    assert "which this version of lws does not support" in str(
+        installationchecks.crd_difference(established(WANTED[0]), older)
+    )
     unserved = deepcopy(WANTED[0])
     unserved["spec"]["versions"][0]["served"] = False
     assert installationchecks.crd_difference(unserved, WANTED[0]) == "it does not serve v1"

@@ -68,7 +68,7 @@ def test_both_name_the_same_field_of_an_older_definition() -> None:
     finding = unreconciled.find_outdated_crd.find(situation)
     assert finding is not None
     assert finding.evidence == (f"CustomResourceDefinition {name} has no spec.rolloutStrategy",)
-    assert result.text == f"{name} has a different version: it does not have spec.rolloutStrategy"
+    assert result.text == f"{name} does not match this version of lws: it does not have the field spec.rolloutStrategy"
 
 
 def test_both_scale_up_a_manager_with_the_same_command() -> None:
