@@ -94,7 +94,9 @@ RESTART_ALL: Final = "RestartAllContainers"
 
 NOT_TOLERATED: Final = "which recreates the group on each restart"
 FIX: Final = f"set the annotation {labels.IN_PLACE_RESTARTS} to the maximum duration of a restart, such as 120s, or set restartPolicy to None (docs/how-to/in-place.md)"
-FIX_ALONE: Final = f"use action {RESTART_ALL} with the annotation {labels.IN_PLACE_RESTARTS}, or set restartPolicy to None"
+FIX_ALONE: Final = (
+    f"use action {RESTART_ALL} with the annotation {labels.IN_PLACE_RESTARTS}, or set restartPolicy to None"
+)
 FIX_UNUSED: Final = f"add a rule with action {RESTART_ALL}, or remove the annotation"
 
 
