@@ -111,7 +111,7 @@ version {before}, which was never published (`tests/predecessor.py` contains its
 | labels and annotations of v0.10 | stable |
 | annotations of this project: {chosen} | beta |
 | labels, annotations, gates and finalizers that the manager writes: {kept} | internal |
-| the manager's configuration, `config.lws.x-k8s.io/v1` | stable; of `v1alpha1`, which is read with a warning, beta |
+| the manager's configuration, `config.lws.x-k8s.io/v1` | stable; `v1alpha1`, which is read with a warning, is beta |
 | flags of `lws manager`; deprecated, as for the Go manager: {deprecated} | stable |
 | commands and their options, except for the next row | stable |
 | {commands} | beta |
@@ -165,12 +165,12 @@ directions, including migrations during rollouts. They verify that no pod is res
 | [0003](../adr/0003-recreation-backoff.md) | groups that fail repeatedly are recreated with increasing delays, up to a limit |
 | [0004](../adr/0004-max-unavailable.md) | `maxUnavailable` applies on every cluster, even if StatefulSets roll out one pod at a time |
 | [0005](../adr/0005-installation.md#difference-from-upstreams-roles) | the manager has fewer permissions |
-| [0006](../adr/0006-manager.md) | certificates, health checks and shutdown of the manager |
+| [0006](../adr/0006-manager.md) | the manager handles certificates, health checks and its shutdown differently |
 | [0010](../adr/0010-bounds.md) | the limits of rollouts are never exceeded |
 | [0011](../adr/0011-disaggregatedset.md) | DisaggregatedSets |
 | [0012](../adr/0012-revision-history.md) | old revisions are kept as history |
 | [0014](../adr/0014-workers-lost-unseen.md) | a worker that is deleted while no manager runs is detected |
-| [0017](../adr/0017-newest.md) | fields that were added after v0.10 |
+| [0017](../adr/0017-newest.md) | fields that were added to the API after v0.10 are supported |
 | [0025](../adr/0025-places-and-ends.md) | `podTerminationPolicy` has no stored default, and does not replace leaders when it changes |
 | [0029](../adr/0029-stored-values.md) | an invalid stored value does not block updates, and more invalid objects are rejected at creation |
 | [0030](../adr/0030-broken-groups-and-foreign-owners.md) | broken groups of an older revision never block a rollout, and objects of other owners are reported |

@@ -32,8 +32,8 @@ objects, gates, ports, paths and leases.
 
 | tested | number |
 |---|---|
-| Kubernetes | {kubernetes}; {newer} every night |
-| processes | {usual}; {rows} every night |
+| Kubernetes version | {kubernetes}; also {newer} in the nightly run |
+| manager processes | {usual}; {rows} in the nightly run |
 | configuration fields, and their values | {fields}, {values} |
 | pairs of values of two fields, all in the nightly run | {pairs} |
 | flags, and their values, each at least once | {flags}, {flag_values} |
@@ -55,7 +55,7 @@ groups for these providers:
 | `kubernetes` | kube-scheduler 1.37, because `spec.scheduling` requires this version | `tests/kubernetes/gang/test_workloadaware.py` |
 | `built-in` | kube-scheduler, after the gate is removed | `tests/kubernetes/ganggate` |
 | `coscheduling` | the scheduler of scheduler-plugins {plugins}, if `make extras` has built it | `tests/kubernetes/coscheduling` |
-| `volcano` | the test itself | `tests/kubernetes/gang` |
+| `volcano` | none; the test acts as the scheduler | `tests/kubernetes/gang` |
 
 The tests do not include the scheduler of Volcano. They build components from Go modules, and the module of Volcano was not available when the tests were
 written. Instead, the tests verify the input of the scheduler: the PodGroups with their numbers and owners, the annotations of pods, and the cleanup.

@@ -377,11 +377,8 @@ def exit_codes() -> Iterator[tuple[str, str, str]]:
         yield "`lws explain`", str(exit_code), f"The verdict is {' or '.join(verdicts)}."
     yield "`lws manager`, `lws operator`", "0, 1, 2", "Stopped, a fatal error, invalid flags."
     for reason in FailureReason:
-        yield (
-            "`leaderworkerset.rendezvous`",
-            str(reason.value),
-            f"{reason.description[0].upper()}{reason.description[1:]}.",
-        )
+        text = reason.description.replace("its ", "the awaited rank's ", 1)
+        yield "`leaderworkerset.rendezvous`", str(reason.value), f"{text[0].upper()}{text[1:]}."
 
 
 PAGES: Final = {

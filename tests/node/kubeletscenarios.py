@@ -228,7 +228,7 @@ LIVES: Final[Mapping[str, Life]] = {
     "resized": Life(
         spec(container(WAIT)),
         has_memory,
-        {"events": "there are no events, because resources are not enforced and a resize takes no time"},
+        {"events": "resources are not enforced, and a resize takes no time, so there is nothing to report"},
         resized=GROWN,
     ),
     "deleted": Life(spec(container(NOTED, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=30),

@@ -150,11 +150,11 @@ ANNOTATIONS: Final = (
 )
 
 ALWAYS: Final[Mapping[str, str]] = {
-    "apiVersion": "it has one value",
-    "kind": "it has one value",
-    "webhook.port": "a free port for each process",
-    "--config": "each process has a file, as its Deployment mounts one",
-    "--kubeconfig": "each process has one: the tests run outside of pods",
+    "apiVersion": "only one value is tested",
+    "kind": "the only valid value",
+    "webhook.port": "each process needs a free port",
+    "--config": "each process has a configuration file, as in its Deployment",
+    "--kubeconfig": "each process needs a kubeconfig, because the tests run outside of pods",
 }
 """Settings of each process, with the reason why the matrix tests no other value."""
 

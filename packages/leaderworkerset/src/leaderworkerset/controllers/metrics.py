@@ -145,11 +145,13 @@ class StatusCollector(Collector):
     def collect(self) -> Iterable[Metric]:
         """Return the current metrics."""
         place = ("namespace", "leaderworkerset")
-        groups = GaugeMetricFamily("lws_groups", "Groups by state.", labels=(*place, "state"))
+        groups = GaugeMetricFamily("lws_groups", "Number of groups, by state.", labels=(*place, "state"))
         progress = GaugeMetricFamily(
             "lws_rollout_progress", "Fraction of desired groups that are updated.", labels=place
         )
-        totals = GaugeMetricFamily("lws_leaderworkersets", "LeaderWorkerSets by condition.", labels=("condition",))
+        totals = GaugeMetricFamily(
+            "lws_leaderworkersets", "Number of LeaderWorkerSets, by condition.", labels=("condition",)
+        )
         tally: Tally[str] = Tally()
         for lws in self._store.list():
             key = meta.key(lws)

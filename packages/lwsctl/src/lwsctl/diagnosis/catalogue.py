@@ -206,7 +206,7 @@ NOT_READ: Final = Cause(
     code="LWS-E119",
     title="the evidence could not be read",
     meaning="The object is not ready. The evidence could not be read, because a permission is missing or the API server did not respond.",
-    remedy="Grant permission to list these kinds, or try again.",
+    remedy="Grant permission to list the kinds in the message, or try again.",
     find=lambda _: None,
     verdict=Verdict.UNREAD,
 )

@@ -121,7 +121,7 @@ def _find_pod_name_conflict(observed: Observed) -> Finding | None:
         "The API server rejects a Service, a ControllerRevision or another write or deletion of the manager. The message quotes the API server or the condition "
         "`Progressing`."
     ),
-    remedy="Remove the cause, such as a ResourceQuota, an admission policy or a webhook. If no event reports a cause, read the manager log.",
+    remedy="Fix the cause, for example an exceeded ResourceQuota, or an admission policy or webhook that rejects the object. If no event reports a cause, read the manager log.",
 )
 def find_rejected_object(observed: Observed) -> Finding | None:
     """Find a Service or revision that the API server rejects, or a different reconciliation failure."""

@@ -23,7 +23,7 @@ NAMED: Final = 5
     code="LWS-E095",
     title="groups cannot be moved from their nodes",
     meaning="Groups must be moved from their nodes, but maxUnavailable is 0, and random keys or a partition prevent additional groups.",
-    remedy="Allow one group to be unavailable, or restart the groups one by one.",
+    remedy="Set maxUnavailable to at least 1, or restart the groups one by one.",
 )
 def find_blocked_move(observed: Observed) -> Finding | None:
     """Find groups that must be moved but must not become unavailable."""

@@ -217,7 +217,7 @@ POD_SECURITY: Final = Cause(
     code="LWS-E023",
     title="Pod Security rejects the pods",
     meaning="The namespace enforces a Pod Security level that the pod template violates.",
-    remedy="Set these securityContext fields in the pod template, or change the level of the namespace.",
+    remedy="Set the required securityContext fields in the pod template, or change the level of the namespace.",
     find=MissingRankMessage(
         r"violates PodSecurity \"(?P<level>[^\"]+)\": (?P<reason>.*)",
         "Pod Security level {level} of namespace {namespace} rejects pod {pod}{others}: {reason}",
@@ -287,7 +287,7 @@ INVALID_TEMPLATE: Final = Cause(
     code="LWS-E012",
     title="the template is invalid",
     meaning="The API server rejects a pod or StatefulSet, because a field of the template is invalid.",
-    remedy="Correct this field of the pod template or of the claim templates.",
+    remedy="Correct the field in the message, which is in the pod template or in the claim templates.",
     find=MissingRankMessage(
         r"is invalid: (?P<reason>.*)",
         "{template} is invalid, so pod {pod} cannot be created{others}: {reason}",

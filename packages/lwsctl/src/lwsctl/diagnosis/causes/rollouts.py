@@ -122,7 +122,7 @@ def find_exceeded_deadline(observed: Observed) -> Finding | None:
     code="LWS-E089",
     title="the Deployment controller treats a rollout as scaling",
     meaning="The leader Deployment was scaled during a rollout. The Deployment controller therefore waits indefinitely for the scaling.",
-    remedy="Increase the replicas by one, and reduce them again.",
+    remedy="Increase `replicas` by one, and then decrease it by one.",
 )
 def find_stuck_surge(observed: Observed) -> Finding | None:
     """Find a rollout that the Deployment controller treats as scaling (docs/adr/0017)."""

@@ -264,7 +264,7 @@ def _domain_users(observed: Observed, key: str) -> dict[str, str]:
     code="LWS-E087",
     title="insufficient resources for the surge of a rollout",
     meaning="If maxUnavailable is 0, a rollout first creates an additional group, but no node has enough resources for this group.",
-    remedy="Free resources for one more group, or allow one group to be unavailable.",
+    remedy="Free resources for one more group, or set maxUnavailable to at least 1.",
 )
 @with_autoscaler_note
 def find_unplaceable_surge(observed: Observed) -> Finding | None:

@@ -215,7 +215,7 @@ def pods_without_report(observed: Observed) -> list[tuple[Rank, timedelta]]:
     code="LWS-E033",
     title="the scheduler in schedulerName is not running",
     meaning="No scheduler with the name in the pod template is active in the cluster.",
-    remedy="Start that scheduler, or correct schedulerName.",
+    remedy="Start this scheduler, or correct schedulerName.",
 )
 def find_unknown_scheduler(observed: Observed) -> Finding | None:
     """Find pods whose `schedulerName` refers to a scheduler that is not running."""

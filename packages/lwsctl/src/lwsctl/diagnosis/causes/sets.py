@@ -60,7 +60,7 @@ def find_scaler_conflict(observed: Observed) -> Finding | None:
     code="LWS-E017",
     title="a part of a DisaggregatedSet cannot be created",
     meaning="An object of the DisaggregatedSet was rejected, or its name belongs to a different owner. The message quotes the API server.",
-    remedy="Remove the cause, such as a quota, a webhook, an invalid value, or an object of a different owner.",
+    remedy="Fix the cause. Examples are an exceeded quota, a webhook that rejects the object, an invalid value, and an object that belongs to a different owner.",
 )
 def find_rejected_part(observed: Observed) -> Finding | None:
     """Find a failed write of an object of the set, or a different error of the reconciliation."""

@@ -98,7 +98,7 @@ class Eviction(Struct, frozen=True, kw_only=True):
 @cause(
     code="LWS-E054",
     title="a pod was evicted or preempted",
-    meaning="A pod exceeded a limit, was preempted, or was on a node that is low on resources or shut down.",
+    meaning="A pod exceeded a limit or was preempted, or its node was low on resources or shut down.",
     person=Person.AUTHOR,
     remedy="Increase the request or the limit in the message, use a priority class, or check the node.",
     verdict=Verdict.CRASHING,
