@@ -95,16 +95,20 @@ def cpu_of(plane: Plane) -> Mapping[str, float]:
 
 def project(points: Mapping[int, float], size: int) -> tuple[float, float]:
     """Return the value of the least-squares line through at least three points at a size, and its standard error."""
-    slope, intercept = statistics.linear_regression([*points], [*points.values()])
-    residuals = sum((value - intercept - slope * point) ** 2 for point, value in points.items())
+    residuals = [value - _on_line(points, point) for point, value in points.items()]
+    deviation = math.sqrt(sum(residual**2 for residual in residuals) / (len(points) - 2))
     mean = statistics.fmean(points)
     distance = (size - mean) ** 2 / sum((point - mean) ** 2 for point in points)
-    deviation = math.sqrt(residuals / (len(points) - 2))
-    return intercept + slope * size, deviation * math.sqrt(1 + 1 / len(points) + distance)
+    return _on_line(points, size), deviation * math.sqrt(1 + 1 / len(points) + distance)
 
 
 def deviation_of_largest(points: Mapping[int, float]) -> float:
     """Return the relative error of the largest point if it is predicted from the smaller points."""
     largest = max(points)
-    predicted, _ = project({point: value for point, value in points.items() if point != largest}, largest)
-    return predicted / points[largest] - 1
+    smaller = {point: value for point, value in points.items() if point != largest}
+    return _on_line(smaller, largest) / points[largest] - 1
+
+
+def _on_line(points: Mapping[int, float], size: int) -> float:
+    slope, intercept = statistics.linear_regression([*points], [*points.values()])
+    return intercept + slope * size

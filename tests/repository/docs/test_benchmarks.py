@@ -1,11 +1,12 @@
 """Tests that the benchmark page contains each recorded run, and does not load other files."""
 
 import json
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from bench import page
+from bench import capacity, page
 from bench.record import Line
 
 RECORDED = sorted(page.RECORDED[0].glob("*.jsonl"))
@@ -42,3 +43,17 @@ def test_measurement_is_drawn_from_run_to_run(measurement: str, tmp_path: Path) 
     assert '<polyline points="5.0,5.0 235.0,18.0"/>' in text
     assert "<title>20: 2026-01-01, load 3.5</title>" in text
     assert "<script>" not in text
+
+
+@pytest.mark.parametrize(
+    ("points", "value", "error"),
+    [({1: 3.0, 2: 5.0, 3: 7.0}, 21.0, 0.0), ({1: 1.0, 2: 1.0, 3: 4.0}, 14.0, 7.071)],
+)
+def test_projection_equals_the_line_with_its_standard_error(
+    points: Mapping[int, float], value: float, error: float
+) -> None:
+    assert capacity.project(points, 10) == pytest.approx((value, error), abs=1e-3)
+
+
+def test_largest_point_is_compared_with_the_line_of_the_smaller() -> None:
+    assert capacity.deviation_of_largest({1: 3.0, 2: 5.0, 4: 18.0}) == pytest.approx(-0.5)

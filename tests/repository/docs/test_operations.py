@@ -10,6 +10,7 @@ from contextlib import closing
 from typing import Any, Final
 
 import pytest
+from bench import capacity
 from deploy.packages import catalog
 from deploy.packages.alerts import ALERTS
 from deploy.packages.bundle import FORMER, PACKAGES
@@ -178,14 +179,16 @@ MEASURED: Final[Mapping[str, tuple[str, int | None]]] = {
 """The measurement for each row on the page, and the number of LeaderWorkerSets in it."""
 
 
-def raw_lines() -> list[dict[str, Any]]:
-    (name,) = re.findall(r"benchmarks/([\w.-]+\.jsonl)\)", text_of(SIZES))
+def raw_lines(heading: str) -> list[dict[str, Any]]:
+    """Return the lines of the first recorded run that the page names after a heading."""
+    name = re.findall(r"benchmarks/([\w.-]+\.jsonl)\)", text_of(SIZES).split(f"\n{heading}\n")[1])[0]
     lines = (ROOT / "docs/reference/benchmarks" / name).read_text().splitlines()
-    return [line for line in map(json.loads, lines) if line.get("server") == "ours"]
+    return [line for line in map(json.loads, lines) if line.get("server") in {"ours", "policy"}]
 
 
 def raw(measurement: str, sets: int | None) -> dict[str, Any]:
-    (line,) = [line for line in raw_lines() if line["measurement"] == measurement and line.get("sets") == sets]
+    lines = [line for line in raw_lines("## Sizing") if line["measurement"] == measurement]
+    (line,) = [line for line in lines if line.get("sets") == sets]
     return line
 
 
@@ -218,12 +221,55 @@ def test_sizing_rules_follow_from_measurements_and_defaults() -> None:
     assert "cpu" not in limits
 
 
-def test_recommended_memory_covers_a_projection() -> None:
-    """50,000 pods use less than half of the limit."""
-    kib = (
-        raw("many: all ready", 200)["mebibytes"] * 1024 + 49_000 / 5 * raw("many: all ready", 2000)["kibibytes_per_set"]
-    )
-    assert kib < 2**20
+LARGER: Final = "### More LeaderWorkerSets"
+PROJECTED: Final = 2000
+COSTS: Final[Mapping[str, tuple[str, str, int]]] = {
+    "manager, memory (MiB)": (" created", "mebibytes", 0),
+    "manager, CPU (s)": (" created", "cpu_seconds", 1),
+    "manager, writes": (" created", "writes", 0),
+    "manager, watch events": (" created", "events", 0),
+    "kube-apiserver, memory (MiB)": (" created", "kube-apiserver_mebibytes", 0),
+    "kube-apiserver, CPU (s)": (" created", "kube-apiserver_cpu_seconds", 0),
+    "etcd, memory (MiB)": (" created", "etcd_mebibytes", 0),
+    "etcd, CPU (s)": (" created", "etcd_cpu_seconds", 0),
+    "restarted manager, memory (MiB)": (", manager restarted", "mebibytes", 0),
+    "restarted manager, CPU (s)": (", manager restarted", "cpu_seconds", 1),
+}
+"""The phase, the number and its digits for each row on the page."""
+
+
+def costs(phase: str, name: str) -> dict[int, float]:
+    """Return a cost by the number of LeaderWorkerSets."""
+    lines = (line for line in raw_lines(LARGER) if line["measurement"].endswith(f"sets{phase}"))
+    return {line["sets"]: line[name] for line in lines}
+
+
+def test_projected_costs_follow_from_measurements() -> None:
+    table = {cost: cells for cost, *cells in rows(SIZES, LARGER)}
+    expected = {}
+    for cost, (phase, name, digits) in COSTS.items():
+        points = costs(phase, name)
+        value, error = capacity.project(points, PROJECTED)
+        measured = [f"{point:,.{digits}f}" for point in points.values()]
+        expected[cost] = [*measured, f"{capacity.deviation_of_largest(points):+.0%}", f"{value:,.0f} ± {error:,.0f}"]
+    assert table == expected
+
+
+def test_watch_events_of_the_largest_measurement_are_stated() -> None:
+    page = " ".join(text_of(SIZES).split())
+    largest = max(raw_lines(LARGER), key=lambda line: (line["sets"], "events" in line))
+    seconds = largest["cpu_seconds"] / largest["events"]
+    assert f"{largest['sets']} LeaderWorkerSets, {largest['pods']:,} pods and {largest['nodes']} nodes" in page
+    assert f"{largest['events'] / largest['pods']:.1f} watch events per pod" in page
+    assert f"{1000 * seconds:.1f} ms of CPU time per event" in page
+    assert f"about {round(1 / seconds, -2):,.0f} events per second" in page
+
+
+def test_memory_limit_covers_the_projection() -> None:
+    """64,000 pods use less than half of the limit."""
+    value, error = capacity.project(costs(" created", "mebibytes"), PROJECTED)
+    assert workload.DEFAULT_RESOURCES["limits"]["memory"] == "2Gi"
+    assert value + error < 1024
 
 
 def test_backup_page_names_all_kinds() -> None:
