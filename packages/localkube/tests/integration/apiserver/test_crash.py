@@ -26,7 +26,7 @@ async def write(store, number):
     key = StoreKey("pods", "default", f"{sys.argv[2]}-{number}")
     obj = store.create(key, {"metadata": {"name": key.name}, "value": "x" * 2000})
     obj = store.update(key, obj | {"value": "y" * 2000}, obj)
-    await store.settle()
+    await store.wait_committed()
     print(key.name, obj["metadata"]["resourceVersion"], flush=True)
 
 async def main():

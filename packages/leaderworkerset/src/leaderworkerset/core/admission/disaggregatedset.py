@@ -166,9 +166,7 @@ def _validate_zero_replicas(disaggregated_set: DisaggregatedSet) -> Iterator[Fie
 def _validate_slices(disaggregated_set: DisaggregatedSet) -> Iterator[FieldError]:
     """Return an error if there are several slices and a role is External (R-DS-10)."""
     if disaggregated_set.slices > 1 and any(role.is_external for role in disaggregated_set.roles):
-        text = (
-            "more than one slice is not supported with External roles, because a scaler counts the groups of one slice"
-        )
+        text = "spec.slices > 1 is not supported with External roles, because a scaler counts the groups of one slice"
         yield FieldError(Kind.FORBIDDEN, "spec.slices", detail=text)
 
 

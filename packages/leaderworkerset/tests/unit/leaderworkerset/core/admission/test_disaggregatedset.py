@@ -119,7 +119,7 @@ def test_scaler_name_is_limited_to_253_characters() -> None:
 def test_external_roles_require_one_slice() -> None:
     """External roles require one slice (R-DS-10)."""
     (error,) = errors_of(role("prefill", external=True), slices=2)
-    assert error.startswith("spec.slices: Forbidden: more than one slice")
+    assert error.startswith("spec.slices: Forbidden: spec.slices > 1")
 
 
 def test_all_roles_or_none_have_groups() -> None:
