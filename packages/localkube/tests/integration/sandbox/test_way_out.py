@@ -47,7 +47,7 @@ async def test_failing_program_is_reported_and_pods_run_without_it(
 
     async def scenario(made: Machine) -> None:
         (line,) = (line for line in made.capabilities.missing if NO_WAY_OUT in line)
-        assert "slirp4netns: exited with code 3" in line
+        assert "slirp4netns: the process exited with code 3" in line
         assert "no tun device" in (tmp_path / "state" / "way-out.log").read_text()
         assert (await made.sh(await made.pod("a"), "exit 0"))[0].code == 0
 

@@ -178,7 +178,7 @@ class Observed(Struct, frozen=True, kw_only=True, dict=True):
         """
         name = f"{self.view.name}/{group}"
         if self.commands.kubectl:
-            return f"to view the logs, run `{self.lws(f'history {name}')}` (requires failure recording)"
+            return f"if failure recording is enabled, view the logs with {self.lws(f'history {name}')}"
         return self.lws(f"logs {name}")
 
     def time_since(self, stamp: str | None) -> timedelta | None:

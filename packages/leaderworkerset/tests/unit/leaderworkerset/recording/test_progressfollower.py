@@ -164,7 +164,7 @@ def test_group_without_progress_hangs_and_blames_a_rank() -> None:
     async def scenario(cluster: NodelessCluster, node: Talking) -> None:
         await start(cluster, WATCHED)
         leader.append((await cluster.uids())["web-0"])
-        async with following(cluster, waits=waits):
+        async with following(cluster, wait_reason=waits):
             node.say("web-0-1", "step 1")
             await cluster.settle(5)
             node.say("web-0", "::lws progress step=1 total=9")
