@@ -99,7 +99,7 @@ def test_a_further_group_of_eight_adds_few_bytes_to_the_page() -> None:
 def test_the_bytes_of_a_change_do_not_grow_with_the_set() -> None:
     def size(groups: int, address: Address) -> int:
         large, ranks = LargeSet(groups), KnownRanks()
-        render = (setpage if address.kind is PageKind.SET else nowpage).render
+        render = setpage.render if address.kind is PageKind.SET else nowpage.render
         before = render(snapshot(large.view(ranks.build_reader())), address, PageFacts())
         large.change()
         after = render(snapshot(large.view(ranks.build_reader())), address, PageFacts(before=before))

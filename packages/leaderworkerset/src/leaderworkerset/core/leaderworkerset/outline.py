@@ -87,7 +87,7 @@ def _describe(observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWor
     living, group_summary, current = observed.leader_workload, observed.group_summary, None
     is_hash = lws.spec.group_identity in WITH_RANDOM_KEYS
     if living is not None:
-        current = (deploymentleaders if is_hash else outdatedleaders).read_progress(living)
+        current = deploymentleaders.read_progress(living) if is_hash else outdatedleaders.read_progress(living)
     if group_summary is None or is_hash:
         group_summary = index_groups(() if is_hash else observed.groups.values(), lws.name)
     return SetFacts(observed, obj, lws, _resolve(obj, current, observed), gang, living, group_summary, current, is_hash)

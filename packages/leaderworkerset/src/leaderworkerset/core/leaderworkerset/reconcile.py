@@ -97,7 +97,7 @@ def _decide(facts: SetFacts, now: datetime, extensions: Extensions) -> Decision:
     expiry = extensions.sets.expire(facts, now) if facts.has_signs else SetExpiry()
     if expiry.actions:
         return Decision(Plan(expiry.actions))
-    leaders = (deploymentleaders if facts.is_hash else statefulsetleaders).decide(facts, now, extensions)
+    leaders = (deploymentleaders.decide if facts.is_hash else statefulsetleaders.decide)(facts, now, extensions)
     if leaders.assessment is not None and lws.spec.scheduling is not None:
         new = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
         leaders = replace(leaders, assessment=replace(leaders.assessment, status=new))

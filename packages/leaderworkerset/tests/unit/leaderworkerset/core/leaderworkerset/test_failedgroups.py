@@ -67,7 +67,11 @@ def facts(
     observed = ObservedLeaderWorkerSet(leaderworkerset=obj, groups=builders.by_leader(described), **fields)  # type: ignore[arg-type]
     lws = leaderworkerset.decode(obj)
     is_hash = lws.spec.group_identity.is_hash
-    current = None if living is None else (deploymentleaders if is_hash else outdatedleaders).read_progress(living)
+    current = (
+        None
+        if living is None
+        else (deploymentleaders.read_progress if is_hash else outdatedleaders.read_progress)(living)
+    )
     revision = revisions.resolve(obj, "" if current is None else current.revision, ())
     return SetFacts(observed, obj, lws, revision, NO_GANG, living, GroupIndex(), current, is_hash)
 
