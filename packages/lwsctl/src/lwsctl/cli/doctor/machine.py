@@ -43,7 +43,7 @@ def findings(machine: Machine) -> Iterator[CheckResult]:
     yield _check_python(machine)
     if not machine.has_localkube:
         text = "local clusters are not available, because the package localkube is not installed"
-        fix = "to use local clusters, run `pip install 'leaderworkerset[local]'`"
+        fix = "to use local clusters, run `pip install 'lwsctl[local]'`"
         yield CheckResult("LWS-D002", Level.NOTE, "localkube", text, fix)
         return
     yield _check_namespaces(machine)
