@@ -49,9 +49,9 @@ This page lists the tested versions, the supported versions, and the stability o
 |---|---|---|
 | this project | {version} | this version and the previous one can read each other's stored objects ([tests](#upgrades)) |
 | Kubernetes | {tested} | tested with a control plane ([differences](#versions-of-kubernetes)); on other versions the manager logs one warning, and `lws doctor` reports it (LWS-D102) |
-| Kubernetes | {oldest} and later | versions before {first} have no recorded run; before {supported} the manager and `lws doctor` (LWS-D103) list the missing features; before {oldest} the manager does not start |
-| kubelet, containerd, CoreDNS | {tested_node}, {containerd}, {coredns} | run the scenarios of `make test-node`, with runc and the network plugins of Debian 12 ([test coverage](../explanation/what-the-tests-prove.md)) |
-| Python | {pythons} | all tested versions, for the command, the client, and the manager outside of its image |
+| Kubernetes | {oldest} and later | for versions before {first}, no run is recorded. Before {supported}, the manager and `lws doctor` (LWS-D103) list the missing features. Before {oldest}, the manager does not start |
+| kubelet, containerd, CoreDNS | {tested_node}, {containerd}, {coredns} | `make test-node` runs its scenarios with these versions, and with runc and the network plugins of Debian 12 ([test coverage](../explanation/what-the-tests-prove.md)) |
+| Python | {pythons} | the command, the client, and the manager outside of its image are tested with these versions |
 | LeaderWorkerSet's API | v1 with the fields of v0.10 and v0.11 | [contract](contract.md), [later changes](contract-newest.md), [differences](differences.md) |
 | DisaggregatedSet's API | v1 | [contract](contract-disaggregatedset.md) |
 | Kueue | {kueue} | tests run its controllers if `make extras` has built them |
@@ -128,7 +128,7 @@ version {before}, which was never published (`tests/predecessor.py` contains its
 
 You can set feature gates in the manager's [configuration](manager.md#configuration-file), or in the values of the chart.
 
-| gate | default | class | for |
+| gate | default | class | effect |
 |---|---|---|---|
 {gates}
 

@@ -26,21 +26,22 @@ INTRODUCTION = """\
 This page lists the combinations of settings that the tests cover.
 
 `tests/kubernetes/shipped` starts the manager as its Deployment does. It uses the executable of the image, the arguments, the configuration file, and
-the permissions of the service account. The nightly run covers {rows} combinations of settings. `make test` uses {usual} of them, which contain every value.
+the permissions of the service account. The nightly run covers {rows} combinations of settings. `make test` uses {usual} of them, which together
+contain every value.
 With each combination, a LeaderWorkerSet is created, recreated, rolled out, scaled and deleted. The test verifies the effects of the settings on gang
 objects, gates, ports, paths and leases.
 
 | tested | number |
 |---|---|
-| Kubernetes version | {kubernetes}; also {newer} in the nightly run |
-| manager processes | {usual}; {rows} in the nightly run |
-| configuration fields, and their values | {fields}, {values} |
-| pairs of values of two fields, all in the nightly run | {pairs} |
-| flags, and their values, each at least once | {flags}, {flag_values} |
-| annotations of LeaderWorkerSets, and their values, each at least once | {annotations}, {annotation_values} |
+| Kubernetes version | {kubernetes}; the nightly run also uses {newer} |
+| manager processes | {usual}; the nightly run starts {rows} |
+| configuration fields and their values | {fields} fields, {values} values |
+| pairs of values of two fields | {pairs}; the nightly run contains all pairs |
+| flags and their values | {flags} flags, {flag_values} values; each value is tested at least once |
+| annotations of LeaderWorkerSets and their values | {annotations} annotations, {annotation_values} values; each value is tested at least once |
 
-The tests fail if a setting has no row. They also fail if a chart value, a field of the operator's object, or an argument of its operand is unused. If
-tests replace a part of the released product, `tests/shipped/replaced.py` lists the test that runs the original part.
+The tests fail if a setting is not listed on this page. They also fail if a chart value, a field of the operator's object, or an argument of its
+operand is unused. If tests replace a part of the released product, `tests/shipped/replaced.py` lists the test that runs the original part.
 """
 
 GANGS = """
@@ -54,11 +55,12 @@ groups for these providers:
 | `native` | kube-scheduler | `tests/kubernetes/gang` |
 | `kubernetes` | kube-scheduler 1.37, because `spec.scheduling` requires this version | `tests/kubernetes/gang/test_workloadaware.py` |
 | `built-in` | kube-scheduler, after the gate is removed | `tests/kubernetes/ganggate` |
-| `coscheduling` | the scheduler of scheduler-plugins {plugins}, if `make extras` has built it | `tests/kubernetes/coscheduling` |
-| `volcano` | none; the test acts as the scheduler | `tests/kubernetes/gang` |
+| `coscheduling` | the scheduler-plugins {plugins} scheduler, if `make extras` has built it | `tests/kubernetes/coscheduling` |
+| `volcano` | no scheduler; the test binds the pods itself | `tests/kubernetes/gang` |
 
-The tests do not include the scheduler of Volcano. They build components from Go modules, and the module of Volcano was not available when the tests were
-written. Instead, the tests verify the input of the scheduler: the PodGroups with their numbers and owners, the annotations of pods, and the cleanup.
+The tests do not run the Volcano scheduler, because its Go module was not available when the tests were written. Instead, the tests verify the input of
+the scheduler. This input consists of the owner and the `minMember` of each PodGroup, and the pod annotations. The tests also verify that
+PodGroups are deleted together with their leaders.
 """
 
 

@@ -123,6 +123,9 @@ NEW_COMMANDS: Final = ("dashboard", "history", "recover", "schema")
 """The commands whose options and output can still change. All other commands are stable."""
 
 GATES: Final[Mapping[str, tuple[Class, str]]] = {
-    "WorkloadAwareScheduling": (Class.ALPHA, "`spec.scheduling`: kube-scheduler of 1.37 places groups as units"),
+    "WorkloadAwareScheduling": (
+        Class.ALPHA,
+        "enables `spec.scheduling`, with which kube-scheduler 1.37 places groups as units",
+    ),
 }
 """The feature gates, with their purposes."""

@@ -129,7 +129,7 @@ def test_other_times_equal_those_of_the_client() -> None:
         "duration of a watch": f"{reflector.TIMEOUT} s",
         "watch without changes or bookmarks": f"{reflector.SILENCE:g} s",
         "`lws drain` and `lws move` wait for the manager to report groups": (f"{nodewrites.PATIENCE:g} s"),
-        "delay that a server requests with status 429, at most": (
+        "maximum delay that a server can request with status 429": (
             f"{client.LONGEST_WAIT:g} s, up to {client.RETRIES} times"
         ),
     }
@@ -169,12 +169,12 @@ def test_rendezvous_reaches_a_rank_that_listens_on_ipv6() -> None:
 
 
 MEASURED: Final[Mapping[str, tuple[str, int | None]]] = {
-    "500 groups of 2 in one LeaderWorkerSet, until created and ready": ("groups: created", None),
-    "these groups at rest, for 30 s": ("groups: at rest", None),
-    "a rollout of these groups, 25 % at a time": ("groups: rolled, 25 %", None),
-    "one worker of every fifth group deleted": ("groups: a worker deleted in a fifth", None),
-    "200 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 200),
-    "2,000 LeaderWorkerSets of 5 pods, until ready": ("many: all ready", 2000),
+    "500 groups of 2 in one LeaderWorkerSet are created and become ready": ("groups: created", None),
+    "these groups are idle for 30 s": ("groups: at rest", None),
+    "a rollout updates these groups, 25 % at a time": ("groups: rolled, 25 %", None),
+    "one worker of every fifth group is deleted": ("groups: a worker deleted in a fifth", None),
+    "200 LeaderWorkerSets of 5 pods are created and become ready": ("many: all ready", 200),
+    "2,000 LeaderWorkerSets of 5 pods are created and become ready": ("many: all ready", 2000),
 }
 """The measurement for each row on the page, and the number of LeaderWorkerSets in it."""
 

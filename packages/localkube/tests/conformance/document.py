@@ -15,9 +15,9 @@ the responses.
 
 | part | compared with | how |
 |---|---|---|
-| API server | kube-apiserver | the same requests to both, written by hand and generated; compares status codes, reasons, messages, causes, whole objects with their `managedFields`, generations, and the order of watch events |
-| StatefulSet controller, garbage collector, taint-based evictions | kube-controller-manager | the same scenarios on both; compares all objects in a stable state, and the order of pods if it is defined |
-| both, with `kubectl` | the same kubectl on a control plane with kwok | get, apply, diff, patch, scale, label, annotate, replace, describe, delete, wait, rollout, explain, api-resources, auth, create, cordon; logs, attach, exec, port-forward on the embedded cluster only |
+| API server | kube-apiserver | sends the same requests to both, which are written by hand or generated; compares status codes, reasons, messages, causes, whole objects with their `managedFields`, generations, and the order of watch events |
+| StatefulSet controller, garbage collector, taint-based evictions | kube-controller-manager | runs the same scenarios on both; compares all objects in a stable state, and the order of pods if it is defined |
+| both, with `kubectl` | the same kubectl on a control plane with kwok | runs get, apply, diff, patch, scale, label, annotate, replace, describe, delete, wait, rollout, explain, api-resources, auth, create and cordon on both; runs logs, attach, exec and port-forward only on the embedded cluster |
 
 ```bash
 pytest packages/localkube/tests/conformance tests/kubernetes/kubectl    # LWS_CONTROLPLANE_ASSETS=FOLDER uses built binaries
@@ -41,7 +41,7 @@ TAIL = """
 |---|---|---|
 | nesting depth of JSON and YAML | 100, so that recursion is safe; the largest CRDs in use have about 60 | 10,000 |
 | a field set in `managedFields` | 95 levels; deeper fields are owned as a whole, so that clients can send the object | none |
-| `pattern` in a CRD | the syntax of RE2 without Unicode scripts (`\\p{Greek}`), at most 5,000 instructions; matched in linear time | RE2 |
+| `pattern` in a CRD | RE2 syntax without Unicode scripts (`\\p{Greek}`), at most 5,000 instructions; matched in linear time | RE2 |
 | time to match one value with a `pattern` | about one second; otherwise the value is rejected as too long | none |
 
 ## kubectl
@@ -52,7 +52,7 @@ TAIL = """
 | `kubectl attach` | complete lines of new output; without standard input, because containers have none |
 | `kubectl debug` | 501, with the name of the unserved subresource |
 | `kubectl create` of a kind that is not supported in protobuf (Deployment, Job, Role …) | 415 or 404 |
-| `kubectl top` | there is no metrics API |
+| `kubectl top` | shows the measured resource usage of pods and nodes |
 | `kubectl explain` | LeaderWorkerSets and custom resources with the descriptions in their CRDs; built-in kinds with one line per type, and fields without descriptions |
 """
 

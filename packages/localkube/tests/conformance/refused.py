@@ -108,15 +108,15 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "a namespace that is being deleted has `deletionGracePeriodSeconds: 0`, and a finalized namespace has an empty list",
-        "as for all other objects",
+        "all other objects have the same values",
         request=".*/namespaces/.*",
         path=r"\.metadata\.deletionGracePeriodSeconds|\.spec\.finalizers",
         embedded=r"0|\[\]",
         real="<absent>",
     ),
     RefusedError(
-        "the names of a CRD are accepted at its creation",
-        "there is no controller that accepts them later",
+        "the names of a CRD are accepted when it is created",
+        "no controller accepts them later",
         request=".*/customresourcedefinitions.*",
         path=r"\.status\.(acceptedNames|conditions)",
     ),
@@ -171,7 +171,7 @@ TABLE: tuple[RefusedError, ...] = (
         real=r"\(500, .*",
     ),
     RefusedError(
-        "a resourceVersion that is not a number is rejected with 400 in a watch, and with 409 in a scale",
+        "a resourceVersion that is not a number is rejected with 400 in a watch, and with 409 in a write of `/scale`",
         "kube-apiserver returns 500, which indicates a server error",
         request=".*('resourceVersion': 'odd'|\"resourceVersion\": \"odd\").*",
         path="answer",

@@ -71,7 +71,7 @@ FLAGS: Final = (
     Flag(
         "leader-elect-renew-deadline",
         duration.parse,
-        f"Duration for which the leader retries to renew the lease before it gives up leadership. {DEPRECATED}",
+        f"Duration for which the leader retries lease renewal before it gives up leadership. {DEPRECATED}",
         "10s",
     ),
     Flag(

@@ -80,7 +80,7 @@ FAULTS: Final = {
             FaultTarget.RANK,
             Amount.SHARE,
             "5%",
-            "Percentage of the time during which the processes of the rank run.",
+            "Percentage of time for which the processes of the rank are allowed to run.",
         ),
         FaultName(
             "partition",

@@ -64,12 +64,12 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
     Unready LeaderWorkerSets are listed first, with the reason. With --watch, the name of a DisaggregatedSet selects its
     LeaderWorkerSets.
 
-    The format wide adds nodes, addresses, revisions, GPUs, and resource usage, as shown by `lws top`. With --watch, resource
-    usage is not shown.
+    With -o wide, the output also contains nodes, addresses, revisions, GPUs, and resource usage, as shown by `lws top`.
+    With --watch, resource usage is not shown.
 
     The formats json, yaml, name, jsonpath and custom-columns print API objects, as in kubectl. If you specify a
-    group or a rank, they print its pods. The format view prints the groups, the ranks and the reasons in the table as JSON, and view-yaml prints
-    them as YAML.
+    group or a rank, they print its pods. With -o view, the groups, ranks and reasons of the table are printed as JSON,
+    and with -o view-yaml as YAML.
     """
     request = GetRequest(tuple(targets.parse(name) for name in names), **options)
     if request.selections and (request.everywhere or request.selector):

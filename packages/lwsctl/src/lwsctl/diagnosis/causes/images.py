@@ -232,7 +232,7 @@ BAD_CONFIG: Final = Cause(
 NOT_STARTED: Final = Cause(
     code="LWS-E067",
     title="a container cannot be started",
-    meaning="The container runtime cannot start a container. The message quotes the container runtime.",
+    meaning="The container runtime cannot start a container. The message contains the error that the container runtime reported.",
     remedy="Check the message. Often a command, working directory, device or mount is incorrect.",
     find=WaitingContainers(
         START | CONFIG | {"PortConflict"},

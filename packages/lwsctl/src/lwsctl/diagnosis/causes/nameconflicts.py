@@ -118,8 +118,8 @@ def _find_pod_name_conflict(observed: Observed) -> Finding | None:
     code="LWS-E028",
     title="an object of the LeaderWorkerSet is rejected",
     meaning=(
-        "The API server rejects a Service, a ControllerRevision or another write or deletion of the manager. The message quotes the API server or the condition "
-        "`Progressing`."
+        "The API server rejects a Service, a ControllerRevision or another write or deletion of the manager. The message contains "
+        "the error of the API server, or the message of the condition `Progressing`."
     ),
     remedy="Fix the cause, for example an exceeded ResourceQuota, or an admission policy or webhook that rejects the object. If no event reports a cause, read the manager log.",
 )

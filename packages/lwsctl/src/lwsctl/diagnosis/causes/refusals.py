@@ -95,7 +95,7 @@ def find_unreachable_webhook(observed: Observed) -> Finding | None:
 DENIED_BY_WEBHOOK: Final = Cause(
     code="LWS-E009",
     title="a webhook denies the pods",
-    meaning="An admission webhook denies a pod. The message quotes the webhook.",
+    meaning="An admission webhook denies a pod. The message contains the reason that the webhook returned.",
     person=Person.AUTHOR,
     remedy="Change the pod template as the message requires, or change the policy of the webhook.",
     find=MissingRankMessage(
@@ -311,7 +311,7 @@ NOT_ALLOWED: Final = Cause(
 REJECTED: Final = Cause(
     code="LWS-E029",
     title="the API server rejects the pods",
-    meaning="A pod or StatefulSet is rejected for a reason that has no separate code. The message quotes the API server.",
+    meaning="A pod or StatefulSet is rejected for a reason that has no separate code. The message contains the error that the API server returned.",
     person=Person.AUTHOR,
     remedy="Follow the instructions in the message.",
     find=MissingRankMessage(

@@ -121,7 +121,7 @@ def find_exceeded_deadline(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E089",
     title="the Deployment controller treats a rollout as scaling",
-    meaning="The leader Deployment was scaled during a rollout. The Deployment controller therefore waits indefinitely for the scaling.",
+    meaning="The leader Deployment was scaled during a rollout. The Deployment controller therefore waits indefinitely for the scaling operation to finish.",
     remedy="Increase `replicas` by one, and then decrease it by one.",
 )
 def find_stuck_surge(observed: Observed) -> Finding | None:
