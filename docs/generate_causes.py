@@ -50,9 +50,9 @@ symptoms are out of memory (LWS-E070), CrashLoopBackOff (LWS-E071), ImagePullBac
 | unknown | not ready, and no cause on this page applies ([{unknown_code}](#{unknown_anchor})) | {unknown} |
 | unread | not ready, and the data for the diagnosis could not be read ([{unread_code}](#{unread_anchor})) | {unread} |
 
-After a failure, a group is healthy if it has been ready for longer than its longest failed run, and for at least one minute. Failed runs of
-ten minutes or more count as one minute. Therefore, a process that repeatedly exits after two seconds is always reported as `crashing`.
-After the first failure of a group, the verdict is `progressing` until this time has passed. Drains, evictions through the API and deletions
+After a failure, a group is healthy when it has been ready for longer than its longest failed run, and for at least one minute. If the longest
+failed run lasted ten minutes or more, one minute is sufficient. Therefore, a process that repeatedly exits after two seconds is always reported as `crashing`.
+After the first failure of a group, the verdict is `progressing` until the group has been ready for that long. Drains, evictions through the API and deletions
 by users do not count as failures of the group.
 
 If there are several causes, the diagnosis reports the cause of the earliest stage, in the order below. For example, a group that cannot be placed is
@@ -106,10 +106,16 @@ def page() -> str:
     return "\n".join([head, *index, "", *(section(cause) for cause in ENTRIES)])
 
 
+def _step(step: str) -> str:
+    """Return a next step as Markdown. A subcommand is completed to a command."""
+    return f"`lws {step}`" if step.startswith("logs ") else step
+
+
 def ways() -> str:
     """Return the page about typical container errors."""
     rows = (
-        f"| {way.broken} | [{way.code}](causes.md#{way.code.lower()}) | {way.sentence} | {way.step} |\n" for way in WAYS
+        f"| {way.broken} | [{way.code}](causes.md#{way.code.lower()}) | {way.sentence} | {_step(way.step)} |\n"
+        for way in WAYS
     )
     return TWELVE_WAYS + "".join(rows)
 

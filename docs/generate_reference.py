@@ -195,7 +195,7 @@ def schema_rules(field: Mapping[str, Any]) -> Iterator[str]:
         elif low in field:
             yield f"At least {field[low]}{unit}."
         elif high in field:
-            yield f"At most {field[high]}{unit}."
+            yield f"At most {field[high]}{unit.removesuffix('s') if field[high] == 1 else unit}."
     if len(field.get("pattern", "")) in range(1, LONGEST_PATTERN) and not field.get("x-kubernetes-int-or-string"):
         yield f"Matches `{field['pattern']}`."
     yield from (f"Rule: {rule['message']}." for rule in field.get("x-kubernetes-validations", ()))

@@ -35,7 +35,7 @@ AT_ONCE: Final[JSONObject] = {"periodSeconds": 1, "failureThreshold": 1}
 
 WAYS: Final = (
     Way(
-        "a worker raises an exception, while the leader waits for it",
+        "a worker raises an exception while the leader waits for it",
         lws(
             "raises",
             {"command": ["python3", "-c", "{}['rank']"]},

@@ -91,7 +91,7 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     ("WorkloadGangSchedulingPolicy", "minCount"): (
         "The number of pods in the gang. It must equal the number of pods in the role."
     ),
-    ("WorkloadSchedulingConstraints", "topology"): "The topology domain in which all pods must run. At most one.",
+    ("WorkloadSchedulingConstraints", "topology"): "The topology domain in which all pods must run.",
     ("WorkloadTopologyConstraint", "key"): "The node label whose value is the topology domain.",
     ("WorkloadDisruptionMode", "single"): "Pods are preempted one by one.",
     ("WorkloadDisruptionMode", "all"): "Pods are preempted all together.",
