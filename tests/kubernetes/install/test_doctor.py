@@ -33,7 +33,7 @@ def report(administrator: Administrator, code: int, *words: str) -> dict[str, di
 def test_missing_and_broken_parts_are_named(fresh: Administrator) -> None:
     missing = report(fresh, 1)
     assert {"LWS-D202", "LWS-D302", "LWS-D502", "LWS-D512"} <= missing.keys()
-    assert missing["LWS-D202"]["fix"] == "`lws install`"
+    assert missing["LWS-D202"]["fix"] == "run `lws install`"
 
     fresh.install()
     fresh.await_kind()

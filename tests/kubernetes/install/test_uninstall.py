@@ -182,7 +182,7 @@ def test_evidence_of_a_different_installer_is_released(administrator: Administra
     """The removal of the finalizer needs neither a manager nor its CRDs (N-RB-5)."""
     administrator.lws("uninstall", "--delete-workloads")
     keep_evidence(administrator, "one")
-    assert "pod/default/one-0 released" in administrator.lws("uninstall")
+    assert "pod/default/one-0: finalizer removed" in administrator.lws("uninstall")
     assert kept(administrator) == []
 
 

@@ -93,9 +93,7 @@ async def test_missing_secret_is_created_by_the_manager(world: InstalledCluster)
 async def test_port_in_use_stops_the_manager(world: InstalledCluster, server: str) -> None:
     replica = await world.prepare("a")
     port = getattr(replica, server)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", port))
-        taken.listen()
+    with socket.create_server(("127.0.0.1", port)):
         replica.start()
         assert await replica.await_end() == 1
     assert f"127.0.0.1:{port}" in replica.tail()

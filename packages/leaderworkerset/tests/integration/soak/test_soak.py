@@ -48,7 +48,7 @@ TOLERATED: Final = CYCLES // 2
 
 BOUNDS: Final = {
     "localkube.controllers.garbage.graph.Graph._deleted": graph.MAX_DELETED,
-    "localkube.kubelet.node.directoryremoval.PreviousLogs._kept": directoryremoval.MOST_LOGS,
+    "localkube.kubelet.node.directoryremoval.PreviousLogs._retained": directoryremoval.MOST_LOGS,
     "localkube.kubelet.processes.simulatedrunner.SimulatedRunner.signals": simulatedrunner.SIGNALS,
     "kuberuntime.cache.projection.Generations.young": projection.MOST_STRINGS + projection.MOST_PARTS,
     "kuberuntime.cache.projection.Generations._old": projection.MOST_STRINGS + projection.MOST_PARTS,
