@@ -15,7 +15,7 @@ LARGE = bytes(range(256)) * 8192
 
 
 def test_tls_connection_with_small_buffers_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This fails if a new Python version determines the size differently. `shrink` then needs another method."""
+    """This fails if a new Python version determines the size differently. `reduce_buffer_size` then needs another method."""
     monkeypatch.setattr(SSLProtocol, "max_size", SSLProtocol.max_size)
     context = serving.server_context(certificates.issue().chain)
     trusting = ssl.create_default_context(cadata=certificates.TRUSTED.decode())

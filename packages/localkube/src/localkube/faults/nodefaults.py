@@ -1,7 +1,7 @@
 """Implements faults of nodes, which are drained, or lost with all their pods.
 
 Such a fault changes API objects, so it survives the cluster's process. An annotation marks the node, so that a
-restarted cluster reverts the fault (`restore`).
+restarted cluster reverts the fault (`restore_nodes`).
 """
 
 from contextlib import suppress

@@ -122,7 +122,7 @@ class RequestChecks(Struct, frozen=True):
     def rejection(self, request: RequestHead) -> Rejection | None:
         """Return the reason why a request is rejected, or None if it is accepted.
 
-        `exchange` checks the link token.
+        `redeem` checks the link token.
         """
         if (refusal := self._common_rejection(request)) is not None or self.is_link(request):
             return refusal

@@ -1,8 +1,8 @@
 """Finds outdated leaders that the StatefulSet controller does not delete in time.
 
-Input: the leader StatefulSet with the report of its controller, the fold of its groups, the budget. Output: the
-groups whose leaders are deleted (`choose`), and the revision from which the StatefulSet must create all leaders
-(`renewal`).
+Input: the leader StatefulSet with the report of its controller, the index of its groups, the budget. Output: the
+groups whose leaders are deleted (`leaders_to_delete`), and the revision from which the StatefulSet must create all
+leaders (`recreate_revision`).
 
 | leader | reason |
 |---|---|
@@ -103,10 +103,8 @@ def leaders_to_delete(leaders: RolloutLeaders) -> list[int]:
     exhausted = indexes_below(
         group_summary.exhausted & ~group_summary.leaders.get(leaders.key, 0), leaders.current.replicas
     )
-    available, rolled = (
-        leaders.available,
-        leaders.outdated & ~indexes_below(leaders.outdated, leaders.current.partition),
-    )
+    available = leaders.available
+    rolled = leaders.outdated & ~indexes_below(leaders.outdated, leaders.current.partition)
     if not ignores_max_unavailable(statefulset) and not exhausted:
         # A StatefulSet controller with maxUnavailable support counts broken leaders, and replaces none if the limit
         # is reached.

@@ -1,6 +1,6 @@
 """Implements the rollout state machine for the leader StatefulSet and its groups (contract section 5).
 
-Input: the LeaderWorkerSet, its leader StatefulSet, the fold of its groups and their desired revision. Output: a
+Input: the LeaderWorkerSet, its leader StatefulSet, the index of its groups and their desired revision. Output: a
 `Rollout`: partition and replicas to write to the StatefulSet, and the leaders to delete.
 
 The StatefulSet controller replaces the leaders that a lower partition releases. Surge replicas replace the capacity
@@ -9,13 +9,13 @@ of updated groups. `ROLLOUT` lists the states and their steps. The first applica
 ```
 spec edited ─► NEW_REVISION ─► ROLLING ⟲ ─► AT_REST ─► older revisions are retired once no pods of them can be created
                holds all back   lowers the partition as the budget allows, gives      (`may_create_older`)
-                                surge groups back; else deletes outdated leaders (`choose`)
+                                surge groups back; else deletes `leaders_to_delete`
 replicas edited ─► SCALING_UP, REPLICAS_EDITED ─► ROLLING
 ```
 
 Letters as in the contract: R desired replicas, U groups that may be unavailable, G surge groups, B = R + G the burst,
 P the user's partition; S replicas and p partition of the StatefulSet, u desired groups not both ready and updated.
-States are sets of indexes, a bit for each existing group (`fold`). R and S may be as large as the API allows (2³¹ - 1).
+States are sets of indexes, a bit for each existing group (`GroupIndex`). R and S may be as large as the API allows (2³¹ - 1).
 
 A group is *released* when the partition falls to its index or below: it gets the new template. There are eight intended
 differences from the Go controller (a ninth is in `budget`; reasons: docs/adr/0010, docs/adr/0030):
@@ -26,7 +26,7 @@ differences from the Go controller (a ninth is in `budget`; reasons: docs/adr/00
 - A leader that is being deleted is unavailable. To the Go controller it is ready until its pod has ended.
 - A new template also holds back surge groups. The Go controller updates all of them at once.
 - Missing groups count at any index, not only below the base.
-- The next group waits until the StatefulSet controller has observed the last step (`wait`).
+- The next group waits until the StatefulSet controller has observed the last step (`hold_step`).
 - The size with which a group was created counts, not the size in the spec.
 """
 

@@ -8,7 +8,7 @@ called in five places:
 - admission of a pod: `mark`, the link from the pod to its group's object, and the record of the scheduler on the leader
 - reconcile of a group: `decide`, the group's object before its workers, whatever its size
 - reconcile of a LeaderWorkerSet with `spec.scheduling`: `prepare`, the shared objects of its groups, before its leaders
-- reconcile of a LeaderWorkerSet: `outdated`, at the end of an update
+- reconcile of a LeaderWorkerSet: `delete_unused`, at the end of an update
 
 Workers are marked for the same scheduler as their leader. Group objects are created, but never updated. A failed
 action stops the plan, so that workers are not created without their object.

@@ -6,7 +6,7 @@ history   revision → object as written, and the revision it replaced
 ```
 
 One counter numbers all writes; it is the resourceVersion. Writes in one iteration of the event loop share a transaction
-(group commit). A write is acknowledged (`settle`) only after its commit. Client reads return only committed data,
+(group commit). A write is acknowledged (`wait_committed`) only after its commit. Client reads return only committed data,
 because they first call `flush`, which commits pending writes. If the process is killed at any time, the file contains
 all acknowledged writes.
 

@@ -2,7 +2,7 @@
 
 The pod's worker calls everything here, in the order that `lifecycle.py` decides. A start is a task with these parts:
 plan the process (`launch.py`), check its ports, open its log, start it with the runner, run the postStart hook, probe.
-The exit of the process wakes the worker, which records it with `collect`.
+The exit of the process wakes the worker, which records it with `record_exits`.
 """
 
 import asyncio

@@ -49,7 +49,7 @@ def read_id_maps() -> list[IdMaps]:
 
 
 def enter(parent: int, report_error: Callable[[str], None]) -> None:
-    """Continue as PID 1 in new namespaces. If this fails, report the error to `refuse` and exit."""
+    """Continue as PID 1 in new namespaces. If this fails, pass the error to `report_error` and exit."""
     try:
         _unshare_with_maps()
         syscalls.die_with_parent(signal.SIGKILL)
