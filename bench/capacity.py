@@ -95,20 +95,23 @@ def cpu_of(plane: Plane) -> Mapping[str, float]:
 
 def project(points: Mapping[int, float], size: int) -> tuple[float, float]:
     """Return the value of the least-squares line through at least three points at a size, and its standard error."""
-    residuals = [value - _on_line(points, point) for point, value in points.items()]
+    slope, intercept = _fit(points)
+    residuals = [value - intercept - slope * point for point, value in points.items()]
     deviation = math.sqrt(sum(residual**2 for residual in residuals) / (len(points) - 2))
     mean = statistics.fmean(points)
     distance = (size - mean) ** 2 / sum((point - mean) ** 2 for point in points)
-    return _on_line(points, size), deviation * math.sqrt(1 + 1 / len(points) + distance)
+    return intercept + slope * size, deviation * math.sqrt(1 + 1 / len(points) + distance)
 
 
 def deviation_of_largest(points: Mapping[int, float]) -> float:
     """Return the relative error of the largest point if it is predicted from the smaller points."""
     largest = max(points)
     smaller = {point: value for point, value in points.items() if point != largest}
-    return _on_line(smaller, largest) / points[largest] - 1
+    slope, intercept = _fit(smaller)
+    return (intercept + slope * largest) / points[largest] - 1
 
 
-def _on_line(points: Mapping[int, float], size: int) -> float:
+def _fit(points: Mapping[int, float]) -> tuple[float, float]:
+    """Return the slope and the intercept of the least-squares line."""
     slope, intercept = statistics.linear_regression([*points], [*points.values()])
-    return intercept + slope * size
+    return slope, intercept

@@ -13,6 +13,7 @@ import msgspec
 
 from kuberuntime.objects import patch
 from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.texts.wording import format_count
 
 FIELDS_SHOWN: Final = 30
 """The maximum number of field lines. Machine-readable output contains all fields."""
@@ -71,24 +72,6 @@ def summary(changes: Sequence[FieldChange], *, is_new: bool) -> str:
     if is_new:
         return "created"
     return f"{format_count(len(changes), 'field')} would change" if changes else "unchanged"
-
-
-def format_count(number: int, noun: str) -> str:
-    """Return a number followed by its noun.
-
-    >>> format_count(1, "more rank"), format_count(0, "group")
-    ('1 more rank', '0 groups')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def join_names(names: Sequence[str], most: int) -> str:
-    """Return the first few names and the number of other names.
-
-    >>> join_names(["a", "b", "c"], 2)
-    'a, b and 1 more'
-    """
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _select_part(obj: JSONObject, part: str) -> JSON:

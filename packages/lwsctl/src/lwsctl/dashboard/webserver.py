@@ -237,11 +237,8 @@ class Dashboard(msgspec.Struct):
         """Return whether the object of a page exists. Recorded failures may exist after their set is deleted."""
         match page_address.kind:
             case PageKind.SET | PageKind.WHOLE | PageKind.ROLLOUT | PageKind.LOGS:
-                find = (
-                    self.model.snapshot.find_disaggregatedset
-                    if page_address.is_disaggregatedset
-                    else self.model.snapshot.find
-                )
+                snapshot = self.model.snapshot
+                find = snapshot.find_disaggregatedset if page_address.is_disaggregatedset else snapshot.find
                 return find(page_address.key) is not None
             case PageKind.CAUSE:
                 return page_address.episode in BY_CODE

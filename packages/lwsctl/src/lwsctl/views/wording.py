@@ -6,8 +6,8 @@ from typing import Final
 
 from kuberuntime.objects import ordinals
 from kuberuntime.objects.duration import human
-from kuberuntime.texts.fieldchanges import format_count as format_count  # noqa: PLC0414 - texts of this package import it from here
-from kuberuntime.texts.fieldchanges import join_names as join_names  # noqa: PLC0414
+from kuberuntime.texts.wording import format_count as format_count  # noqa: PLC0414 - texts of this package import it from here
+from kuberuntime.texts.wording import join_names as join_names  # noqa: PLC0414
 from leaderworkerset.api.groupname import GroupName
 from lwsctl.model.groups import MISSING, NOT_CREATED, Rank
 

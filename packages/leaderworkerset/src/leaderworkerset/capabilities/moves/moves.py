@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action, Event, concurrently
+from kuberuntime.texts.wording import join_names
 from leaderworkerset.api.conditions import MOVE_IN_PROGRESS, NOT_MOVING
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.capabilities import names
@@ -185,5 +186,4 @@ def format_nodes(nodes: Collection[str]) -> str:
     >>> format_nodes({"b", "a"}), format_nodes([f"n{index}" for index in range(9)])
     ('a, b', 'n0, n1, n2, n3, n4 and 4 more')
     """
-    more = f" and {len(nodes) - NODES_NAMED} more" if len(nodes) > NODES_NAMED else ""
-    return f"{', '.join(sorted(nodes)[:NODES_NAMED])}{more}"
+    return join_names(sorted(nodes), NODES_NAMED)

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from kuberuntime.texts.wording import join_names
 from localkube.hostdevices import Devices, GpuReport
 from localkube.kubelet.accelerators import nvml
 from localkube.kubelet.accelerators.accelerator import Inventory, divide_devices, parse_shares
@@ -64,7 +65,4 @@ def device_notes(inventory: Inventory, by_node: tuple[tuple[str, ...], ...], sha
     yield from (f"{gpu} is excluded: {why}" for gpu, why in inventory.failing.items())
     for gpu in dict.fromkeys(device.gpu for device in devices):
         if pids := inventory.processes.get(gpu, ()):
-            processes = ", ".join(map(str, pids[:SHOWN])) + (
-                f" and {len(pids) - SHOWN} more" if len(pids) > SHOWN else ""
-            )
-            yield f"{gpu} is in use by other processes: {processes}"
+            yield f"{gpu} is in use by other processes: {join_names([*map(str, pids)], SHOWN)}"

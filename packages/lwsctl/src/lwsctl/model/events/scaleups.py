@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from kuberuntime.objects.duration import human
-from kuberuntime.texts.fieldchanges import join_names
+from kuberuntime.texts.wording import join_names
 from lwsctl.model.events.eventrecord import WarningEvent
 
 NODE_PATIENCE: Final = timedelta(minutes=15)
