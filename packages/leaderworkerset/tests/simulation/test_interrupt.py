@@ -25,7 +25,11 @@ def test_interrupted_campaign_prints_its_summary() -> None:
     while len(children.read_text().split()) < 2 and time.monotonic() < end:
         time.sleep(0.05)
     os.killpg(campaign.pid, signal.SIGINT)  # as a terminal sends it
-    output, _ = campaign.communicate(timeout=LIMIT)
+    try:
+        output, _ = campaign.communicate(timeout=LIMIT)
+    finally:
+        if campaign.poll() is None:
+            os.killpg(campaign.pid, signal.SIGKILL)
     assert "Traceback" not in output
     assert output.startswith("interrupted\n")
     assert "violations: 0" in output

@@ -7,7 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from io import FileIO
 from typing import BinaryIO, cast
@@ -25,10 +25,11 @@ def play_in_parallel(part: Part, processes: int) -> Iterator[Verdict]:
     """
     children: dict[int, FileIO] = {}
     broken = False
-    for number in range(min(processes, len(part.families))):
-        child, pipe = _start(replace(part, families=part.families[number::processes]))
-        children[child] = pipe
     try:
+        with _deferred_interrupt():
+            for number in range(min(processes, len(part.families))):
+                child, pipe = _start(replace(part, families=part.families[number::processes]))
+                children[child] = pipe
         yield from _verdicts(list(children.values()))
     finally:
         for child, pipe in children.items():
@@ -38,6 +39,16 @@ def play_in_parallel(part: Part, processes: int) -> Iterator[Verdict]:
             broken |= os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) > 0
     if broken:
         raise BranchError("a process of the campaign ended before its part was played")
+
+
+@contextmanager
+def _deferred_interrupt() -> Iterator[None]:
+    """Handle Ctrl-C after the `with` block: Python ignores the exceptions of functions that run after a fork."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start(part: Part) -> tuple[int, FileIO]:

@@ -1,6 +1,7 @@
 """Tests a watch over TCP after its connection to the server is lost without notice."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 from structlog.testing import capture_logs
@@ -44,21 +45,21 @@ async def has(informer: Informer, name: str) -> None:
 
 async def test_watch_behind_a_half_dead_proxy_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector, "SILENCE", 0.5)
-    async with serve_api(SystemClock()) as api:
+    async with serve_api(SystemClock()) as api, AsyncExitStack() as stack:
         server = HttpServer(api, token=TOKEN)
-        async with stalling_proxy(await server.start()) as proxy:
-            server._guard = Authenticator(proxy.port, TOKEN)  # clients specify the proxy port
-            writer, reader = Client(InProcessTransport(api, "test")), client_at(proxy.port)
-            informer = Informer(reader, CONFIG_MAPS)
+        proxy = await stack.enter_async_context(stalling_proxy(await server.start()))
+        stack.push_async_callback(server.stop)
+        server._guard = Authenticator(proxy.port, TOKEN)  # clients specify the proxy port
+        writer, reader = Client(InProcessTransport(api, "test")), client_at(proxy.port)
+        stack.push_async_callback(reader.close)
+        informer = Informer(reader, CONFIG_MAPS)
+        with capture_logs() as logs:  # a slow machine can also be silent before the connection is lost
             following = asyncio.create_task(informer.run())
+            stack.callback(following.cancel)
             await informer.wait_synced()
             await writer.create(CONFIG_MAPS, config_map("before"))
             await has(informer, "before")
-            with capture_logs() as logs:
-                proxy.stall()
-                await writer.create(CONFIG_MAPS, config_map("after"))
-                await has(informer, "after")
-            assert "watch did not send events in time, reconnecting" in [line["event"] for line in logs]
-            following.cancel()
-            await reader.close()
-        await server.stop()
+            proxy.stall()
+            await writer.create(CONFIG_MAPS, config_map("after"))
+            await has(informer, "after")
+        assert "watch did not send events in time, reconnecting" in [line["event"] for line in logs]
