@@ -133,6 +133,18 @@ def test_run_with_too_many_unstable_tests_fails(tmp_path: Path) -> None:
     assert f"{suite.MOST_UNSTABLE + 1} tests are unstable, but at most {suite.MOST_UNSTABLE} are permitted" in again
 
 
+def test_file_that_a_failed_test_leaves_open_fails_no_later_test(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import gc, pytest\npytestmark = pytest.mark.filterwarnings('error')\n"
+        "def test_leaky():\n"
+        "    cycle = [open('/dev/null')]\n"
+        "    cycle.append(cycle)\n"
+        "    assert False\n"
+        "def test_later(): gc.collect()\n"
+    )
+    assert "1 failed, 1 passed" in tried(tmp_path)
+
+
 def test_hanging_test_fails_by_name_and_is_retried(tmp_path: Path) -> None:
     """In a parallel run, the worker process exits with the test, and pytest exits with the remaining tests."""
     (tmp_path / "test_it.py").write_text(

@@ -8,6 +8,8 @@ import gc
 import os
 import re
 import signal
+import sys
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
@@ -55,6 +57,9 @@ With `--tier kubernetes`, they compare them with running Kubernetes components.
 
 NODE: Final = "tests/node/"
 """The directory whose tests need a real node."""
+
+FAILED: Final[list[str]] = []
+"""The failed test whose objects are not yet collected. Each worker process runs its own tests."""
 
 BROWSER: Final = "tests/browser/"
 """The directory whose tests only `make browser` runs."""
@@ -197,6 +202,24 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """
     cores = os.cpu_count() or 2
     return min(cores, 4) if config.option.numprocesses == "logical" else AT_ONCE
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Record whether the last test of this process failed."""
+    if report.failed:
+        FAILED.append(report.nodeid)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    """Collect what a failed test did not close. Otherwise, the warnings about it make a later test fail."""
+    if nodeid in FAILED:
+        FAILED.clear()
+        for name in ("last_type", "last_value", "last_traceback", "last_exc"):  # pytest keeps the frames of the test
+            vars(sys).pop(name, None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gc.collect()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
