@@ -20,8 +20,8 @@ from lwsctl.model.diagnosis import Person
 
 PAGE = Path(__file__).parent / "reference" / "causes.md"
 PERSONS: Final = {
-    Person.ADMINISTRATOR: " This requires a cluster administrator.",
-    Person.AUTHOR: " This requires a change by the author of the manifest.",
+    Person.ADMINISTRATOR: " for a cluster administrator",
+    Person.AUTHOR: " for the author of the manifest",
 }
 BROKEN = PAGE.with_name("broken-programs.md")
 
@@ -36,19 +36,19 @@ This page describes the meaning and the next steps of each cause code, such as L
 lws explain web      # prints the cause for a LeaderWorkerSet, a group or a rank that is not ready
 ```
 
-The meaning of a code never changes. [Why does a group not start](../how-to/why-does-a-group-not-start.md) describes how to use the codes. Frequent
-symptoms are out of memory (LWS-E070), CrashLoopBackOff (LWS-E071), ImagePullBackOff (LWS-E058 to LWS-E061), and missing GPUs (LWS-E035).
+The meaning of a code never changes. [Why does a group not start](../how-to/why-does-a-group-not-start.md) describes how to use the codes. Codes of
+frequent symptoms are LWS-E070 (out of memory), LWS-E071 (CrashLoopBackOff), LWS-E058 to LWS-E061 (ImagePullBackOff), and LWS-E035 (missing GPUs).
 
 | verdict | meaning | exit code |
 |---|---|---|
-| healthy | every group is ready and has the latest revision | {healthy} |
-| complete | all groups have run to completion | {complete} |
-| starting | a rank has never been ready, and its time limit for the startup has not expired | {starting} |
-| progressing | not ready yet, but without an error; no action is required, or the spec delays the next step | {progressing} |
-| crashing | containers fail repeatedly, and an action is required | {crashing} |
-| stuck | an action is required | {stuck} |
-| unknown | not ready, and no cause on this page applies ([{unknown_code}](#{unknown_anchor})) | {unknown} |
-| unread | not ready, and the data for the diagnosis could not be read ([{unread_code}](#{unread_anchor})) | {unread} |
+| healthy | Every group is ready and has the latest revision. | {healthy} |
+| complete | All groups have run to completion. | {complete} |
+| starting | A rank has never been ready, and its startup time limit has not expired. | {starting} |
+| progressing | The object is not ready, but it has no error. It becomes ready without an action, or the spec delays the next step, for example with a partition. | {progressing} |
+| crashing | Containers fail repeatedly, and an action is required. | {crashing} |
+| stuck | The object is not ready, and an action is required. | {stuck} |
+| unknown | The object is not ready, and no cause on this page applies ([{unknown_code}](#{unknown_anchor})). | {unknown} |
+| unread | The object is not ready, and the data for the diagnosis could not be read ([{unread_code}](#{unread_anchor})). | {unread} |
 
 After a failure, a group is healthy when it has been ready for longer than its longest failed run, and for at least one minute. If the longest
 failed run lasted ten minutes or more, one minute is sufficient. Therefore, a process that repeatedly exits after two seconds is always reported as `crashing`.
@@ -60,15 +60,15 @@ reported before a group that crashes, because the first cause often explains the
 
 The causes {warming} apply to containers that are running but do not become ready. If the rank has never been ready, its verdict is
 `starting` for ten minutes, because loading a large model takes time. This time limit is longer if the probes of the rank permit more time.
-It is at least twice the startup time of the slowest ready rank. After this time, the verdict is `stuck`. If the rank has been ready before,
-the verdict is `stuck` immediately. Three more causes count as progress for a limited time:
+It is at least twice the startup time of the slowest ready rank. After the time limit, the verdict is `stuck`. If the rank has been ready
+before, the verdict is `stuck` immediately. The verdict for three more causes is `progressing` for a limited time:
 
-- a claim without a volume (LWS-E044), for two minutes
-- an image that is being pulled (LWS-E109), for half an hour
-- a node that an autoscaler adds (LWS-E108), for 15 minutes or `--node-patience`
+- A volume claim can be unbound for two minutes (LWS-E044).
+- An image can be pulled for half an hour (LWS-E109).
+- An autoscaler can add nodes for 15 minutes, or for the duration that you set with `--node-patience` (LWS-E108).
 
-If you do not have permission to read some objects, the diagnosis lists these objects and does not use them. The most useful objects are
-events, nodes, StatefulSets, ControllerRevisions and Services.
+If you do not have permission to read some objects, the diagnosis lists these objects and does not use them. To get an accurate diagnosis,
+you need permission to read events, nodes, StatefulSets, ControllerRevisions and Services.
 """
 
 TWELVE_WAYS = """\
@@ -76,12 +76,13 @@ TWELVE_WAYS = """\
 
 <!-- Written by docs/generate_causes.py from packages/lwsctl/tests/explanations/ways.py. Do not edit: make generate. -->
 
-This page shows the output of `lws run` for twelve common errors. Each row contains the cause and the next step.
+This page shows how `lws run` reports twelve common errors. For each error, the table contains the code and the cause that the command
+prints, and a command for the next step. FILE is a manifest, or a file with the missing values.
 
-With `--stuck-after`, or after a timeout, the error message of the command contains the same sentence and code. `lws explain`, `lws wait`
-and `lws rollout status` also print this sentence and code. `tests/e2e/test_twelve_ways.py` tests each error on a terminal.
+`lws explain`, `lws wait` and `lws rollout status` print the same code and cause. If you use `--stuck-after`, or if a timeout expires, the
+error message of a command also contains them. `tests/e2e/test_twelve_ways.py` tests each error on a terminal.
 
-| error | code | cause | next step |
+| error | code | reported cause | command |
 |---|---|---|---|
 """
 
@@ -106,15 +107,10 @@ def page() -> str:
     return "\n".join([head, *index, "", *(section(cause) for cause in ENTRIES)])
 
 
-def _step(step: str) -> str:
-    """Return a next step as Markdown. A subcommand is completed to a command."""
-    return f"`lws {step}`" if step.startswith("logs ") else step
-
-
 def ways() -> str:
     """Return the page about typical container errors."""
     rows = (
-        f"| {way.broken} | [{way.code}](causes.md#{way.code.lower()}) | {way.sentence} | {_step(way.step)} |\n"
+        f"| {way.broken} | [{way.code}](causes.md#{way.code.lower()}) | `{way.sentence}` | `{way.command or f'lws {way.step}'}` |\n"
         for way in WAYS
     )
     return TWELVE_WAYS + "".join(rows)
@@ -131,7 +127,7 @@ def section(cause: Cause) -> str:
     verdict = f"{early}, then stuck" if cause.code in IN_TIME else cause.verdict
     person = PERSONS[cause.person] if cause.person else ""
     return (
-        f"## {cause.code}\n\n**{cause.title}** ({verdict})\n\n{cause.meaning}\n\n*Next steps:* {cause.remedy}{person}\n"
+        f"## {cause.code}\n\n**{cause.title}** ({verdict})\n\n{cause.meaning}\n\n*Next steps{person}:* {cause.remedy}\n"
     )
 
 

@@ -33,7 +33,7 @@ def test_broken_program_is_named_first_and_last(shell: Shell, tmp_path: Path, wa
     with terminal(shell, "run", "-f", str(manifest), "--stuck-after=4", columns=400) as screen:
         assert screen.end(120) == 1
         shown = [line for line in screen.screen() if line]
-    verdict = f"{way.name} is {WORDS[BY_CODE[way.code].verdict]} ({way.code}): {way.sentence}"
+    verdict = f"{way.name} is {WORDS[BY_CODE[way.code].verdict]} ({way.code}): {way.sentence.removesuffix('…')}"
     first, last = "\n".join(shown[:ROWS]), shown[-1]
     assert verdict in first
     assert re.search(rf"^next: .*{re.escape(way.step)}", first, re.MULTILINE)

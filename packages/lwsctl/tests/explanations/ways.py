@@ -10,13 +10,17 @@ from kuberuntime.objects.meta import JSONObject
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to break a LeaderWorkerSet, with the code, the sentence and the first step that describe it."""
+    """A way to break a LeaderWorkerSet, with the code, the sentence and the first step that describe it.
+
+    `command` is the next step on the page, if the first step is not a command.
+    """
 
     broken: str
     obj: JSONObject
     code: str
     sentence: str
     step: str
+    command: str = ""
 
     @property
     def name(self) -> str:
@@ -35,7 +39,7 @@ AT_ONCE: Final[JSONObject] = {"periodSeconds": 1, "failureThreshold": 1}
 
 WAYS: Final = (
     Way(
-        "a worker raises an exception while the leader waits for it",
+        "A worker raises an exception while the leader waits for it.",
         lws(
             "raises",
             {"command": ["python3", "-c", "{}['rank']"]},
@@ -47,28 +51,30 @@ WAYS: Final = (
         "logs raises/0/1",
     ),
     Way(
-        "a program is killed",
+        "A program is killed with SIGKILL.",
         lws("killed", {"command": ["python3", "-c", "import os; os.kill(os.getpid(), 9)"]}),
         "LWS-E071",
         "container rank of pod killed-0 crashed with exit code 137 (Error, killed by SIGKILL)",
         "SIGKILL was sent by a user, or because the container was stopped, or by the kernel if node",
+        "dmesg",
     ),
     Way(
-        "a server ends instead of serving",
+        "A server exits with code 0 instead of serving requests.",
         lws("ends", shell_script("exit 0")),
         "LWS-E075",
         "the container of pod ends-0 exited with code 0 and is restarted",
         "logs ends/0/0",
     ),
     Way(
-        "the program is not installed",
+        "The executable of a container is not installed on this machine.",
         lws("absent", {"image": "vllm", "command": ["vllm-of-nobody", "serve"]}),
         "LWS-E057",
         'pod absent-0 has no executable on this machine: program "vllm-of-nobody" is not installed on this machine',
         "map image vllm to a directory of executables: --image vllm=DIR",
+        "lws run -f FILE --image vllm=DIR",
     ),
     Way(
-        "an init container fails",
+        "An init container exits with an error.",
         _with_pod(
             lws("init", SLEEP),
             initContainers=[{"name": "download", "image": "host", **shell_script("echo no model >&2; exit 2")}],
@@ -78,14 +84,14 @@ WAYS: Final = (
         "logs init/0/0 -c download",
     ),
     Way(
-        "the liveness probe asks for something else than the program answers",
+        "The command of a liveness probe always fails.",
         lws("dying", SLEEP | {"livenessProbe": {"exec": {"command": ["false"]}, **AT_ONCE}}),
         "LWS-E072",
         "the liveness probe of pod dying-0 fails: Liveness probe failed: exit code 1",
         "logs dying/0/0",
     ),
     Way(
-        "the program cannot be reached on the port of its probe",
+        "A program does not listen on the port of its liveness probe.",
         lws(
             "refused",
             SLEEP
@@ -95,18 +101,19 @@ WAYS: Final = (
             },
         ),
         "LWS-E072",
-        "the liveness probe of pod refused-0 fails: Liveness probe failed: http://10.",
+        "the liveness probe of pod refused-0 fails: Liveness probe failed: http://10.…",
         "logs refused/0/0",
     ),
     Way(
-        "a ConfigMap of the environment is missing",
+        "A container uses environment variables from a ConfigMap that does not exist.",
         lws("config", SLEEP | {"envFrom": [{"configMapRef": {"name": "settings"}}]}),
         "LWS-E066",
         'container rank of pod config-0 cannot be configured: configmap "settings" not found',
         'create the missing object or key in namespace default: configmap "settings" not found',
+        "kubectl create configmap settings --from-env-file=FILE",
     ),
     Way(
-        "a Secret that is mounted is missing",
+        "A container mounts a Secret that does not exist.",
         _with_pod(
             lws("secret", SLEEP | {"volumeMounts": [{"name": "token", "mountPath": "/token"}]}),
             volumes=[{"name": "token", "secret": {"secretName": "hf-token"}}],
@@ -114,27 +121,31 @@ WAYS: Final = (
         "LWS-E064",
         'a volume of pod secret-0 cannot be mounted: secret "hf-token" not found',
         'create secret "hf-token" in namespace default, or correct the volume in the template of secret',
+        "kubectl create secret generic hf-token --from-file=FILE",
     ),
     Way(
-        "more GPUs are requested than a node has",
+        "A container requests more GPUs than any node has.",
         lws("gpus", SLEEP | {"resources": {"limits": {"nvidia.com/gpu": 8}}}),
         "LWS-E035",
         "no node has enough nvidia.com/gpu for pod gpus-0: it requests 8, and the largest node has 0 (8 missing)",
         "to simulate nodes with nvidia.com/gpu, use --node-capacity nvidia.com/gpu=8 for the cluster, or run the manifest with --nodes auto --gpus auto",
+        "lws run -f FILE --nodes auto --gpus auto",
     ),
     Way(
-        "no node has the label",
+        "No node has the label that the pod template requires.",
         _with_pod(lws("label", SLEEP), nodeSelector={"gpu": "h100"}),
         "LWS-E040",
         "no free node has the labels that pod label-0 requires: gpu=h100",
         "label nodes with gpu=h100, or correct nodeSelector in the template of label",
+        "lws run -f FILE --node-label gpu=h100",
     ),
     Way(
-        "a field of the template is invalid",
+        "A port number in the pod template is invalid.",
         lws("ports", SLEEP | {"ports": [{"containerPort": 99999}]}),
         "LWS-E012",
         "the template of ports is invalid, so pod ports-0 cannot be created: "
         "spec.template.spec.containers[0].ports[0].containerPort: Invalid value: 99999: must be between 1 and 65535",
         "correct this field of ports, and apply the manifest again",
+        "lws apply -f FILE",
     ),
 )

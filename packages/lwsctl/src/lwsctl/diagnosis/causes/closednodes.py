@@ -46,7 +46,7 @@ def has_labels(node: JSONObject, selector: dict[str, str]) -> bool:
     code="LWS-E040",
     title="no node has the required labels",
     meaning="The nodeSelector or node affinity of the pod template requires labels that no available node has.",
-    remedy="Add the labels to nodes, add nodes with these labels, or correct the selector.",
+    remedy="Add the required labels to nodes, add nodes with the labels, or correct the selector.",
 )
 @with_autoscaler_note
 def find_missing_labels(observed: Observed) -> Finding | None:

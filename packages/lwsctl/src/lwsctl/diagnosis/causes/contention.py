@@ -32,7 +32,7 @@ CODE: Final = "LWS-E120"
     ),
     person=Person.ADMINISTRATOR,
     remedy=(
-        "Let only one component manage the field, for example with `ignoreDifferences` in Argo CD. Scale the LeaderWorkerSet or DisaggregatedSet, not the "
+        "Configure only one component to manage the field, for example with `ignoreDifferences` in Argo CD. Scale the LeaderWorkerSet or DisaggregatedSet, not the "
         "objects that it owns."
     ),
 )

@@ -24,7 +24,7 @@ KINDS: Final = {
 @cause(
     code="LWS-E105",
     title="a device claim is not allocated",
-    meaning="An object that a pod references in resourceClaims does not exist, or no node has free devices.",
+    meaning="An object that a pod references in resourceClaims does not exist, or no node has a free device.",
     remedy="Create the missing object, or delete pods that use devices of this class.",
 )
 def find_unmet_device_claim(observed: Observed) -> Finding | None:

@@ -151,11 +151,11 @@ OTHER_STEP: Final = "correct or delete the object in the message; the manager re
     code="LWS-E018",
     title="the scheduling objects cannot be created",
     meaning=(
-        "With spec.scheduling, a LeaderWorkerSet requires a Workload, and for gang scheduling a PodGroup. The manager does not change leaders until these "
+        "If spec.scheduling is set, a LeaderWorkerSet requires a Workload. Gang scheduling also requires PodGroups. The manager does not change leaders until these "
         "objects are correct."
     ),
     person=Person.ADMINISTRATOR,
-    remedy="Check the condition WorkloadSchedulingCreated. Often an API is not served, or an object was changed or has a different owner.",
+    remedy="Check the condition WorkloadSchedulingCreated. Often, an API is not served, or an object was changed or has a different owner.",
 )
 def find_missing_prerequisite(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet whose leaders are not changed because its scheduling objects cannot be created."""

@@ -19,7 +19,7 @@ from lwsctl.views.wording import duration
     code="LWS-E098",
     title="all containers of a pod restart in place",
     meaning="A container exited with a code for which its restart rules require RestartAllContainers. All containers restart, and the pod is not recreated.",
-    remedy=f"Wait. The group is recreated after the duration in the annotation `{labels.IN_PLACE_RESTARTS}`, or immediately without this annotation.",
+    remedy=f"Wait. With the annotation `{labels.IN_PLACE_RESTARTS}`, the group is recreated if the pod is not ready in time. Without the annotation, the group is recreated immediately.",
     verdict=Verdict.PROGRESSING,
 )
 def find_in_place_restart(observed: Observed) -> Finding | None:
@@ -108,7 +108,7 @@ def _silence_evidence(observed: Observed, rank: SilentRank) -> str:
     meaning=(
         f"The deadline in the annotation `{labels.COMPLETION_DEADLINE}` passed before the leader exited with code 0."
     ),
-    remedy="Read the log of the leader, unless the node has deleted it. A new template starts a new run with a new deadline.",
+    remedy="Read the log of the leader, if it still exists. To start a new run with a new deadline, change the template.",
 )
 def find_missed_deadline(observed: Observed) -> Finding | None:
     """Find a group that was terminated at the deadline of its LeaderWorkerSet."""

@@ -200,7 +200,7 @@ def _find_no_program(observed: Observed) -> Finding | None:
 NO_PROGRAM: Final = Cause(
     code="LWS-E057",
     title="this machine has no executable for the image",
-    meaning="The embedded cluster runs executables on this machine instead of images. The executable of the container does not exist.",
+    meaning="The embedded cluster runs executables on this machine instead of images. The executable of the container is not installed.",
     remedy="Install the executable, map the image to a directory with `--image NAME=DIR`, or use `--stub`.",
     find=_find_no_program,
 )
@@ -233,7 +233,7 @@ NOT_STARTED: Final = Cause(
     code="LWS-E067",
     title="a container cannot be started",
     meaning="The container runtime cannot start a container. The message contains the error that the container runtime reported.",
-    remedy="Check the message. Often a command, working directory, device or mount is incorrect.",
+    remedy="Check the message. Often, a command, working directory, device or mount is incorrect.",
     find=WaitingContainers(
         START | CONFIG | {"PortConflict"},
         r"(?P<why>.+)",

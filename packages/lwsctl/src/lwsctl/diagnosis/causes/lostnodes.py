@@ -30,7 +30,7 @@ EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTA
     title="the node does not exist",
     meaning="Pods are bound to a node that no longer exists.",
     person=Person.ADMINISTRATOR,
-    remedy="The cluster deletes these pods later. To delete them now, use `kubectl delete pod --force`.",
+    remedy="Kubernetes deletes pods of missing nodes after a delay. To delete a pod immediately, use `kubectl delete pod --force`.",
 )
 def find_missing_node(observed: Observed) -> Finding | None:
     """Find pods on a node that no longer exists."""
@@ -54,7 +54,7 @@ def find_missing_node(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E051",
     title="the node is not ready",
-    meaning="The kubelet does not report the status of a node, or reports that it cannot run pods.",
+    meaning="The kubelet does not report the status of a node, or reports that the node cannot run pods.",
     person=Person.ADMINISTRATOR,
     remedy="Repair or restart the node, or delete its Node object if it is switched off permanently. With the annotation release-lost-pods-after, groups "
     "recover on other nodes automatically.",

@@ -149,7 +149,7 @@ def _unavailable_finding(observed: Observed, undone: MissedAction, deployment: J
 @cause(
     code="LWS-E004",
     title="no manager is the leader",
-    meaning="The replicas use a Lease to elect a leader, and the Lease has no holder.",
+    meaning="The manager replicas use a Lease to elect a leader, and the Lease has no holder.",
     person=Person.ADMINISTRATOR,
     remedy="Check the manager logs. The manager must be able to reach the API server, and must have permission to write the Lease.",
 )

@@ -50,7 +50,7 @@ class Shortage(Struct, frozen=True):
     code="LWS-E106",
     title="a StatefulSet has not created its pods",
     meaning=(
-        "A StatefulSet controller has not created pods for two minutes. After many failed reconciliations, it retries with long delays."
+        "The StatefulSet controller has not created a missing pod for two minutes. After many failed reconciliations, it retries with long delays."
     ),
     remedy="Change an annotation of the StatefulSet to trigger a reconciliation. Read the log of kube-controller-manager.",
 )

@@ -76,7 +76,7 @@ def _exists(observed: Observed, warning: WarningEvent, what: str) -> bool:
         "An object with the required name exists and has a different owner. For example, group 1 of `meet` and LeaderWorkerSet `meet-1` both need a "
         "StatefulSet `meet-1`."
     ),
-    remedy="Delete one of the two objects, or recreate one of them with a different name. Make a conflicting Service headless (`clusterIP: None`), or correct its selector.",
+    remedy="Delete one of the two objects, or recreate one of them with a different name. If the conflicting object is a Service, you can also make it headless (`clusterIP: None`) or correct its selector.",
 )
 def find_name_conflict(observed: Observed) -> Finding | None:
     """Find a StatefulSet or Service with a required name that belongs to a different owner."""
@@ -118,10 +118,10 @@ def _find_pod_name_conflict(observed: Observed) -> Finding | None:
     code="LWS-E028",
     title="an object of the LeaderWorkerSet is rejected",
     meaning=(
-        "The API server rejects a Service, a ControllerRevision or another write or deletion of the manager. The message contains "
-        "the error of the API server, or the message of the condition `Progressing`."
+        "The API server rejects a request of the manager to write or delete an object, for example a Service or a ControllerRevision. "
+        "The message contains the error of the API server, or the message of the `Progressing` condition."
     ),
-    remedy="Fix the cause, for example an exceeded ResourceQuota, or an admission policy or webhook that rejects the object. If no event reports a cause, read the manager log.",
+    remedy="Fix the error in the message, for example an exceeded ResourceQuota, or an admission policy or webhook that rejects the object. If no event reports a cause, read the manager log.",
 )
 def find_rejected_object(observed: Observed) -> Finding | None:
     """Find a Service or revision that the API server rejects, or a different reconciliation failure."""

@@ -22,7 +22,7 @@ NAMED: Final = 5
 @cause(
     code="LWS-E095",
     title="groups cannot be moved from their nodes",
-    meaning="Groups must be moved from their nodes, but maxUnavailable is 0, and random keys or a partition prevent additional groups.",
+    meaning="Groups must be moved from their nodes, but maxUnavailable is 0. Additional groups are not possible because of random keys or a partition.",
     remedy="Set maxUnavailable to at least 1, or restart the groups one by one.",
 )
 def find_blocked_move(observed: Observed) -> Finding | None:

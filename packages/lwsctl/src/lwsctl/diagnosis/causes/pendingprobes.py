@@ -31,7 +31,7 @@ class FirstProbe(Struct, frozen=True):
     code="LWS-E101",
     title="the first probe is not due yet",
     meaning="A container is running. It cannot become ready before its first startup or readiness probe, which waits for initialDelaySeconds.",
-    remedy="Wait, or reduce initialDelaySeconds. With a startupProbe and a short period, the container becomes ready without delay.",
+    remedy="Wait, or reduce initialDelaySeconds. If you use a startupProbe with a short period instead, the container becomes ready sooner.",
     verdict=Verdict.STARTING,
 )
 def find_pending_probe(observed: Observed) -> Finding | None:

@@ -108,7 +108,7 @@ DENIED_BY_WEBHOOK: Final = Cause(
 DENIED_BY_POLICY: Final = Cause(
     code="LWS-E010",
     title="an admission policy denies the pods",
-    meaning="A ValidatingAdmissionPolicy of the cluster denies a pod.",
+    meaning="A ValidatingAdmissionPolicy denies a pod. The message contains the reason.",
     person=Person.AUTHOR,
     remedy="Change the pod template as the message requires, or change the policy.",
     find=MissingRankMessage(
@@ -173,7 +173,7 @@ def _other_quota_finding(finding: Finding, match: re.Match[str]) -> Finding:
     code="LWS-E020",
     title="a ResourceQuota is exhausted",
     meaning="The pods, or the StatefulSets that create them, would exceed a ResourceQuota of the namespace.",
-    remedy="Increase the quota, delete other objects of this kind in the namespace, or reduce the requests.",
+    remedy="Increase the quota, delete other objects that use it, or reduce the requests.",
 )
 def find_exhausted_quota(observed: Observed) -> Finding | None:
     """Find pods that exceed a quota, or the pod limit of an embedded cluster."""
@@ -193,7 +193,7 @@ QUOTA_INCOMPLETE: Final = Cause(
     code="LWS-E021",
     title="a ResourceQuota requires requests or limits",
     meaning="A ResourceQuota limits cpu or memory, so every container must specify requests or limits.",
-    remedy="Set these requests or limits in the pod template, or create a LimitRange with defaults.",
+    remedy="Set the missing requests or limits in the pod template, or create a LimitRange with defaults.",
     find=MissingRankMessage(
         r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
         "ResourceQuota {quota} requires pod {pod} to specify {fields}{others}",
@@ -205,7 +205,7 @@ LIMIT_RANGE: Final = Cause(
     code="LWS-E022",
     title="a LimitRange rejects the pods",
     meaning="The requests of a pod are outside the range that a LimitRange of the namespace allows.",
-    remedy="Change the requests and limits in the pod template, or the LimitRange.",
+    remedy="Change the requests and limits in the pod template, or change the LimitRange.",
     find=MissingRankMessage(
         r"(?P<reason>(?:maximum|minimum|max limit to request ratio)\b.*? (?:usage|request ratio|ratio) per (?:Container|Pod|PersistentVolumeClaim).*)",
         "a LimitRange of namespace {namespace} rejects pod {pod}{others}: {reason}",
@@ -228,9 +228,9 @@ POD_SECURITY: Final = Cause(
 SECURITY_CONSTRAINTS: Final = Cause(
     code="LWS-E024",
     title="no security context constraint admits the pods",
-    meaning="The service account is not allowed to use SecurityContextConstraints that admit the pod (OpenShift).",
+    meaning="On OpenShift, the service account is not allowed to use any SecurityContextConstraints that admit the pod.",
     person=Person.ADMINISTRATOR,
-    remedy="Change securityContext, or grant the service account SecurityContextConstraints that admit the pod.",
+    remedy="Change securityContext, or allow the service account to use SecurityContextConstraints that admit the pod.",
     find=MissingRankMessage(
         r"unable to validate against any security context constraint: (?P<reason>.*)",
         "no SecurityContextConstraints admit pod {pod}{others}",
@@ -300,7 +300,7 @@ NOT_ALLOWED: Final = Cause(
     title="a controller does not have a required permission",
     meaning="The manager or a controller of the cluster does not have a permission that it requires.",
     person=Person.ADMINISTRATOR,
-    remedy="Reinstall the running version to restore the manager roles.",
+    remedy="Reinstall the running version of the manager. This restores its roles.",
     find=MissingRankMessage(
         r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
         "{user} cannot {verb} {resource}, so pod {pod} cannot be created{others}",

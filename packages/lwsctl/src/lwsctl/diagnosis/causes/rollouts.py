@@ -65,9 +65,9 @@ def find_blocking_partition(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E086",
     title="the rollout waits for groups that are not ready",
-    meaning="The maximum number of groups is unavailable, so no more groups are replaced. Groups of previous revisions that are not ready are replaced first, "
+    meaning="The permitted number of groups is already unavailable, so no more groups are replaced. Groups of previous revisions that are not ready are replaced first, "
     "unless a partition is set.",
-    remedy="Find out why these groups are not ready, or increase maxUnavailable or maxSurge.",
+    remedy="Find out why groups are not ready, or increase maxUnavailable or maxSurge.",
     verdict=Verdict.PROGRESSING,
 )
 def find_blocking_group(observed: Observed) -> Finding | None:
@@ -98,8 +98,8 @@ def find_blocking_group(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E088",
     title="the leaders make no progress",
-    meaning="A Deployment creates leaders with random keys, and it exceeded its progress deadline.",
-    remedy="Find out why its new pods are not created or not ready, or undo the change.",
+    meaning="The Deployment that creates the leaders with random keys exceeded its progress deadline.",
+    remedy="Find out why the new leader pods are not created or not ready, or undo the change.",
 )
 def find_exceeded_deadline(observed: Observed) -> Finding | None:
     """Find a leader Deployment that exceeded its progress deadline."""
@@ -197,8 +197,8 @@ def find_deletion(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E096",
     title="groups can only be updated in place",
-    meaning="The annotation `in-place` is `Only`, and a field other than a container image changed. These groups remain at the previous revision.",
-    remedy="Undo the change, or set the annotation to `IfPossible` to recreate these groups.",
+    meaning="The annotation `in-place` is `Only`, and a field other than a container image changed. Therefore, the groups remain at the previous revision.",
+    remedy="Undo the change, or set the annotation to `IfPossible`, so that the groups are recreated.",
 )
 def find_blocked_in_place_update(observed: Observed) -> Finding | None:
     """Find a rollout that is blocked because it must be in place but changes a field other than an image."""

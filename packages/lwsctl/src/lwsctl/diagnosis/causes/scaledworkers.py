@@ -47,9 +47,9 @@ def scaled_groups(view: View, statefulsets: Sequence[JSONObject] = ()) -> Iterat
     code="LWS-E100",
     title="a worker StatefulSet was scaled",
     meaning=(
-        "The replicas of a worker StatefulSet do not match the group size. The manager sets them only when it creates the StatefulSet."
+        "The number of replicas of a worker StatefulSet does not match the group size. The manager sets this number only when it creates the StatefulSet."
     ),
-    remedy="Restore the replicas of the StatefulSet, or restart the group. To change the group size, change `size`.",
+    remedy="Restore the number of replicas of the StatefulSet, or restart the group. To change the group size, change `size`.",
 )
 def find_scaled_workers(observed: Observed) -> Finding | None:
     """Find a worker StatefulSet whose replicas do not match the group size."""

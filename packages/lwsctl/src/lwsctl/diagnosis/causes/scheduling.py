@@ -292,34 +292,34 @@ ACCELERATORS: Final = Cause(
     code="LWS-E035",
     title="insufficient accelerators",
     meaning="No node has enough free GPUs, TPUs or other extended resources for a pod.",
-    remedy="Add nodes with this resource, delete pods that use it, or reduce the requests. If nodes should have the resource, check the device plugin.",
+    remedy="Add nodes with the missing resource, delete pods that use it, or reduce the requests. If nodes should have the resource, check the device plugin.",
     find=with_autoscaler_note(short_of("extended")),
 )
 MEMORY: Final = Cause(
     code="LWS-E037",
     title="insufficient memory",
-    meaning="No node has enough unrequested memory for a pod.",
+    meaning="No node has enough free memory for the request of a pod. Memory that other pods requested is not free, even if it is unused.",
     remedy="Add nodes, delete pods, or reduce the requests.",
     find=with_autoscaler_note(short_of("memory")),
 )
 CPU: Final = Cause(
     code="LWS-E036",
     title="insufficient cpu",
-    meaning="No node has enough unrequested CPU for a pod.",
+    meaning="No node has enough free CPU for the request of a pod. CPU that other pods requested is not free, even if it is unused.",
     remedy="Add nodes, delete pods, or reduce the requests.",
     find=with_autoscaler_note(short_of("cpu")),
 )
 STORAGE: Final = Cause(
     code="LWS-E048",
     title="insufficient ephemeral storage",
-    meaning="No node has enough unrequested ephemeral storage for a pod.",
+    meaning="No node has enough free ephemeral storage for the request of a pod. Storage that other pods requested is not free.",
     remedy="Add nodes, delete pods, or reduce the requests.",
     find=with_autoscaler_note(short_of("ephemeral-storage")),
 )
 TOO_MANY_PODS: Final = Cause(
     code="LWS-E038",
     title="the nodes have reached their pod limit",
-    meaning="A node accepts a limited number of pods, regardless of their requests.",
+    meaning="Each node accepts a limited number of pods, regardless of their requests, and all nodes have reached this limit.",
     person=Person.ADMINISTRATOR,
     remedy="Add nodes, or delete pods.",
     find=with_autoscaler_note(
@@ -343,7 +343,7 @@ SPREAD_TEXT: Final = StageMessage(
     code="LWS-E042",
     title="no node satisfies the spread or affinity rules",
     meaning="No node satisfies the affinity or topologySpreadConstraints of the pod template and of the running pods.",
-    remedy="If no node has the label in topologyKey, label nodes or correct topologyKey. Otherwise relax the constraint, or add nodes in other domains.",
+    remedy="If no node has the label in topologyKey, label nodes or correct topologyKey. Otherwise, relax the constraint, or add nodes in other domains.",
 )
 @with_autoscaler_note
 def find_unsatisfied_constraint(observed: Observed) -> Finding | None:

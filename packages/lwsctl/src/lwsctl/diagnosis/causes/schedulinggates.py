@@ -39,7 +39,7 @@ def gate_names(rank: Rank) -> list[str]:
 @cause(
     code="LWS-E030",
     title="Kueue has not admitted the group",
-    meaning="Kueue starts a group only if its queue has quota for the whole group.",
+    meaning="Kueue starts a group only if its queue has enough quota for the whole group.",
     person=Person.ADMINISTRATOR,
     remedy="Wait for quota, increase the quota, or check the Workload for the missing resources. While an admission check is pending, no action is required.",
 )
@@ -104,7 +104,7 @@ def _workload_wait_reason(workload: JSONObject, rank: Rank) -> str:
 @cause(
     code="LWS-E031",
     title="a scheduling gate blocks the pods",
-    meaning="The pods have scheduling gates. The scheduler ignores them until all gates are removed.",
+    meaning="The pods have scheduling gates. The scheduler ignores a pod until all its gates are removed.",
     remedy="Find out which component removes the gate. If the gate is in the pod template, remove it there.",
 )
 def find_gated_pods(observed: Observed) -> Finding | None:
@@ -215,7 +215,7 @@ def pods_without_report(observed: Observed) -> list[tuple[Rank, timedelta]]:
     code="LWS-E033",
     title="the scheduler in schedulerName is not running",
     meaning="No scheduler with the name in the pod template is active in the cluster.",
-    remedy="Start this scheduler, or correct schedulerName.",
+    remedy="Start the scheduler, or correct schedulerName.",
 )
 def find_unknown_scheduler(observed: Observed) -> Finding | None:
     """Find pods whose `schedulerName` refers to a scheduler that is not running."""

@@ -59,8 +59,8 @@ def find_scaler_conflict(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E017",
     title="a part of a DisaggregatedSet cannot be created",
-    meaning="An object of the DisaggregatedSet was rejected, or its name belongs to a different owner. The message contains the error that the API server returned.",
-    remedy="Fix the cause. Examples are an exceeded quota, a webhook that rejects the object, an invalid value, and an object that belongs to a different owner.",
+    meaning="The API server rejected an object of the DisaggregatedSet, or an object with its name has a different owner. The message contains the error that the API server returned.",
+    remedy="Fix the error in the message. Examples are an exceeded quota, a webhook that rejects the object, an invalid value, and an object that belongs to a different owner.",
 )
 def find_rejected_part(observed: Observed) -> Finding | None:
     """Find a failed write of an object of the set, or a different error of the reconciliation."""

@@ -96,7 +96,7 @@ def _was_just_created(observed: Observed, rank: Rank) -> bool:
 @cause(
     code="LWS-E082",
     title="the leader is not ready, although its workers are",
-    meaning="All workers are ready, and the leader is running but not ready. Often it waits for ranks that never connect.",
+    meaning="All workers are ready, and the leader is running but not ready. Often, the leader waits for ranks that never connect.",
     remedy="Read the log of the leader. Check the group size, the address, the ports and the network policies.",
 )
 def find_unready_leader(observed: Observed) -> Finding | None:
@@ -223,7 +223,7 @@ def find_backoff(observed: Observed) -> Finding | None:
     title="the restart limit is reached",
     meaning="A group failed more often than maxGroupRestarts allows. It was terminated, and its pods are kept for diagnosis.",
     remedy=(
-        "Read the log of the failed pod, and fix the error or use `lws recover`. If failure recording is enabled, `lws history` shows the logs of deleted "
+        "Read the log of the failed pod, and fix the error. To restart the group, use `lws recover`. If failure recording is enabled, `lws history` shows the logs of deleted "
         "pods."
     ),
 )

@@ -65,7 +65,7 @@ def find_blocking_finalizer(observed: Observed) -> Finding | None:
     meaning=(
         "The manager cannot parse a field, annotation or label. It does not change the object until the value is corrected."
     ),
-    remedy="Correct the field. If you remove an annotation or label that the manager writes, restart counts start at 0.",
+    remedy="Correct the value in the message. If you remove an annotation or label that the manager wrote, restart counts start at 0.",
 )
 def find_unreadable_field(observed: Observed) -> Finding | None:
     """Find a field that the manager cannot parse, based on the object or on the manager's event."""
@@ -162,7 +162,7 @@ def find_unobserved_statefulset(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E015",
     title="the revision of a group is missing",
-    meaning="Workers are created from the ControllerRevision of their leader, but it was deleted.",
+    meaning="The ControllerRevision of a leader was deleted, so its workers cannot be created.",
     remedy="Delete the leader pod, so that the group is recreated from an existing revision.",
 )
 def find_missing_revision(observed: Observed) -> Finding | None:

@@ -174,7 +174,7 @@ def _template_values(observed: Observed, rank: Rank, container: str, match: Matc
 INSECURE: Final = Cause(
     code="LWS-E112",
     title="a security setting prevents a container from starting",
-    meaning="The node rejects the securityContext of a container. Often the image runs as root, or a seccomp or AppArmor profile is missing.",
+    meaning="The node rejects the securityContext of a container. Often, the image runs as root, or a seccomp or AppArmor profile is missing.",
     remedy="Correct securityContext in the pod template, use an image that does not run as root, or install the profile on the nodes.",
     find=find_rejection(SECURITY),
 )
