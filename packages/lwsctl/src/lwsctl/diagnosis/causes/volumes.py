@@ -203,7 +203,7 @@ ATTACHED: Final = re.compile(
         "released it."
     ),
     person=Person.AUTHOR,
-    remedy="Use a claim with access mode ReadWriteMany or ReadOnlyMany, or use volumeClaimTemplates to create one claim per rank.",
+    remedy="Use a claim with access mode ReadWriteMany or ReadOnlyMany. Alternatively, use volumeClaimTemplates to create one claim per rank.",
 )
 def find_attached_volume(observed: Observed) -> Finding | None:
     """Find a volume that is attached to a different node, its claim, and the pods on that node that use it."""
