@@ -7,6 +7,7 @@ python -m docs.generate_reference [--check]
 """
 # ruff: noqa: INP001 - a script of its own, which talks
 
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,6 +41,12 @@ CONCEPTS: Final = ROOT / "concepts"
 EXPLAINED: Final = ("leaderworkerset-v1", "disaggregatedset-v1")
 """The kinds whose fields have a concept page."""
 PREFIX: Final = "leaderworkerset.sigs.k8s.io/"
+
+REPEATED: Final = re.compile(
+    r" (?:Defaults to|Immutable|The level is immutable|It cannot be|It must divide|Only \w+ is)[^.]*\."
+)
+"""The sentences of a description that repeat the default or the validation."""
+CONDITIONS_LINK: Final = "For their meaning, see [Conditions](conditions-events-metrics.md#conditions)."
 
 LONGEST_PATTERN: Final = 50
 """The maximum number of characters in a displayed pattern."""
@@ -92,6 +99,11 @@ def table(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str
     yield "|---" * len(columns) + "|"
     yield from (f"| {' | '.join(text.replace('|', chr(92) + '|') for text in row)} |" for row in rows)
     yield ""
+
+
+def sentence(text: str) -> str:
+    """Return a text that starts with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 def code(value: object) -> str:
@@ -155,7 +167,10 @@ def field_row(kind: str, path: str, field: Mapping[str, Any]) -> tuple[str, ...]
     default = code(field["default"]) if "default" in field else ""
     leaf = code(path.rpartition(".")[2])
     name = f"[{leaf}](../../concepts/{page})" if page and (CONCEPTS / page).exists() else leaf
-    return f'<a id="{path}"></a>{name}', type_of(leaf.strip("`"), field), default, rules, str(field["description"])
+    text = REPEATED.sub("", field["description"]) if default or rules else field["description"]
+    if path == "status.conditions" and kind != "disaggregatedsetrolescaler-v1":
+        text = f"{text.partition('.')[0]}. {CONDITIONS_LINK}"
+    return f'<a id="{path}"></a>{name}', type_of(leaf.strip("`"), field), default, rules, text
 
 
 def concept(kind: str, path: str) -> str:
@@ -184,21 +199,22 @@ def type_of(name: str, field: Mapping[str, Any]) -> str:
 def schema_rules(field: Mapping[str, Any]) -> Iterator[str]:
     """Yield descriptions of the rules in the schema of a field."""
     if "enum" in field:
-        yield f"One of {', '.join(code(value) for value in field['enum'])}."
+        values = ", ".join(code(value) for value in field["enum"])
+        yield f"{'One of' if len(field['enum']) > 1 else 'Must be'} {values}."
     for low, high, unit in (
         ("minimum", "maximum", ""),
         ("minLength", "maxLength", " characters"),
         ("minItems", "maxItems", " items"),
     ):
         if low in field and high in field:
-            yield f"{field[low]} to {field[high]}{unit}."
+            yield f"Between {field[low]} and {field[high]}{unit}."
         elif low in field:
             yield f"At least {field[low]}{unit}."
         elif high in field:
             yield f"At most {field[high]}{unit.removesuffix('s') if field[high] == 1 else unit}."
     if len(field.get("pattern", "")) in range(1, LONGEST_PATTERN) and not field.get("x-kubernetes-int-or-string"):
-        yield f"Matches `{field['pattern']}`."
-    yield from (f"Rule: {rule['message']}." for rule in field.get("x-kubernetes-validations", ()))
+        yield f"Must match `{field['pattern']}`."
+    yield from (f"{sentence(rule['message'])}." for rule in field.get("x-kubernetes-validations", ()))
 
 
 # The configuration.
@@ -266,8 +282,8 @@ def names_page() -> Iterator[str]:
     yield "## Annotations that you set\n"
     yield "Set these annotations on the LeaderWorkerSet. They take effect without a rollout, unless the linked page states otherwise.\n"
     yield (
-        "Admission rejects an unreadable value, or warns about it."
-        " It also warns about every other annotation with this prefix, because such an annotation has no effect.\n"
+        "Admission rejects invalid values, or warns about them."
+        " Admission also warns about unknown annotations with this prefix, because they have no effect.\n"
     )
     yield from table(
         ("Annotation", "Values", "Default", "Example", "Meaning", "Defined by"),
@@ -325,7 +341,7 @@ def signals_page() -> Iterator[str]:
             (
                 code(condition.type),
                 code(condition.reason),
-                f"{condition.description[0].upper()}{condition.description[1:]}.",
+                f"{sentence(condition.description)}.",
                 ", ".join(sorted(map(code, condition.excludes))),
             )
             for condition in CONDITIONS
@@ -347,10 +363,10 @@ def signals_page() -> Iterator[str]:
     )
     yield "## Events\n"
     for regarding, reasons in names()["events"].items():
-        yield f"### {regarding[0].upper()}{regarding[1:]}\n"
+        yield f"### {sentence(regarding)}\n"
         yield from table(("Reason", "Meaning"), ((code(reason), text) for reason, text in reasons.items()))
     yield "## Metrics\n"
-    yield "[The manager](../manager.md#metrics) describes the required permissions.\n"
+    yield "For the permissions that are required to read metrics, see [The manager](../manager.md#metrics).\n"
     yield from table(
         ("Metric", "Type", "Labels", "Meaning"),
         (
@@ -364,21 +380,25 @@ def signals_page() -> Iterator[str]:
 
 def exit_codes() -> Iterator[tuple[str, str, str]]:
     """Yield the exit codes of all executables."""
-    yield "`lws`", "0", "Success."
-    yield "`lws`", str(errors.FAILED), "Error."
-    yield "`lws`", str(errors.USAGE), "Invalid arguments. Nothing was changed."
-    yield "`lws`", str(errors.TIMED_OUT), "Timeout."
-    yield "`lws`", str(errors.INTERRUPTED), "Interrupted (Ctrl-C)."
-    yield "`lws`", str(PIPE_CLOSED), "The reader closed the pipe."
-    yield "`lws diff`", "0, 1, 2", "No difference, a difference, an error."
-    yield "`lws exec`", "any", "The exit code of the command in the container."
+    yield "`lws`", "0", "The command succeeded."
+    yield "`lws`", str(errors.FAILED), "An error occurred."
+    yield "`lws`", str(errors.USAGE), "An argument is invalid. The command did not change anything."
+    yield "`lws`", str(errors.TIMED_OUT), "The timeout expired."
+    yield "`lws`", str(errors.INTERRUPTED), "The user interrupted the command with Ctrl-C."
+    yield "`lws`", str(PIPE_CLOSED), "The process that reads the output closed the pipe."
+    yield "`lws diff`", "0", "The manifest and the cluster do not differ."
+    yield "`lws diff`", "1", "The manifest and the cluster differ."
+    yield "`lws diff`", "2", "An error occurred."
+    yield "`lws exec`", "any", "The command in the container exited with this code."
     for exit_code in sorted(set(EXIT_CODES.values())):
         verdicts = (verdict.value for verdict, value in EXIT_CODES.items() if value == exit_code)
         yield "`lws explain`", str(exit_code), f"The verdict is {' or '.join(verdicts)}."
-    yield "`lws manager`, `lws operator`", "0, 1, 2", "Stopped, a fatal error, invalid flags."
+    yield "`lws manager`, `lws operator`", "0", "The process was stopped."
+    yield "`lws manager`, `lws operator`", "1", "A fatal error occurred."
+    yield "`lws manager`, `lws operator`", "2", "A flag is invalid."
     for reason in FailureReason:
-        text = reason.description.replace("its ", "the awaited rank's ", 1)
-        yield "`leaderworkerset.rendezvous`", str(reason.value), f"{text[0].upper()}{text[1:]}."
+        text = re.sub(r"^its (\w+)", r"the \1 of the remote rank", reason.description)
+        yield "`leaderworkerset.rendezvous`", str(reason.value), f"{sentence(text)}."
 
 
 PAGES: Final = {
@@ -402,19 +422,19 @@ PAGES: Final = {
     "leaderworkersetoperator-v1": Page(
         "LeaderWorkerSetOperator v1",
         "This page lists all fields of `operator.openshift.io/v1`, kind `LeaderWorkerSetOperator` (short name `lwsop`).\n"
-        "[The operator](../../how-to/operator.md) explains how to install it.",
+        "To install the operator, see [The operator](../../how-to/operator.md).",
         lambda: kind_page("leaderworkersetoperator-v1"),
     ),
     "configuration-v1": Page(
         "Configuration of the manager",
         "This page lists all fields of the manager's configuration file.\n"
-        "If a value is null, zero or empty, the default is used. Unknown fields are rejected.",
+        "If a value is null, zero or empty, the manager uses the default. The manager rejects unknown fields.",
         configuration_page,
     ),
     "labels-annotations-variables": Page(
         "Labels, annotations and environment variables",
         f"This page lists the labels, annotations, gates and environment variables of objects and containers. Annotations that you set have the prefix `{PREFIX}`.\n"
-        "*Upstream* means that LeaderWorkerSet, Kubernetes or Kueue defines the name.",
+        "In the tables, *upstream* means that a different project defines the name, such as LeaderWorkerSet, Kubernetes or Kueue.",
         names_page,
     ),
     "conditions-events-metrics": Page(

@@ -65,7 +65,7 @@ UPDATE_IN_PROGRESS: Final = ConditionOutcome(
     "UpdateInProgress",
     "GroupsUpdating",
     "Rolling Upgrade is in progress",
-    "groups with a previous template are being replaced",
+    "groups with a previous revision are being replaced",
     excludes=frozenset({"Available", "Complete", "Failed"}),
     health=ObjectHealth.PROGRESSING,
     wait_words=(),
@@ -75,7 +75,7 @@ COMPLETE: Final = ConditionOutcome(
     "Complete",
     "AllGroupsComplete",
     "All replicas are complete",
-    "all leaders of a LeaderWorkerSet that runs to completion have exited with code 0. Absent until then",
+    "all leaders of a LeaderWorkerSet that runs to completion have exited with code 0. Until then, the condition is absent",
     excludes=frozenset({"Available", "Progressing", "UpdateInProgress", "Failed"}),
     health=ObjectHealth.HEALTHY,
     wait_words=("done", "complete"),
@@ -87,7 +87,7 @@ FAILED: Final = ConditionOutcome(
     "One or more replicas were not complete at the deadline",
     (
         "the deadline of a LeaderWorkerSet that runs to completion has passed, and its incomplete groups are "
-        "terminated. Absent until then"
+        "terminated. Until then, the condition is absent"
     ),
     excludes=frozenset({"Available", "Progressing", "UpdateInProgress", "Complete"}),
     health=ObjectHealth.DEGRADED,
@@ -98,7 +98,7 @@ DEGRADED: Final = ConditionOutcome(
     "Degraded",
     "ReplicaRestartBudgetExceeded",
     _STOPPED,
-    "groups exhausted their restart budget, and their terminated pods are retained for diagnosis",
+    "groups have exhausted their restart budget. Their terminated pods are retained for diagnosis",
     excludes=frozenset(),
     health=ObjectHealth.DEGRADED,
     wait_words=("degraded",),
@@ -108,7 +108,7 @@ WORKLOAD_SCHEDULING_CREATED: Final = ConditionOutcome(
     "WorkloadSchedulingCreated",
     "SchedulingPrerequisitesCreated",
     "scheduling prerequisites created",
-    "the objects required by `spec.scheduling` have been created. Absent if this field is not set",
+    "the objects required by `spec.scheduling` have been created. If the field is not set, the condition is absent",
     excludes=frozenset(),
     health=ObjectHealth.REQUIRED,
     wait_words=(),
@@ -118,7 +118,7 @@ MOVE_IN_PROGRESS: Final = ConditionOutcome(
     "MoveInProgress",
     "GroupsMoving",
     "Groups must be moved from their nodes",
-    "groups are waiting to be moved from their nodes. Absent until the first move",
+    "groups are waiting to be moved off their nodes. Until the first move, the condition is absent",
     excludes=frozenset(),
     # A group that is moved from a node becomes Progressing by itself. Until then it serves traffic, and a sync must
     # not wait for a drain.

@@ -34,91 +34,108 @@ OWN_ONLY: Final[JSONObject] = {
 """A document without descriptions. Only the fields of LeaderWorkerSets are then described."""
 
 TEXTS: Final[dict[tuple[str, str], str]] = {
-    ("LeaderWorkerSet", "spec"): "The desired groups.",
-    ("LeaderWorkerSet", "status"): "The observed groups.",
+    ("LeaderWorkerSet", "spec"): "The desired state of the LeaderWorkerSet.",
+    ("LeaderWorkerSet", "status"): "The observed state of the LeaderWorkerSet.",
     (
         "LeaderWorkerSetSpec",
         "replicas",
-    ): "The number of groups. Each group has one leader and its workers. Defaults to 1.",
-    ("LeaderWorkerSetSpec", "leaderWorkerTemplate"): "The pod templates and the size of a group.",
-    ("LeaderWorkerSetSpec", "rolloutStrategy"): "How groups are updated when the template changes.",
+    ): "The number of groups. Each group consists of one leader and its workers. Defaults to 1.",
+    ("LeaderWorkerSetSpec", "leaderWorkerTemplate"): "The pod templates and the size of each group.",
+    ("LeaderWorkerSetSpec", "rolloutStrategy"): "The strategy for updating groups when the template changes.",
     ("LeaderWorkerSetSpec", "startupPolicy"): (
-        "When the workers of a group are created. LeaderCreated (default): when the leader is created. LeaderReady: when"
-        " the leader is ready."
+        "Whether the workers of a group are created together with the leader (LeaderCreated, default) or after the"
+        " leader is ready (LeaderReady)."
     ),
-    ("LeaderWorkerSetSpec", "networkConfig"): "The DNS names of pods.",
+    ("LeaderWorkerSetSpec", "networkConfig"): "The network configuration, which determines the DNS names of pods.",
     ("LeaderWorkerSetSpec", "groupIdentity"): (
-        "How groups are identified. Ordinal (default): by index; a StatefulSet creates the leaders. Hash: by random key;"
-        " a Deployment creates the leaders. Immutable."
+        "Whether groups are identified by index (Ordinal, default) or by random key (Hash). With Ordinal, a StatefulSet"
+        " creates the leaders. With Hash, a Deployment creates the leaders. Immutable."
     ),
     ("LeaderWorkerSetSpec", "groupReplacementPolicy"): (
-        "When the replacement of a group can be scheduled. PostTermination (default): when all pods of the old group "
-        "are deleted. Immediate: without waiting for the old group; requires groupIdentity Hash. A change does not "
-        "start a rollout."
+        "Whether a replacement group can be scheduled only after all pods of the old group are deleted (PostTermination,"
+        " default) or immediately (Immediate). A change to this field does not start a rollout."
     ),
     ("LeaderWorkerSetSpec", "scheduling"): (
-        "How kube-scheduler places pods that belong together. It applies to one level: the whole LeaderWorkerSet, each"
-        " replica, or each role of a replica. An empty object schedules each replica as a gang. The level is immutable."
+        "The scheduling settings for kube-scheduler. They apply to one level: the whole LeaderWorkerSet, each replica,"
+        " or each role of a replica. If the object is empty, each replica is scheduled as a gang. The level is immutable."
     ),
     ("LeaderWorkerSetSpec", "podTerminationPolicy"): (
-        "When the workers of a terminating group are terminated. Default: after the leader is deleted. Parallel: at the"
-        " same time as the leader. If absent, the annotation pod-termination-policy is used. A change does not start a"
-        " rollout."
+        "Whether the workers of a terminating group are terminated after the leader is deleted (Default) or at the same"
+        " time as the leader (Parallel). If the field is not set, the annotation pod-termination-policy applies. A change"
+        " to this field does not start a rollout."
     ),
     **{
         (struct, field): text
         for struct in ("LeaderWorkerSetScheduling", "ReplicaScheduling", "RoleScheduling")
         for field, text in {
             "schedulingPolicy": "Whether pods are scheduled one by one (basic) or all together (gang).",
-            "schedulingConstraints": "Topology constraints for the pods.",
+            "schedulingConstraints": "The topology constraints for the pods.",
             "disruptionMode": "Whether pods are preempted one by one (single) or all together (all).",
         }.items()
     },
-    ("LeaderWorkerSetScheduling", "replica"): "The scheduling of one replica: a leader and its workers.",
-    ("ReplicaScheduling", "leader"): "The scheduling of the leader of a replica.",
-    ("ReplicaScheduling", "worker"): "The scheduling of the workers of a replica.",
+    (
+        "LeaderWorkerSetScheduling",
+        "replica",
+    ): "The scheduling settings for each replica, which consists of a leader and its workers.",
+    ("ReplicaScheduling", "leader"): "The scheduling settings for the leader of each replica.",
+    ("ReplicaScheduling", "worker"): "The scheduling settings for the workers of each replica.",
     (
         "RoleScheduling",
         "resourceClaims",
-    ): "ResourceClaims that the pods of the role share. The pod template must refer to each.",
+    ): "The ResourceClaims that all pods of the role share. The pod template must refer to each claim.",
     ("WorkloadCompositePodGroupSchedulingPolicy", "basic"): "Pods are scheduled one by one.",
-    ("WorkloadCompositePodGroupSchedulingPolicy", "gang"): "Pods are scheduled all together, or not at all.",
+    (
+        "WorkloadCompositePodGroupSchedulingPolicy",
+        "gang",
+    ): "Either all pods are scheduled together, or no pod is scheduled.",
     ("WorkloadCompositeGangSchedulingPolicy", "minGroupCount"): (
-        "Not supported, because a gang contains all pods of its level."
+        "This field is not supported, because a gang always contains all pods of its level."
     ),
     ("WorkloadPodGroupSchedulingPolicy", "basic"): "Pods are scheduled one by one.",
-    ("WorkloadPodGroupSchedulingPolicy", "gang"): "Pods are scheduled all together, or not at all.",
+    ("WorkloadPodGroupSchedulingPolicy", "gang"): "Either all pods are scheduled together, or no pod is scheduled.",
     ("WorkloadGangSchedulingPolicy", "minCount"): (
         "The number of pods in the gang. It must equal the number of pods in the role."
     ),
-    ("WorkloadSchedulingConstraints", "topology"): "The topology domain in which all pods must run.",
-    ("WorkloadTopologyConstraint", "key"): "The node label whose value is the topology domain.",
+    (
+        "WorkloadSchedulingConstraints",
+        "topology",
+    ): "The topology constraint, which requires all pods to run in the same topology domain.",
+    ("WorkloadTopologyConstraint", "key"): "The key of the node label that defines the topology domains.",
     ("WorkloadDisruptionMode", "single"): "Pods are preempted one by one.",
-    ("WorkloadDisruptionMode", "all"): "Pods are preempted all together.",
+    ("WorkloadDisruptionMode", "all"): "All pods are preempted together.",
     ("WorkloadResourceClaim", "name"): "The name of the claim in the pod template.",
-    ("WorkloadResourceClaim", "resourceClaimName"): "The name of an existing ResourceClaim to share.",
+    ("WorkloadResourceClaim", "resourceClaimName"): "The name of the existing ResourceClaim that the pods share.",
     (
         "WorkloadResourceClaim",
         "resourceClaimTemplateName",
-    ): "The ResourceClaimTemplate from which the shared ResourceClaim is created.",
-    ("LeaderWorkerTemplate", "leaderTemplate"): "The pod template of the leader. If absent, workerTemplate is used.",
-    ("LeaderWorkerTemplate", "workerTemplate"): "The pod template of the workers.",
+    ): "The name of the ResourceClaimTemplate from which the shared ResourceClaim is created.",
+    (
+        "LeaderWorkerTemplate",
+        "leaderTemplate",
+    ): "The pod template for the leader. If the field is not set, workerTemplate is used.",
+    ("LeaderWorkerTemplate", "workerTemplate"): "The pod template for the workers.",
     ("LeaderWorkerTemplate", "size"): "The number of pods in a group, including the leader. Defaults to 1.",
     ("LeaderWorkerTemplate", "restartPolicy"): (
-        "The reaction to the restart of a container or the deletion of a pod. RecreateGroupOnPodRestart (default): the"
-        " whole group is recreated. RecreateGroupAfterStart: the same, but only if no pod of the group is pending. None:"
-        " only the pod is restarted. Default is a deprecated name of None."
+        "Whether the whole group is recreated (RecreateGroupOnPodRestart, default) or only the pod is restarted (None)"
+        " when a container restarts or a pod is deleted. With RecreateGroupAfterStart, the group is recreated only if none"
+        " of its pods is pending. Default is a deprecated alias of None."
     ),
-    ("LeaderWorkerTemplate", "subGroupPolicy"): "Divides a group into subgroups. It cannot be added or removed later.",
+    (
+        "LeaderWorkerTemplate",
+        "subGroupPolicy",
+    ): "The policy that divides each group into subgroups. It cannot be added or removed later.",
     ("LeaderWorkerTemplate", "volumeClaimTemplates"): (
-        "PersistentVolumeClaims to create for each pod. A container of the pod templates must mount each of them."
+        "The templates of the PersistentVolumeClaims that are created for each pod. A container in the pod templates must"
+        " mount each claim."
     ),
     ("LeaderWorkerTemplate", "persistentVolumeClaimRetentionPolicy"): (
-        "Whether PersistentVolumeClaims of volumeClaimTemplates are kept when their pods are deleted."
+        "Whether the PersistentVolumeClaims from volumeClaimTemplates are kept when a StatefulSet is deleted or scaled"
+        " down."
     ),
     ("LeaderWorkerTemplate", "maxGroupRestarts"): (
-        "How often a failed group is recreated, for each revision of the template. After that, the group is terminated"
-        " and its pods are kept for diagnosis. Unlimited if absent. A change does not start a rollout."
+        "The maximum number of times that a failed group is recreated with the same revision (unlimited if not set). A"
+        " group that fails again is terminated, and its pods are kept for diagnosis. A change to this field does not start"
+        " a rollout."
     ),
     ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenDeleted"): (
         "Whether the claims are kept (Retain, default) or deleted (Delete) when the StatefulSet is deleted."
@@ -133,21 +150,21 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
         "The number of pods in a subgroup. It must divide the size of the group, or the size without the leader."
         " Immutable."
     ),
-    ("RolloutStrategy", "type"): "The type of rollout. Only RollingUpdate is supported.",
+    ("RolloutStrategy", "type"): "The type of the rollout. Only RollingUpdate is supported.",
     ("RolloutStrategy", "rollingUpdateConfiguration"): "The limits of a rolling update.",
     ("RollingUpdateConfiguration", "partition"): (
-        "Groups with an index below the partition keep the previous template. Defaults to 0."
+        "The lowest index of the groups that are updated. Groups with a lower index keep the previous template. Defaults to 0."
     ),
     ("RollingUpdateConfiguration", "maxUnavailable"): (
-        "The maximum number of groups that can be unavailable during a rollout, or a percentage of replicas, rounded"
+        "The maximum number or percentage of groups that can be unavailable during a rollout. Percentages are rounded"
         " down. It cannot be 0 if maxSurge is 0. Defaults to 1."
     ),
     ("RollingUpdateConfiguration", "maxSurge"): (
-        "The maximum number of groups that can be created above replicas during a rollout, or a percentage of replicas,"
-        " rounded up. Defaults to 0."
+        "The maximum number or percentage of groups that can be created in addition to replicas during a rollout."
+        " Percentages are rounded up. Defaults to 0."
     ),
     ("NetworkConfig", "subdomainPolicy"): (
-        "Whether all groups share one headless Service (Shared, default) or each group has its own (UniquePerReplica)."
+        "Whether all groups share one headless Service (Shared, default) or each group has its own Service (UniquePerReplica)."
     ),
     ("LeaderWorkerSetStatus", "conditions"): (
         f"The conditions of the LeaderWorkerSet. {' '.join(f'{condition.type}: {condition.description}.' for condition in CONDITIONS)}"
@@ -158,12 +175,12 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerSetStatus", "updatedReplicas"): (
         "The number of groups with the latest revision, whether or not they are ready."
     ),
-    ("LeaderWorkerSetStatus", "replicas"): "The number of groups that were created.",
+    ("LeaderWorkerSetStatus", "replicas"): "The number of groups that have been created.",
     (
         "LeaderWorkerSetStatus",
         "hpaPodSelector",
-    ): "The label selector of the leader pods, for a HorizontalPodAutoscaler.",
-    ("LeaderWorkerSetStatus", "observedGeneration"): "The last generation that the controller has observed.",
+    ): "The label selector with which a HorizontalPodAutoscaler finds the leader pods.",
+    ("LeaderWorkerSetStatus", "observedGeneration"): "The most recent generation that the controller has observed.",
 }
 
 
@@ -179,9 +196,7 @@ def with_descriptions(crd: JSONObject, document: JSONObject) -> JSONObject:
     for name, struct in (("spec", "LeaderWorkerSetSpec"), ("status", "LeaderWorkerSetStatus")):
         child = _describe_fields(root["properties"][name], struct, definitions)
         properties[name] = _with_description(child, TEXTS["LeaderWorkerSet", name])
-    words = (
-        "A LeaderWorkerSet runs groups of pods. Each group has one leader and its workers, and is managed as a unit."
-    )
+    words = "A LeaderWorkerSet runs groups of pods. Each group consists of one leader and its workers, and is managed as a unit."
     full = version | {"schema": {"openAPIV3Schema": _with_description(root | {"properties": properties}, words)}}
     return crd | {"spec": crd["spec"] | {"versions": [full]}}
 

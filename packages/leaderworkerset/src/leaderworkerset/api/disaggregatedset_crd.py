@@ -50,32 +50,33 @@ TEXTS: dict[str, str] = {
         "A DisaggregatedSet runs the roles of one service, such as prefill and decode, as LeaderWorkerSets that are"
         " rolled out together."
     ),
-    "spec": "The desired roles.",
-    "status": "The observed roles.",
-    "spec.roles": "The roles. A change to a template, or to the order of the roles, is rolled out to all roles.",
+    "spec": "The desired state of the DisaggregatedSet.",
+    "status": "The observed state of the DisaggregatedSet.",
+    "spec.roles": "The roles of the DisaggregatedSet. A change to a template, or to the order of the roles, is rolled out to all roles.",
     "spec.roles[].name": "The name of the role.",
-    "spec.roles[].scaling": "How the number of groups of the role is determined.",
+    "spec.roles[].scaling": "The scaling settings, which determine the number of groups of the role.",
     "spec.roles[].scaling.mode": (
-        "Static (default): spec.replicas. External: a DisaggregatedSetRoleScaler, which is created for the role."
+        "Whether spec.replicas (Static, default) or a DisaggregatedSetRoleScaler (External) determines the number of"
+        " groups. With External, the controller creates a DisaggregatedSetRoleScaler for the role."
     ),
-    "spec.roles[].metadata": "Labels and annotations for the LeaderWorkerSets of the role.",
+    "spec.roles[].metadata": "The labels and annotations for the LeaderWorkerSets of the role.",
     "spec.roles[].spec": (
-        "The spec of the role's LeaderWorkerSet. The replicas field is the number of groups in each slice."
+        "The spec for the LeaderWorkerSets of the role. The replicas field is the number of groups in each slice."
     ),
     "spec.slices": "The number of independent copies of all roles. Defaults to 1.",
     "spec.placementPolicy": "The topology constraints for slices.",
     "spec.placementPolicy.type": (
-        "None (default). ExclusiveSlice: no two slices of this DisaggregatedSet share a topology domain. ExclusiveTopology:"
-        " no two slices of any DisaggregatedSet in the namespace share one."
+        "Whether slices can share a topology domain (None, default) or not. With ExclusiveSlice, slices of the same"
+        " DisaggregatedSet cannot share a domain. With ExclusiveTopology, this applies to all slices in the namespace."
     ),
-    "spec.placementPolicy.topology": "The node label whose value is the topology domain.",
-    "status.observedGeneration": "The last generation that the controller has observed.",
-    "status.roleStatuses": "The number of groups of each role, in all slices.",
+    "spec.placementPolicy.topology": "The key of the node label that defines the topology domains.",
+    "status.observedGeneration": "The most recent generation that the controller has observed.",
+    "status.roleStatuses": "The number of groups of each role across all slices.",
     "status.roleStatuses[].name": "The name of the role.",
-    "status.roleStatuses[].replicas": "The number of groups that were created.",
-    "status.roleStatuses[].readyReplicas": "The number of groups whose pods are all ready.",
-    "status.roleStatuses[].updatedReplicas": "The number of groups with the latest revision.",
-    "status.conditions": "The conditions of the set: Available, Progressing.",
+    "status.roleStatuses[].replicas": "The number of groups of the role that have been created.",
+    "status.roleStatuses[].readyReplicas": "The number of groups of the role whose pods are all ready.",
+    "status.roleStatuses[].updatedReplicas": "The number of groups of the role with the latest revision.",
+    "status.conditions": "The conditions of the DisaggregatedSet. The types are Available and Progressing.",
 }
 
 SCALER_TEXTS: dict[str, str] = {
@@ -83,10 +84,10 @@ SCALER_TEXTS: dict[str, str] = {
     "spec": "The desired state of the role.",
     "status": "The observed state of the role.",
     "spec.replicas": "The number of groups of the role.",
-    "status.replicas": "The number of groups of the role that were created.",
-    "status.selector": "The label selector of the leader pods of the role, for autoscalers.",
-    "status.observedGeneration": "The last generation that the controller has observed.",
-    "status.conditions": "The conditions of the scaler: Ready.",
+    "status.replicas": "The number of groups of the role that have been created.",
+    "status.selector": "The label selector with which autoscalers find the leader pods of the role.",
+    "status.observedGeneration": "The most recent generation that the controller has observed.",
+    "status.conditions": "The conditions of the scaler. The only type is Ready.",
 }
 
 

@@ -47,23 +47,23 @@ def _spec() -> JSONObject:
     level = {"type": "string", "default": "Normal", "enum": list(LOG_LEVELS)}
     free = {"type": "object", "nullable": True, "x-kubernetes-preserve-unknown-fields": True}
     return {
-        "description": "The desired state.",
+        "description": "The desired state of the installation.",
         "type": "object",
         "properties": {
             "managementState": {
-                "description": "Whether the operator manages the installation. Defaults to Managed.",
+                "description": "Whether the operator manages the installation. If the field is not set, the state is Managed.",
                 "type": "string",
                 "pattern": STATES,
             },
             "logLevel": level | {"description": "The log level of the manager."},
             "operatorLogLevel": level
             | {"description": "The log level of the operator. A change takes effect immediately."},
-            "observedConfig": free | {"description": "The TLS profile of the cluster, set by the operator."},
+            "observedConfig": free | {"description": "The TLS profile of the cluster. The operator sets this field."},
             "unsupportedConfigOverrides": free
             | {
                 "description": (
-                    "A JSON merge patch for the configuration of the manager. If set, the condition Upgradeable is "
-                    "False."
+                    "A JSON merge patch for the configuration of the manager. If the patch is set, the condition "
+                    "Upgradeable is False."
                 )
             },
             "nodePlacement": _placement(),
@@ -83,16 +83,16 @@ def _placement() -> JSONObject:
         },
     }
     return {
-        "description": "The nodes on which the manager runs. It does not affect the operator.",
+        "description": "The node placement of the manager pods. It does not affect the operator.",
         "type": "object",
         "properties": {
             "nodeSelector": {
-                "description": "The node labels. If not empty, they replace the node selector of the pods.",
+                "description": "The node selector for the manager pods. If it is not empty, it replaces the default node selector.",
                 "type": "object",
                 "additionalProperties": TEXT,
             },
             "tolerations": {
-                "description": "If present, they replace the tolerations of the pods, even if empty.",
+                "description": "The tolerations for the manager pods. If the field is set, even to an empty list, it replaces the default tolerations.",
                 "type": "array",
                 "items": toleration,
             },
@@ -102,18 +102,18 @@ def _placement() -> JSONObject:
 
 def _status() -> JSONObject:
     return {
-        "description": "The observed state.",
+        "description": "The observed state of the installation.",
         "type": "object",
         "properties": {
             "conditions": _list_map(["type"], _condition()) | {"description": "The conditions of the installation."},
             "generations": _list_map(["group", "resource", "namespace", "name"], _generation())
-            | {"description": "The generation of the Deployment that was applied last."},
-            "observedGeneration": INT64 | {"description": "The last generation that the operator has observed."},
+            | {"description": "The generation of the Deployment that the operator applied most recently."},
+            "observedGeneration": INT64 | {"description": "The most recent generation that the operator has observed."},
             "readyReplicas": INT32 | {"description": "The number of available replicas of the manager."},
-            "version": TEXT | {"description": "The installed version."},
+            "version": TEXT | {"description": "The installed version of the manager."},
             "latestAvailableRevision": INT32
             | {
-                "description": "Not used.",
+                "description": "This field is not used.",
                 "x-kubernetes-validations": [{"rule": "self >= oldSelf", "message": "must only increase"}],
             },
         },
