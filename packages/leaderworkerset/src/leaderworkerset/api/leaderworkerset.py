@@ -11,7 +11,6 @@ from typing import Any, Final, get_args
 
 import msgspec
 
-from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey
@@ -120,54 +119,44 @@ class LeaderWorkerSetStatus(Base, frozen=True, kw_only=True):
     observed_generation: int = 0
 
 
+class ObjectMeta(Base, frozen=True, kw_only=True):
+    """The fields of `metadata` that the manager reads or validates."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: UID = UID("")
+    generation: int = 0
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    owner_references: list[JSONObject] = msgspec.field(default_factory=list)
+    finalizers: list[str] = msgspec.field(default_factory=list)
+    managed_fields: list[JSONObject] = msgspec.field(default_factory=list)
+
+
 class LeaderWorkerSet(Base, frozen=True, kw_only=True):
-    """A LeaderWorkerSet. `metadata` is a JSON object, which the properties read."""
+    """A LeaderWorkerSet."""
 
     api_version: str = API_VERSION
     kind: str = KIND
-    metadata: JSONObject = msgspec.field(default_factory=dict)
+    metadata: ObjectMeta = ObjectMeta()
     spec: LeaderWorkerSetSpec = LeaderWorkerSetSpec()
     status: LeaderWorkerSetStatus = LeaderWorkerSetStatus()
 
     @property
     def name(self) -> str:
         """Return `metadata.name`."""
-        return str(self.metadata.get("name") or "")
+        return self.metadata.name
 
     @property
     def namespace(self) -> str:
         """Return `metadata.namespace`."""
-        return str(self.metadata.get("namespace") or "")
+        return self.metadata.namespace
 
     @property
     def key(self) -> ObjectKey:
         """Return the namespace and name of the object."""
-        return ObjectKey(self.namespace, self.name)
-
-    @property
-    def uid(self) -> UID:
-        """Return `metadata.uid`."""
-        return meta.uid({"metadata": self.metadata})
-
-    @property
-    def generation(self) -> int:
-        """Return `metadata.generation`, or 0 if it is absent."""
-        return meta.generation({"metadata": self.metadata})
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Return `metadata.labels`."""
-        return self.metadata.get("labels") or {}
-
-    @property
-    def annotations(self) -> dict[str, str]:
-        """Return `metadata.annotations`."""
-        return self.metadata.get("annotations") or {}
-
-    @property
-    def is_deleting(self) -> bool:
-        """Return whether the object has a deletion timestamp."""
-        return meta.is_deleting({"metadata": self.metadata})
+        return ObjectKey(self.metadata.namespace, self.metadata.name)
 
     @property
     def size(self) -> int:

@@ -70,7 +70,7 @@ def read(annotations: Mapping[str, str]) -> RunSettings:
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the errors of the annotations."""
-    annotations = lws.annotations
+    annotations = lws.metadata.annotations
     for name in ANNOTATIONS:
         text = annotations.get(name)
         if text is None:
@@ -88,12 +88,14 @@ def _missing_requirement(name: str, lws: LeaderWorkerSet) -> str | None:
     """Return the unmet requirement of an annotation."""
     recreates = lws.spec.leader_worker_template.restart_policy.recreates
     match name:
-        case labels.ON_HANG if labels.PROGRESS_TIMEOUT not in lws.annotations:
+        case labels.ON_HANG if labels.PROGRESS_TIMEOUT not in lws.metadata.annotations:
             return f"requires the annotation {labels.PROGRESS_TIMEOUT}"
         case labels.ON_HANG if not recreates:
             return "requires a restartPolicy that recreates groups"
         case labels.RUN_TO_COMPLETION if lws.spec.group_identity.is_hash:
             return "requires groupIdentity Ordinal"
-        case labels.COMPLETION_DEADLINE | labels.TTL_AFTER_FINISHED if labels.RUN_TO_COMPLETION not in lws.annotations:
+        case labels.COMPLETION_DEADLINE | labels.TTL_AFTER_FINISHED if (
+            labels.RUN_TO_COMPLETION not in lws.metadata.annotations
+        ):
             return f"requires the annotation {labels.RUN_TO_COMPLETION}"
     return None

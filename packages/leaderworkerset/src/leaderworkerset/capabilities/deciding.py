@@ -39,7 +39,7 @@ def warnings(lws: LeaderWorkerSet) -> list[str]:
     """Return admission warnings with their fields."""
     own = (*templatewarnings.warnings(lws), *namelengths.warnings(lws), *admission.queue_warnings(lws))
     own += (*annotationvalues.warnings(lws),)
-    return [*own, *(text for warn in EXTENSIONS.warnings for text in warn(lws.annotations))]
+    return [*own, *(text for warn in EXTENSIONS.warnings for text in warn(lws.metadata.annotations))]
 
 
 def stored_errors(lws: LeaderWorkerSet) -> list[FieldError]:

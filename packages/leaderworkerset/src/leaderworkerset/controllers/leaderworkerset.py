@@ -215,7 +215,7 @@ class LeaderWorkerSetDriver(Driver):
         lws = observed.leaderworkerset
         if lws is None:
             return observed
-        _, spec, _ = meta.parts(lws)
+        spec = lws.get("spec") or {}
         if spec.get("scheduling") is not None and delegation.is_parent_required(lws, observed.scheduling.objects):
             parent = await gangobjects.find_parent(self._client, lws)
             observed = replace(observed, scheduling=replace(observed.scheduling, parent=parent))
@@ -234,7 +234,7 @@ class LeaderWorkerSetDriver(Driver):
             self._memories.pop(key, None)
             return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._retained_pods(key))
         tracked, memory = self._groups.groups(key), self._memories.get(key, Memory())
-        groups, (_, spec, _) = tracked.by_leader.copy(), meta.parts(lws)
+        groups, spec = tracked.by_leader.copy(), lws.get("spec") or {}
         is_hash = spec.get("groupIdentity") in WITH_RANDOM_KEYS
         unused = self._unused_pod_groups(key) if spec.get("scheduling") is not None else ()
         return ObservedLeaderWorkerSet(

@@ -72,7 +72,7 @@ def apply_annotations(settings: RestartSettings, annotations: Mapping[str, str])
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the errors of the annotations."""
-    new = lws.annotations
+    new = lws.metadata.annotations
     for key, allowed in _ALLOWED.items():
         text = new.get(key)
         if text is not None and _apply_annotation(key, text, DEFAULTS) is None:

@@ -48,7 +48,7 @@ EXPIRED: Final = decisionevents.EventKind("Normal", "TTLAfterFinished", "Delete"
 
 def settings_of(lws: LeaderWorkerSet) -> RunSettings:
     """Return the settings of a LeaderWorkerSet. Groups with random keys do not run to completion."""
-    settings = runsettings.read(lws.annotations)
+    settings = runsettings.read(lws.metadata.annotations)
     return runsettings.OFF if settings.runs_to_completion and lws.spec.group_identity.is_hash else settings
 
 
@@ -122,7 +122,9 @@ def time_until_expiry(lws: LeaderWorkerSet, kinds: Iterable[str], now: datetime)
     ended = [
         condition.last_transition_time
         for condition in lws.status.conditions
-        if condition.type in types and condition.status == "True" and condition.observed_generation == lws.generation
+        if condition.type in types
+        and condition.status == "True"
+        and condition.observed_generation == lws.metadata.generation
     ]
     if ttl is None or not any(ended):
         return None
@@ -182,7 +184,7 @@ def _terminate_group(group: LiveGroup, end: GroupEnd) -> Delete:
 
 def expire(facts: SetFacts, now: datetime) -> SetExpiry:
     """Delete a LeaderWorkerSet whose time to live has expired, or return the remaining time."""
-    if labels.TTL_AFTER_FINISHED not in facts.lws.annotations:
+    if labels.TTL_AFTER_FINISHED not in facts.lws.metadata.annotations:
         return SetExpiry()
     left = time_until_expiry(facts.lws, (COMPLETE.type, FAILED.type), now)
     if left is None or left > timedelta():

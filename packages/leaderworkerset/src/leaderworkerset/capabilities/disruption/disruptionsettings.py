@@ -71,7 +71,7 @@ def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the errors of the annotations."""
-    new = lws.annotations
+    new = lws.metadata.annotations
     text = new.get(labels.DISRUPTION_BUDGET)
     if text is not None and not is_valid(text):
         yield invalid(f"metadata.annotations.{labels.DISRUPTION_BUDGET}", text, f"must be {ALLOWED}")

@@ -68,7 +68,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
         return Plan()
     try:
         lws = decode(obj)
-        limit = disruptionsettings.limit(configured, lws.annotations, lws.spec)
+        limit = disruptionsettings.limit(configured, lws.metadata.annotations, lws.spec)
     except ValueError:
         return Plan()
     if limit is None:

@@ -133,7 +133,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
     A ReplicaSet replaces each pod that differs from its template.
     """
-    text, path = lws.annotations.get(labels.IN_PLACE), f"metadata.annotations.{labels.IN_PLACE}"
+    text, path = lws.metadata.annotations.get(labels.IN_PLACE), f"metadata.annotations.{labels.IN_PLACE}"
     if text is None:
         return
     if text not in ALLOWED:
@@ -145,7 +145,7 @@ def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 def find_current_route(facts: SetFacts) -> tuple[Route | None, GroupIndex]:
     """Return the in-place update to the current revision, or None if groups cannot be updated in place."""
     group_summary = facts.group_summary
-    if labels.IN_PLACE not in facts.lws.annotations and not group_summary.updating:
+    if labels.IN_PLACE not in facts.lws.metadata.annotations and not group_summary.updating:
         return None, group_summary
     return find_route(facts.obj, facts.observed.revisions, facts.revision.key, group_summary, facts.gang)
 
@@ -158,7 +158,7 @@ def decide(facts: SetFacts, leaders: LeaderDecision) -> LeaderDecision:
     group_summary = rollout.group_summary
     if leaders.applied is None and rollout.released | group_summary.updating:
         leaders = replace(leaders, actions=(*leaders.actions, *_mark_all(facts, group_summary, rollout.released)))
-    if labels.IN_PLACE in facts.lws.annotations:
+    if labels.IN_PLACE in facts.lws.metadata.annotations:
         leaders = replace(leaders, update_events=_events(facts, leaders, group_summary))
     return leaders
 

@@ -60,7 +60,7 @@ class StuckGroup(Struct, frozen=True, kw_only=True):
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the error of the annotation. Invalid stored values are ignored."""
-    text = lws.annotations.get(labels.RELEASE_LOST_PODS_AFTER)
+    text = lws.metadata.annotations.get(labels.RELEASE_LOST_PODS_AFTER)
     if text is not None and text != OFF and GRACES.parse(text) is None:
         yield invalid(f"metadata.annotations.{labels.RELEASE_LOST_PODS_AFTER}", text, f"must be {GRACES}, or {OFF}")
 

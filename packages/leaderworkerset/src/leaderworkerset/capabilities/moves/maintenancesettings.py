@@ -33,7 +33,7 @@ class MaintenanceSettings(Struct, frozen=True):
 
 def errors(lws: LeaderWorkerSet) -> list[FieldError]:
     """Return the error of an invalid annotation."""
-    setting = lws.annotations.get(labels.MOVE_OFF_CLOSED_NODES)
+    setting = lws.metadata.annotations.get(labels.MOVE_OFF_CLOSED_NODES)
     if setting in (None, ON, OFF):
         return []
     return [invalid(f"metadata.annotations[{labels.MOVE_OFF_CLOSED_NODES}]", setting, f"must be {ON} or {OFF}")]

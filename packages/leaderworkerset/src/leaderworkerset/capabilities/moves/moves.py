@@ -168,7 +168,7 @@ def with_moves(assessment: Assessment, lws: LeaderWorkerSet, waiting: Leaving, n
         status="True" if waiting else "False",
         reason=reason,
         message=text,
-        observed_generation=lws.generation,
+        observed_generation=lws.metadata.generation,
     )
     assessed = replace(assessment, status=replace(assessment.status, conditions=with_condition(conditions, new, now)))
     return replace(assessed, outcome=MOVE_IN_PROGRESS, note=message) if waiting and not is_moving else assessed

@@ -65,7 +65,7 @@ NOWHERE: Final = PreviousNodes()
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the error of the annotation. Invalid stored values are ignored."""
     key = labels.STAY_ON_NODES
-    text = lws.annotations.get(key)
+    text = lws.metadata.annotations.get(key)
     if text is not None and text != PREFERRED:
         yield invalid(f"metadata.annotations.{key}", text, f"must be {PREFERRED}")
 
@@ -93,7 +93,7 @@ def gate_annotations(lws: LeaderWorkerSet, template: JSONObject | None) -> dict[
 
     It changes only together with the revision, because the change alone would replace all groups.
     """
-    annotations = lws.annotations if template is None else meta.annotations(template)
+    annotations = lws.metadata.annotations if template is None else meta.annotations(template)
     return {labels.STAY_ON_NODES: PREFERRED} if prefers_previous_nodes(annotations) else {}
 
 

@@ -32,7 +32,10 @@ DEADLINES: Final = Range(24)
 
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the errors of the annotation. Invalid stored values are ignored."""
-    text, where = lws.annotations.get(labels.IN_PLACE_RESTARTS), f"metadata.annotations.{labels.IN_PLACE_RESTARTS}"
+    text, where = (
+        lws.metadata.annotations.get(labels.IN_PLACE_RESTARTS),
+        f"metadata.annotations.{labels.IN_PLACE_RESTARTS}",
+    )
     if text is None:
         return
     if DEADLINES.parse(text) is None:
@@ -50,7 +53,7 @@ def excuses(lws: LeaderWorkerSet | None, pod: JSONObject, container: JSONObject)
     """Return whether the last restart of a container was a tolerated restart of all containers in the pod."""
     if not podstate.was_restarted_with_all(container):
         return False
-    if lws is not None and time_to_ready(lws.annotations) is not None:
+    if lws is not None and time_to_ready(lws.metadata.annotations) is not None:
         return True
     return (container.get("restartCount") or 0) <= restartannotation.read(pod).restarts
 

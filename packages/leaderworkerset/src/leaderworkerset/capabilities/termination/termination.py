@@ -32,7 +32,7 @@ FIELD: Final = "podTerminationPolicy"
 def errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the error of the annotation. Invalid stored values are ignored."""
     key = labels.POD_TERMINATION_POLICY
-    text = lws.annotations.get(key)
+    text = lws.metadata.annotations.get(key)
     if text is not None and text not in tuple(PodTerminationPolicy):
         yield invalid(f"metadata.annotations.{key}", text, f"must be {' or '.join(PodTerminationPolicy)}")
 

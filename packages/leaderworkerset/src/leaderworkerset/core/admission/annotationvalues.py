@@ -22,7 +22,7 @@ NO_EFFECT: Final = "has no effect on a LeaderWorkerSet"
 
 def warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     """Yield a warning for each invalid or unknown annotation with a prefix of this project."""
-    for name, text in lws.annotations.items():
+    for name, text in lws.metadata.annotations.items():
         if not name.startswith(labels.PREFIX):
             if meant := _intended_annotation(name):
                 yield f"metadata.annotations.{name}: {NO_EFFECT}. Did you mean {meant}?"

@@ -11,6 +11,8 @@ or all errors in the order of the contract. It differs from the Go controller in
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from msgspec import to_builtins
+
 from kuberuntime.objects import intstr, meta, names, objectmeta
 from kuberuntime.objects.field import FieldError, Kind, invalid, required_error
 from kuberuntime.objects.intstr import IntOrString
@@ -223,9 +225,9 @@ def _validate_subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 def _validate_annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return an error if subgroups are exclusive but have no size (R-VAL-21)."""
     key = labels.SUBGROUP_EXCLUSIVE_TOPOLOGY
-    if key in lws.annotations and lws.spec.leader_worker_template.sub_group_policy is None:
+    if key in lws.metadata.annotations and lws.spec.leader_worker_template.sub_group_policy is None:
         text = "cannot have subgroup-exclusive-topology without subGroupSize set"
-        yield invalid(f"metadata.annotations.{key}", lws.annotations[key], text)
+        yield invalid(f"metadata.annotations.{key}", lws.metadata.annotations[key], text)
 
 
 def _validate_templates(lws: LeaderWorkerSet) -> Iterator[FieldError]:
@@ -293,7 +295,7 @@ class LeaderWorkerSetChange(NamedTuple):
 
 
 RULES: Final[tuple[Rule[LeaderWorkerSetChange], ...]] = (
-    Rule("R-VAL-1..2", lambda change: objectmeta.validate(change.new.metadata, names.dns_1035_label)),
+    Rule("R-VAL-1..2", lambda change: objectmeta.validate(to_builtins(change.new.metadata), names.dns_1035_label)),
     Rule("R-VAL-3..6", lambda change: _validate_counts(change.new)),
     Rule("R-VAL-7..15", lambda change: _validate_rolling_update(change.new)),
     Rule("R-VAL-16..20, N-VAL-10", lambda change: _validate_subgroups(change.new)),
@@ -333,7 +335,12 @@ def queue_warnings(lws: LeaderWorkerSet) -> list[str]:
 
 def _surge_warnings(lws: LeaderWorkerSet) -> Iterator[str]:
     surge = lws.spec.rollout_strategy.rolling_update_configuration.max_surge
-    if lws.labels.get(labels.QUEUE_NAME) and isinstance(surge, str) and intstr.is_percent(surge) and surge != "0%":
+    if (
+        lws.metadata.labels.get(labels.QUEUE_NAME)
+        and isinstance(surge, str)
+        and intstr.is_percent(surge)
+        and surge != "0%"
+    ):
         yield (
             f'{ROLLING_UPDATE}.maxSurge: "{surge}": Kueue treats percentages as 0, so additional groups are never '
             "admitted. Use a number of groups"
@@ -341,7 +348,7 @@ def _surge_warnings(lws: LeaderWorkerSet) -> Iterator[str]:
 
 
 def _template_queue_warnings(lws: LeaderWorkerSet) -> Iterator[str]:
-    if lws.labels.get(labels.QUEUE_NAME):
+    if lws.metadata.labels.get(labels.QUEUE_NAME):
         return
     for field, pod in lws.pod_templates.items():
         if meta.labels(pod).get(labels.QUEUE_NAME):

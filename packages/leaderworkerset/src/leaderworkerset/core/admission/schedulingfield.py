@@ -93,7 +93,7 @@ def _configured_roles(replica: schedulinglevels.ReplicaScheduling) -> list[tuple
 
 def _validate_delegation(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
     """Return the errors of annotations that delegate scheduling to the Workload of an owner (N-SCH-VAL-7)."""
-    own = lws.annotations
+    own = lws.metadata.annotations
     template, parent = own.get(labels.GROUP_TEMPLATE_NAME), own.get(labels.PARENT_COMPOSITE_POD_GROUP)
     at_template = f"metadata.annotations[{labels.GROUP_TEMPLATE_NAME}]"
     at_parent = f"metadata.annotations[{labels.PARENT_COMPOSITE_POD_GROUP}]"
@@ -103,7 +103,7 @@ def _validate_delegation(lws: LeaderWorkerSet, scheduling: schedulinglevels.Sche
         return
     if not template:
         yield required_error(at_template, "must name a parent Workload template")
-    if meta.controller_of({"metadata": lws.metadata}) is None:
+    if not any(owner.get("controller") for owner in lws.metadata.owner_references):
         yield _forbidden(at_template, CONTROLLED)
     if parent == "":
         yield required_error(at_parent, "must name a parent CompositePodGroup")
@@ -241,7 +241,7 @@ def _validate_combinations(lws: LeaderWorkerSet, scheduling: schedulinglevels.Sc
         text = "a gang containing the leader and workers is incompatible with startupPolicy LeaderReady"
         yield _forbidden(PATH, text)
     places = any(part.min_count is not None or _topology_keys(part.fields) for part in parts)
-    if places and lws.annotations.get(labels.EXCLUSIVE_TOPOLOGY):
+    if places and lws.metadata.annotations.get(labels.EXCLUSIVE_TOPOLOGY):
         text = "gang scheduling or workload topology constraints cannot be combined with exclusive topology in alpha"
         yield _forbidden(PATH, text)
     if len(_priorities(lws)) > 1:

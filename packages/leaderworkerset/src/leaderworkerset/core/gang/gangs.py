@@ -144,8 +144,8 @@ class Gangs(Struct, frozen=True, kw_only=True):
 
         Stored values are accepted.
         """
-        choice = _selected_scheduler(lws.annotations)
-        if old is not None and _selected_scheduler(old.annotations) != choice:
+        choice = _selected_scheduler(lws.metadata.annotations)
+        if old is not None and _selected_scheduler(old.metadata.annotations) != choice:
             text = "the gang scheduler cannot be changed. Delete and recreate the LeaderWorkerSet"
             return [FieldError(Kind.FORBIDDEN, CHOICE, detail=text)]
         if old is None and choice not in {"", NONE, *self.providers}:

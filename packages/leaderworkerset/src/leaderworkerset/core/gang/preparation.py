@@ -119,7 +119,7 @@ def _find_workload(gang_set: GangSet) -> JSONObject | None:
         text = f"Workload {name} already exists but is not controlled by this LeaderWorkerSet UID"
         raise _FailedError(WORKLOAD_FAILED, text)
     if len(own) > 1:
-        text = f'multiple Workloads are controlled by LeaderWorkerSet {key} UID "{gang_set.lws.uid}"'
+        text = f'multiple Workloads are controlled by LeaderWorkerSet {key} UID "{gang_set.lws.metadata.uid}"'
         raise _FailedError(WORKLOAD_FAILED, text)
     if own and meta.name(own[0]) != name:
         text = f'owned Workload {meta.key(own[0])} does not have the expected UID-qualified name "{name}"'

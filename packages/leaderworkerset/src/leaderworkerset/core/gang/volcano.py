@@ -34,7 +34,7 @@ def link(pod: JSONObject, group: str) -> JSONObject:
 
 def build(group: GangGroup, name: str) -> JSONObject:
     """Build the PodGroup (R-GANG-4)."""
-    annotations = group.live.lws.annotations
+    annotations = group.live.lws.metadata.annotations
     own = {key: value for key, value in annotations.items() if key.startswith(ANNOTATIONS)}
     return {
         **POD_GROUPS.type_meta,

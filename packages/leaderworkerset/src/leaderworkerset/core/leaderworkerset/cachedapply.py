@@ -12,7 +12,7 @@ only if it differs.
 
 from typing import NamedTuple
 
-from kuberuntime.objects import appliedfields, meta
+from kuberuntime.objects import appliedfields
 from kuberuntime.objects.meta import UID, JSONObject, OwnerReference
 from leaderworkerset.api import labels
 
@@ -29,9 +29,15 @@ class Identity(NamedTuple):
     @classmethod
     def from_object(cls, obj: JSONObject) -> "Identity":
         """Return the identity of the current object."""
-        metadata = meta.metadata(obj)
-        annotations, owners = without_restart_counts(meta.annotations(obj)), metadata.get("ownerReferences") or []
-        return cls(meta.uid(obj), meta.generation(obj), metadata.get("labels") or {}, annotations, owners)
+        metadata = obj["metadata"]
+        own, owners = metadata.get("annotations") or {}, metadata.get("ownerReferences") or []
+        return cls(
+            metadata.get("uid", ""),
+            metadata.get("generation", 0),
+            metadata.get("labels") or {},
+            without_restart_counts(own),
+            owners,
+        )
 
 
 class Source(NamedTuple):

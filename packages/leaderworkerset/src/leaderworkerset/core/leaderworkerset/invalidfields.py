@@ -33,9 +33,9 @@ def unreadable_counts_reason(lws: LeaderWorkerSet) -> str:
 
     Return an empty string if they are valid.
     """
-    text = lws.annotations.get(labels.GROUP_RESTART_COUNTS, "")
+    text = lws.metadata.annotations.get(labels.GROUP_RESTART_COUNTS, "")
     try:
-        for key in counts.read({"metadata": {"annotations": lws.annotations}}) if text else ():
+        for key in counts.read({"metadata": {"annotations": lws.metadata.annotations}}) if text else ():
             if not lws.spec.group_identity.is_hash:
                 _ = key.ordinal
     except ValueError as error:

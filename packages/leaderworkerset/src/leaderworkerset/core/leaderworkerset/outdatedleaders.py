@@ -41,7 +41,7 @@ class StatefulSetProgress(NamedTuple):
 
 def read_progress(statefulset: JSONObject) -> StatefulSetProgress:
     """Return the revision key and the rollout progress of a leader StatefulSet."""
-    metadata, spec, status = meta.parts(statefulset)
+    metadata, spec, status = statefulset["metadata"], statefulset["spec"], statefulset.get("status") or {}
     rolling, observed = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}, status.get("observedGeneration")
     return StatefulSetProgress(
         replicas=int(spec.get("replicas", 1)),

@@ -69,7 +69,7 @@ def build_outline(
 ) -> Outline | Plan:
     """Prepare the actions for leaders, or return a plan that does not change leaders."""
     obj, living = observed.leaderworkerset, observed.leader_workload
-    if obj is None or meta.is_deleting(obj):
+    if obj is None or "deletionTimestamp" in obj["metadata"]:
         return Plan(retention.remove_finalizer(observed.evidence) if observed.evidence else ())
     try:
         lws = leaderworkerset.decode(obj)
@@ -101,7 +101,7 @@ def _resolve(obj: JSONObject, current: StatefulSetProgress | None, observed: Obs
 def _has_signs(facts: SetFacts, hook: SetHook) -> bool:
     """Return whether a capability might change the plan (docs/adr/0039-capabilities.md)."""
     return (
-        not hook.settings.isdisjoint(meta.annotations(facts.obj))
+        not hook.settings.isdisjoint(facts.lws.metadata.annotations)
         or any(facts.observed.facts.values())
         or bool(facts.group_summary.updating)
         or any(condition.type in hook.conditions for condition in facts.lws.status.conditions)
@@ -138,7 +138,7 @@ def _may_start(facts: SetFacts) -> bool:
 def _changes_history(facts: SetFacts, now: datetime) -> bool:
     """Return whether a revision is created or deleted. A new LeaderWorkerSet has no history."""
     if facts.revision.created is not None:
-        return facts.leader_workload is not None or meta.generation(facts.obj) > 1
+        return facts.leader_workload is not None or facts.lws.metadata.generation > 1
     return (
         facts.leader_workload is not None
         and bool(outdated_revisions(facts))
@@ -163,7 +163,7 @@ def _blocked_plan(
     The garbage collector soon deletes the workload of a previous LeaderWorkerSet with the same name. If it were used,
     the revision of a deleted spec would be reused (unlike a search by name only, R-LSTS-4).
     """
-    is_ending = meta.is_deleting(living)
+    is_ending = "deletionTimestamp" in living["metadata"]
     if not is_ending and meta.is_controlled(living, obj):
         return None
     if is_ending or meta.is_of_predecessor(living, obj):

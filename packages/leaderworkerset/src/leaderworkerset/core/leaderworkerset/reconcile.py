@@ -99,7 +99,7 @@ def _decide(facts: SetFacts, now: datetime, extensions: Extensions) -> Decision:
         return Decision(Plan(expiry.actions))
     leaders = (deploymentleaders.decide if facts.is_hash else statefulsetleaders.decide)(facts, now, extensions)
     if leaders.assessment is not None and lws.spec.scheduling is not None:
-        new = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
+        new = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.metadata.generation, now)
         leaders = replace(leaders, assessment=replace(leaders.assessment, status=new))
     if facts.has_signs:
         leaders = extensions.sets.complete(facts, leaders, now)
@@ -227,7 +227,7 @@ def _matching_apply(facts: SetFacts, leaders: LeaderDecision) -> LastApply | Non
 
 def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: FailedGroups) -> tuple[Action, ...]:
     """Store the counts of groups that restart, inherit a count, or are deleted (N-RB-11 to N-RB-14)."""
-    known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in meta.annotations(facts.obj) else {}
+    known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.metadata.annotations else {}
     if not known:
         return ()
     kept = failedgroups.retained_counts(facts, known, leaders.replacement.admitted)

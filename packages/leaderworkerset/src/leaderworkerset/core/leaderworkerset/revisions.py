@@ -69,7 +69,8 @@ class RevisionGeneration(NamedTuple):
     @classmethod
     def of(cls, obj: JSONObject, revision: JSONObject) -> "RevisionGeneration":
         """Return the generation of an object whose content equals the revision."""
-        return cls(meta.uid(obj), meta.generation(obj), meta.uid(revision))
+        metadata = obj["metadata"]
+        return cls(metadata.get("uid", ""), metadata.get("generation", 0), revision["metadata"].get("uid", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,8 @@ def build(obj: JSONObject, *, number: int, data: bytes, key: str = "") -> JSONOb
 
 def change_cause(obj: JSONObject) -> str:
     """Return the change cause from the annotation of an object. A long value is truncated."""
-    return meta.annotations(obj).get(labels.CHANGE_CAUSE, "")[:LONGEST_CAUSE]
+    annotations = obj["metadata"].get("annotations") or {}
+    return str(annotations.get(labels.CHANGE_CAUSE, ""))[:LONGEST_CAUSE]
 
 
 def correction_patch(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject | None:

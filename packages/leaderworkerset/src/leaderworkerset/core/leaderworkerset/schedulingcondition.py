@@ -46,7 +46,7 @@ def find_condition(status: LeaderWorkerSetStatus) -> Condition | None:
 
 def report(obj: JSONObject, lws: LeaderWorkerSet, failure: SchedulingFailure, now: datetime) -> tuple[PutStatus, ...]:
     """Return the status write for a failure before any writes, unless it is already reported."""
-    status = with_preparation(lws.status, Preparation(failure=failure), lws.generation, now)
+    status = with_preparation(lws.status, Preparation(failure=failure), lws.metadata.generation, now)
     if status == lws.status:
         return ()
     event = decisionevents.scheduling_failed_event(obj, failure.reason, failure.message)
@@ -67,6 +67,6 @@ def report_rejection(obj: JSONObject, lws: LeaderWorkerSet, reason: str, now: da
     if known is not None and (known.status, known.reason) == ("False", reason):
         return ()
     failure = Preparation(failure=SchedulingFailure(reason, "{error}"))
-    status = leaderworkerset.encode_status(with_preparation(lws.status, failure, lws.generation, now))
+    status = leaderworkerset.encode_status(with_preparation(lws.status, failure, lws.metadata.generation, now))
     change = {"status": {"conditions": status["conditions"]}}
     return (guarded_patch(LEADERWORKERSETS, obj, change, subresource="status", if_present=True),)

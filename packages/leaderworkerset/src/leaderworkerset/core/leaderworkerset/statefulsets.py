@@ -75,8 +75,8 @@ def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObjec
     return {
         "name": lws.name,
         "namespace": lws.namespace,
-        "labels": lws.labels | _own_labels(lws, key) | {labels.ROLE: labels.LEADER},
-        "annotations": without_restart_counts(lws.annotations) | {labels.REPLICAS: str(lws.spec.replicas)},
+        "labels": lws.metadata.labels | _own_labels(lws, key) | {labels.ROLE: labels.LEADER},
+        "annotations": without_restart_counts(lws.metadata.annotations) | {labels.REPLICAS: str(lws.spec.replicas)},
         "ownerReferences": [meta.controller_reference(obj)],
     }
 
@@ -93,7 +93,7 @@ def _own_labels(lws: LeaderWorkerSet, key: str) -> dict[str, str]:
 def build_template(lws: LeaderWorkerSet, key: str, marks: Mapping[str, str] = NO_MARKS) -> JSONObject:
     """Build the leader pod template with additional annotations (R-LSTS-4)."""
     template = lws.spec.leader_worker_template
-    annotations = group_annotations(template, lws.annotations) | dict(marks)
+    annotations = group_annotations(template, lws.metadata.annotations) | dict(marks)
     if not lws.spec.network_config.subdomain_policy.is_shared:
         annotations[labels.SUBDOMAIN_POLICY] = lws.spec.network_config.subdomain_policy.value
     if lws.spec.scheduling is not None:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, structs
 
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import (
@@ -149,7 +149,7 @@ def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
 
 def build(lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: datetime) -> LeaderWorkerSetStatus:
     """Build the status from the counts (R-STAT-1, R-STAT-4)."""
-    _, _, reported = meta.parts(statefulset)
+    reported = statefulset.get("status") or {}
     sums = StatusCounts(int(reported.get("replicas") or 0), counts.ready, counts.updated)
     return compose(lws, sums, current_conditions(lws, counts), now, is_degraded=counts.degraded > 0)
 
@@ -179,13 +179,13 @@ def compose(
         _without_failure_marker(condition) for condition in lws.status.conditions if condition.type != FORMER
     )
     for outcome in outcomes:
-        conditions = set_true(conditions, outcome, lws.generation, now)
+        conditions = set_true(conditions, outcome, lws.metadata.generation, now)
     if is_degraded:
         holding = {outcome.type for outcome in outcomes}
         for row in CONDITIONS:
             if row.exhausted_message is not None and row.type not in holding:
                 conditions = _set_false(conditions, row.type, (DEGRADED.reason, row.exhausted_message), now)
-        conditions = set_true(conditions, DEGRADED, lws.generation, now)
+        conditions = set_true(conditions, DEGRADED, lws.metadata.generation, now)
     new = _summarize(lws, sums, conditions)
     if is_degraded or (new == lws.status and all(condition.type != DEGRADED.type for condition in conditions)):
         return new
@@ -207,12 +207,14 @@ def _without_failure_marker(condition: Condition) -> Condition:
 
 def _summarize(lws: LeaderWorkerSet, sums: StatusCounts, conditions: Sequence[Condition]) -> LeaderWorkerSetStatus:
     return LeaderWorkerSetStatus(
-        conditions=tuple(structs.replace(condition, observed_generation=lws.generation) for condition in conditions),
+        conditions=tuple(
+            structs.replace(condition, observed_generation=lws.metadata.generation) for condition in conditions
+        ),
         ready_replicas=sums.ready,
         updated_replicas=sums.updated,
         replicas=sums.replicas,
         hpa_pod_selector=lws.status.hpa_pod_selector or f"{labels.NAME}={lws.name},{labels.WORKER_INDEX}=0",
-        observed_generation=lws.generation,
+        observed_generation=lws.metadata.generation,
     )
 
 
@@ -269,7 +271,7 @@ def assess_rejected(lws: LeaderWorkerSet, assessment: Assessment | None, now: da
     if assessment is None:
         new = compose(lws, StatusCounts(0, 0, 0), (PROGRESSING,), now)
     elif is_available(assessment.status):
-        conditions = set_true(assessment.status.conditions, PROGRESSING, lws.generation, now)
+        conditions = set_true(assessment.status.conditions, PROGRESSING, lws.metadata.generation, now)
         new = structs.replace(assessment.status, conditions=conditions)
     else:
         return assessment

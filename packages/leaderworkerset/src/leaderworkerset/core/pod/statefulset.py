@@ -35,8 +35,8 @@ def build(
     metadata = {
         "name": groupname.hostname(leader),
         "namespace": meta.namespace(leader),
-        "labels": live.labels | own | {labels.ROLE: labels.WORKER},
-        "annotations": live.annotations | _termination_annotation(live),
+        "labels": live.metadata.labels | own | {labels.ROLE: labels.WORKER},
+        "annotations": live.metadata.annotations | _termination_annotation(live),
         "ownerReferences": [meta.controller_reference(leader)],
     }
     template = revised.spec.leader_worker_template
@@ -75,7 +75,7 @@ def _build_template(
     further: Mapping[str, str],
 ) -> JSONObject:
     template = revised.spec.leader_worker_template
-    annotations = statefulsets.group_annotations(template, live.annotations) | {
+    annotations = statefulsets.group_annotations(template, live.metadata.annotations) | {
         labels.LEADER_NAME: meta.name(leader),
         labels.LEADER_ADDRESS: f"{groupname.hostname(leader)}.{_service_name(revised, leader)}.{meta.namespace(leader)}",
     }

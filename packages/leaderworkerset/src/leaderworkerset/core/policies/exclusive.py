@@ -32,7 +32,7 @@ class PlacementError(ValueError):
 
 def is_exclusive(lws: LeaderWorkerSet) -> bool:
     """Return whether each group has a separate topology domain. The annotation can be empty."""
-    return labels.EXCLUSIVE_TOPOLOGY in lws.annotations
+    return labels.EXCLUSIVE_TOPOLOGY in lws.metadata.annotations
 
 
 def node_name(pod: JSONObject) -> str:
@@ -44,7 +44,7 @@ def node_selector(lws: LeaderWorkerSet, leader: JSONObject, node: JSONObject | N
     """Return the node selector for the leader's domain. `node` is None if the leader's node was deleted."""
     if not is_exclusive(lws):
         return {}
-    name, topology = node_name(leader), lws.annotations[labels.EXCLUSIVE_TOPOLOGY]
+    name, topology = node_name(leader), lws.metadata.annotations[labels.EXCLUSIVE_TOPOLOGY]
     if node is None:
         raise PlacementError(f'getting node "{name}": nodes "{name}" not found')
     if topology not in meta.labels(node):

@@ -98,7 +98,7 @@ def has_failed_member(
 def waits_for_start(lws: LeaderWorkerSet) -> bool:
     """Return whether failures are ignored while the group has pending pods (R-POD-5.2)."""
     policy = lws.spec.leader_worker_template.restart_policy
-    return policy.tolerates_start or labels.RECREATE_GROUP_AFTER_START in lws.annotations
+    return policy.tolerates_start or labels.RECREATE_GROUP_AFTER_START in lws.metadata.annotations
 
 
 class _Group:

@@ -173,8 +173,8 @@ class NoGang(Struct, frozen=True):
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Return an error for a new scheduler selection, because it would have no effect."""
-        choice = lws.annotations.get(labels.GANG_SCHEDULER, NONE)
-        if choice == NONE or (old is not None and old.annotations.get(labels.GANG_SCHEDULER) == choice):
+        choice = lws.metadata.annotations.get(labels.GANG_SCHEDULER, NONE)
+        if choice == NONE or (old is not None and old.metadata.annotations.get(labels.GANG_SCHEDULER) == choice):
             return ()
         text = (
             "the manager does not have a gang scheduler. Set gangSchedulingManagement.schedulerProvider in its "

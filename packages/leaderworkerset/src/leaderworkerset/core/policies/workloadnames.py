@@ -26,7 +26,7 @@ INCARNATION: Final = 5
 
 def workload_name(lws: LeaderWorkerSet) -> str:
     """Return the Workload name of a LeaderWorkerSet."""
-    return build_workload_name(lws.name, lws.uid)
+    return build_workload_name(lws.name, lws.metadata.uid)
 
 
 def build_workload_name(name: str, uid: UID) -> str:

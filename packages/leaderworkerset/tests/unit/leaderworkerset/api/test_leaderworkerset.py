@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.meta import UID, ObjectKey
 from leaderworkerset.api import leaderworkerset as api
-from leaderworkerset.api.leaderworkerset import DecodeError, LeaderWorkerSet, decode, encode
+from leaderworkerset.api.leaderworkerset import DecodeError, LeaderWorkerSet, ObjectMeta, decode, encode
 
 POD = {"spec": {"containers": [{"name": "c"}]}}
 
@@ -51,10 +51,9 @@ def test_null_equals_absent() -> None:
 def test_metadata_is_decoded() -> None:
     metadata = {"name": "a", "namespace": "n", "uid": "u", "generation": 3, "labels": {"x": "y"}, "annotations": None}
     lws = decode({"metadata": metadata})
-    assert (lws.name, lws.namespace, lws.key, lws.uid, lws.generation) == ("a", "n", ObjectKey("n", "a"), "u", 3)
-    assert (lws.labels, lws.annotations, lws.is_deleting) == ({"x": "y"}, {}, False)
-    assert decode({"metadata": metadata | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}).is_deleting
-    assert (LeaderWorkerSet().name, LeaderWorkerSet().namespace, LeaderWorkerSet().labels) == ("", "", {})
+    assert (lws.name, lws.namespace, lws.key) == ("a", "n", ObjectKey("n", "a"))
+    assert lws.metadata == ObjectMeta(name="a", namespace="n", uid=UID("u"), generation=3, labels={"x": "y"})
+    assert (LeaderWorkerSet().name, LeaderWorkerSet().namespace, LeaderWorkerSet().metadata.labels) == ("", "", {})
 
 
 def test_leader_template_is_decoded() -> None:
@@ -108,7 +107,7 @@ def test_value_that_is_not_an_object_raises_an_error() -> None:
 
 def test_encoded_object_omits_defaults_and_decodes_again() -> None:
     lws = LeaderWorkerSet(
-        metadata={"name": "a"},
+        metadata=ObjectMeta(name="a"),
         spec=api.LeaderWorkerSetSpec(
             replicas=3,
             leader_worker_template=api.LeaderWorkerTemplate(

@@ -40,7 +40,7 @@ def greet(group: LiveGroup) -> tuple[Action, ...]:
 
 def refuse_long(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Reject a greeting with more than five letters."""
-    text = lws.annotations.get(GREETING, "")
+    text = lws.metadata.annotations.get(GREETING, "")
     if len(text) > 5:
         yield invalid(f"metadata.annotations.{GREETING}", text, "must have at most 5 letters")
 

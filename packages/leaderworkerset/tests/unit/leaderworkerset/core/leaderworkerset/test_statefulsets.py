@@ -103,7 +103,7 @@ def test_rollout_position_is_read_from_the_statefulset() -> None:
     built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
 
     assert outdatedleaders.read_progress(built) == StatefulSetProgress(5, 3, "4", "k")
-    assert outdatedleaders.read_progress({"spec": {}}) == StatefulSetProgress(1, 0, "")
+    assert outdatedleaders.read_progress({"metadata": {}, "spec": {}}) == StatefulSetProgress(1, 0, "")
 
 
 @pytest.mark.parametrize(
