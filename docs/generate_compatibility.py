@@ -162,31 +162,31 @@ directions, including migrations during rollouts. They verify that no pod is res
 
 | decision | difference |
 |---|---|
-| [0003](../adr/0003-recreation-backoff.md) | groups that fail repeatedly are recreated with increasing delays, up to a limit |
-| [0004](../adr/0004-max-unavailable.md) | `maxUnavailable` applies on every cluster, even if StatefulSets roll out one pod at a time |
-| [0005](../adr/0005-installation.md#difference-from-upstreams-roles) | the manager has fewer permissions |
-| [0006](../adr/0006-manager.md) | the manager handles certificates, health checks and its shutdown differently |
-| [0010](../adr/0010-bounds.md) | the limits of rollouts are never exceeded |
-| [0011](../adr/0011-disaggregatedset.md) | DisaggregatedSets |
-| [0012](../adr/0012-revision-history.md) | old revisions are kept as history |
-| [0014](../adr/0014-workers-lost-unseen.md) | a worker that is deleted while no manager runs is detected |
-| [0017](../adr/0017-newest.md) | fields that were added to the API after v0.10 are supported |
-| [0025](../adr/0025-places-and-ends.md) | `podTerminationPolicy` has no stored default, and does not replace leaders when it changes |
-| [0029](../adr/0029-stored-values.md) | an invalid stored value does not block updates, and more invalid objects are rejected at creation |
-| [0030](../adr/0030-broken-groups-and-foreign-owners.md) | broken groups of an older revision never block a rollout, and objects of other owners are reported |
-| [0031](../adr/0031-leases-and-drains.md) | a new leader compares the workloads of the leader pods, and writes only differences; certificates with the serial number 0 are renewed |
-| [0032](../adr/0032-what-a-release-says.md) | the operator is available only after the API server has reached the webhooks |
-| [0041](../adr/0041-less-processor-time.md) | the validating webhook for pods, which admits every pod, is installed but never called |
-| [0042](../adr/0042-versions-of-kubernetes.md) | the manager does not start on Kubernetes versions before 1.27, whose StatefulSets do not support workers |
-| [0043](../adr/0043-services-of-users.md) | a Service for other pods with the name of a LeaderWorkerSet makes the LeaderWorkerSet unavailable |
-| [0045](../adr/0045-names-of-old-workers.md) | workers are created after the old workers with their names are deleted |
+| [0003](../adr/0003-recreation-backoff.md) | Groups that fail repeatedly are recreated with increasing delays of up to five minutes. |
+| [0004](../adr/0004-max-unavailable.md) | `maxUnavailable` applies on every cluster, even if the StatefulSet controller replaces one pod at a time. |
+| [0005](../adr/0005-installation.md#difference-from-upstreams-roles) | The manager has fewer permissions. |
+| [0006](../adr/0006-manager.md) | The manager handles certificates, readiness and the loss of leadership differently. |
+| [0010](../adr/0010-bounds.md) | Rollouts never exceed their limits. |
+| [0011](../adr/0011-disaggregatedset.md) | Rollouts of DisaggregatedSets do not remove groups that serve requests, and do not stop permanently. |
+| [0012](../adr/0012-revision-history.md) | Old revisions are kept as history. |
+| [0014](../adr/0014-workers-lost-unseen.md) | If a worker is deleted while no manager is running, the next manager detects the deletion. |
+| [0017](../adr/0017-newest.md) | Fields that were added to the API after v0.10 are supported. |
+| [0025](../adr/0025-places-and-ends.md) | The `podTerminationPolicy` field has no stored default. If the field changes, leaders are not replaced. |
+| [0029](../adr/0029-stored-values.md) | Invalid values that are already stored do not block updates. More kinds of invalid values are rejected at creation. |
+| [0030](../adr/0030-broken-groups-and-foreign-owners.md) | Broken groups of an earlier revision never block a rollout. Conflicts with objects of other owners are reported. |
+| [0031](../adr/0031-leases-and-drains.md) | A new leader compares objects before it applies them, and writes only differences. CA certificates with the serial number 0 are renewed. |
+| [0032](../adr/0032-what-a-release-says.md) | The operator is available only after the API server has reached the webhooks. |
+| [0041](../adr/0041-less-processor-time.md) | The validating webhook for pods is installed but never called, because it would admit every pod. |
+| [0042](../adr/0042-versions-of-kubernetes.md) | The manager does not start on Kubernetes versions before 1.27, because their StatefulSets do not support `spec.ordinals`. |
+| [0043](../adr/0043-services-of-users.md) | If a Service for other pods has the name of a LeaderWorkerSet, the LeaderWorkerSet is unavailable. |
+| [0045](../adr/0045-names-of-old-workers.md) | Workers are created after the old workers with their names are deleted. |
 
 ## Tests
 
-{count} tests verify a difference:
+Each of these {count} tests verifies a difference. Codes such as R-ROLL-7 refer to the rules of the [contract](contract.md):
 
-| this project | rule and reason | test |
-|---|---|---|
+| difference | test |
+|---|---|
 {tests}
 """
 
@@ -194,9 +194,8 @@ directions, including migrations during rollouts. They verify that no pod is res
 class Difference(NamedTuple):
     """A test that verifies a difference from the Go controller."""
 
-    sentence: str
-    note: str
-    place: str
+    text: str
+    test: str
 
 
 def differences(root: Path = ROOT) -> Iterator[Difference]:
@@ -208,9 +207,8 @@ def differences(root: Path = ROOT) -> Iterator[Difference]:
             continue
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith(PREFIX):
-                words = node.name.removeprefix(PREFIX).replace("_", " ")
-                note = " ".join((ast.get_docstring(node) or "").split()).replace("|", r"\|")
-                yield Difference(words, note, path.relative_to(root).as_posix())
+                text = " ".join((ast.get_docstring(node) or "").split()).replace("|", r"\|")
+                yield Difference(text, f"{path.relative_to(root).as_posix()}::{node.name}")
 
 
 def compatibility() -> str:
@@ -305,7 +303,7 @@ def module(program: str, path: str, root: Path = packages.HERE) -> str:
 def different() -> str:
     """Return the page about differences."""
     rows = list(differences())
-    lines = [f"| {row.sentence} | {row.note} | `{row.place}` |" for row in rows]
+    lines = [f"| {row.text} | `{row.test}` |" for row in rows]
     return DIFFERENT.format(version=leaderworkerset.__version__, count=len(rows), tests="\n".join(lines))
 
 

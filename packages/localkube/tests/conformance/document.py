@@ -10,14 +10,14 @@ PAGE = ROOT / "docs/reference/conformance.md"
 
 HEAD = """# Conformance
 
-This page explains how the embedded cluster is compared with Kubernetes. Tests send the same requests to it and to Kubernetes 1.36, and compare
-the responses.
+This page explains how the embedded cluster is compared with Kubernetes. Tests send the same requests to the embedded cluster and to Kubernetes
+1.36, and compare the responses.
 
-| part | compared with | how |
+| part | compared with | method |
 |---|---|---|
-| API server | kube-apiserver | sends the same requests to both, which are written by hand or generated; compares status codes, reasons, messages, causes, whole objects with their `managedFields`, generations, and the order of watch events |
-| StatefulSet controller, garbage collector, taint-based evictions | kube-controller-manager | runs the same scenarios on both; compares all objects in a stable state, and the order of pods if it is defined |
-| both, with `kubectl` | the same kubectl on a control plane with kwok | runs get, apply, diff, patch, scale, label, annotate, replace, describe, delete, wait, rollout, explain, api-resources, auth, create and cordon on both; runs logs, attach, exec and port-forward only on the embedded cluster |
+| the API server | kube-apiserver | The tests send the same requests, which are handwritten or generated, to both servers. They compare status codes, reasons, messages, causes, whole objects with their `managedFields`, generations, and the order of watch events. |
+| the StatefulSet controller, the garbage collector and taint-based evictions | kube-controller-manager | The tests run the same scenarios on both clusters. They compare all objects in a stable state, and the order of pods if it is defined. |
+| the output of `kubectl` | a control plane with kwok | The tests run get, apply, diff, patch, scale, label, annotate, replace, describe, delete, wait, rollout, explain, api-resources, auth, create and cordon on both clusters. They run logs, attach, exec and port-forward only on the embedded cluster. |
 
 ```bash
 pytest packages/localkube/tests/conformance tests/kubernetes/kubectl    # LWS_CONTROLPLANE_ASSETS=FOLDER uses built binaries
@@ -30,7 +30,7 @@ order.
 
 Each row corresponds to a pattern in `packages/localkube/tests/conformance/refused.py` or `refusedwords.py`. The tests fail on any other difference.
 
-| embedded cluster | reason |
+| behavior of the embedded cluster | reason |
 |---|---|
 """
 
@@ -39,21 +39,21 @@ TAIL = """
 
 | limit | embedded cluster | kube-apiserver |
 |---|---|---|
-| nesting depth of JSON and YAML | 100, so that recursion is safe; the largest CRDs in use have about 60 | 10,000 |
-| a field set in `managedFields` | 95 levels; deeper fields are owned as a whole, so that clients can send the object | none |
-| `pattern` in a CRD | RE2 syntax without Unicode scripts (`\\p{Greek}`), at most 5,000 instructions; matched in linear time | RE2 |
-| time to match one value with a `pattern` | about one second; otherwise the value is rejected as too long | none |
+| nesting depth of JSON and YAML | 100 levels, so that recursion is safe. The largest CRDs in use have about 60 levels. | 10,000 levels |
+| depth of a field set in `managedFields` | 95 levels. Deeper fields are owned as a whole, so that clients can send the object. | no limit |
+| syntax of a `pattern` in a CRD | RE2 syntax without Unicode scripts (`\\p{Greek}`), and at most 5,000 instructions. The time to match a value is linear. | RE2 syntax |
+| time to match one value with a `pattern` | About one second. If a match would take longer, the value is rejected as too long. | no limit |
 
 ## kubectl
 
-| request | response |
+| command | behavior |
 |---|---|
-| `kubectl port-forward` | served over WebSockets, which kubectl uses since 1.31; for a Service, kubectl uses its `targetPort` unless it is headless, as on any cluster |
-| `kubectl attach` | complete lines of new output; without standard input, because containers have none |
-| `kubectl debug` | 501, with the name of the unserved subresource |
-| `kubectl create` of a kind that is not supported in protobuf (Deployment, Job, Role …) | 415 or 404 |
-| `kubectl top` | shows the measured resource usage of pods and nodes |
-| `kubectl explain` | LeaderWorkerSets and custom resources with the descriptions in their CRDs; built-in kinds with one line per type, and fields without descriptions |
+| `kubectl port-forward` | The embedded cluster supports WebSockets, which kubectl uses since version 1.31. For a Service that is not headless, kubectl uses the `targetPort`, as on any cluster. |
+| `kubectl attach` | The command prints complete lines of new output. Standard input is not supported. |
+| `kubectl debug` | The API server returns status 501, with the name of the subresource that is not supported. |
+| `kubectl create` of unsupported kinds, such as Job or Role | The API server returns status 404 if the kind is not served, or 415 if the kind is not supported in protobuf. |
+| `kubectl top` | The command prints the measured resource usage of pods and nodes. |
+| `kubectl explain` | For LeaderWorkerSets and custom resources, the command prints the descriptions in their CRDs. For built-in kinds, it prints one line per type, and fields without descriptions. |
 """
 
 

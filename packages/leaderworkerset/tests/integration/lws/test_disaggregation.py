@@ -268,7 +268,10 @@ async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: LiveSce
 
 
 async def test_differs_from_upstream_orphans_of_a_set_are_adopted(space: LiveScenario) -> None:
-    """After `kubectl delete --cascade=orphan`, the Go controller fails permanently (R-DS-72, docs/adr/0030)."""
+    """A recreated DisaggregatedSet adopts objects that remain after `kubectl delete --cascade=orphan`.
+
+    The Go controller fails permanently (R-DS-72, docs/adr/0030).
+    """
     roles = rolling(1, 1)
     obj = await create(space, roles)
     before = await space.until(has_two_services)

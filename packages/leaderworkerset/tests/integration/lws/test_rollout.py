@@ -320,7 +320,10 @@ async def test_new_size_replaces_all_groups(space: LiveScenario, old: int, new: 
 
 
 async def test_differs_from_upstream_service_account_is_removed(space: LiveScenario) -> None:
-    """Server-side apply is not sufficient. The unowned alias `serviceAccount` restores the field (docs/adr/0030)."""
+    """If you remove serviceAccountName from a template, pods use the default service account.
+
+    With the Go controller, the alias `serviceAccount` restores the removed value (docs/adr/0030).
+    """
     await space.create(SERVICE_ACCOUNTS.type_meta | {"metadata": {"name": "team"}}, SERVICE_ACCOUNTS)
     named = {"workerTemplate": pod_template(serviceAccountName="team")}
     assert accounts(await space.bring_up(lws(replicas=1, size=2, template=named))) == {"team"}

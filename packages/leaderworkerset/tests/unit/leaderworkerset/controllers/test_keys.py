@@ -101,7 +101,7 @@ def test_worker_statefulset_enqueues_its_leader() -> None:
 
 
 def test_differs_from_upstream_deleted_service_enqueues_group() -> None:
-    """The Service may belong to an earlier leader, or to another owner with the same Service name (R-SVC-5)."""
+    """If a Service is deleted, the group with its name is reconciled, regardless of the owner of the Service (R-SVC-5)."""
     own = {"metadata": {"name": "web-0", "namespace": "default"}}
     service = owned_by(builders.leader_pod(LWS, uid="earlier"), own)
 

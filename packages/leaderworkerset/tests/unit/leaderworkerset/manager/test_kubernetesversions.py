@@ -45,7 +45,10 @@ def test_warning_names_what_an_old_version_lacks() -> None:
 
 
 def test_differs_from_upstream_manager_ends_on_kubernetes_1_26() -> None:
-    """The Go manager starts, but does not create workers. This manager exits and logs a solution (docs/adr/0042)."""
+    """On Kubernetes 1.26, the manager exits and logs a solution.
+
+    The Go manager starts, but does not create workers (docs/adr/0042).
+    """
     with pytest.raises(
         kubernetesversions.UnsupportedKubernetesError, match=r"does not support spec\.ordinals .* Upgrade .* 1\.27"
     ):

@@ -159,7 +159,10 @@ def _of_go(key: rsa.RSAPrivateKey) -> Certificate:
 
 @pytest.mark.filterwarnings("ignore:.*serial number")
 def test_differs_from_upstream_serial_zero_is_renewed() -> None:
-    """Libraries will reject such certificates. Replicas of the Go manager remain trusted for a day."""
+    """A CA certificate with the serial number 0 is renewed, because libraries will reject it.
+
+    Certificates of Go managers remain trusted for a day.
+    """
     old = _of_go(rsa.generate_private_key(public_exponent=65537, key_size=2048))
     served = certificates.issue(old, HOSTS, NOW)
     assert rotation.decide(CertificateSecret(old, served), HOSTS, NOW) is RotationStep.RENEW_AUTHORITY

@@ -389,7 +389,10 @@ QUARTER = {"maxUnavailable": "25%", "maxSurge": 0}
     ],
 )
 def test_differs_from_upstream_stored_value_blocks_no_update(stored: dict[str, Any]) -> None:
-    """`/scale` and clusters without the webhook store values that are rejected on creation (R-VAL, ADR 29)."""
+    """Invalid values that are already stored do not block an update of the LeaderWorkerSet (R-VAL, ADR 29).
+
+    `/scale` and clusters without the webhook can store invalid values.
+    """
     edited = copy.deepcopy(stored)
     edited["metadata"] = {**stored["metadata"], "labels": {"team": "a"}, "finalizers": ["a.b/c"]}
     edited["spec"]["leaderWorkerTemplate"]["workerTemplate"] = {"spec": {"containers": [{"name": "c", "image": "2"}]}}

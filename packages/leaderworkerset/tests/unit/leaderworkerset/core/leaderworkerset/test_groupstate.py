@@ -41,9 +41,9 @@ def test_leader_has_the_size_of_its_creation(text: str, expected: int) -> None:
 
 
 def test_differs_from_upstream_workers_of_old_leader_are_ignored() -> None:
-    """Old workers are ready until the garbage collector deletes them, but do not permit replacing a group.
+    """Ready workers of a previous leader do not make a group ready (unlike R-STAT-6).
 
-    This differs from R-STAT-6.
+    The workers exist until the garbage collector deletes them.
     """
     earlier, leader = builders.leader_pod(LWS, uid="earlier"), builders.leader_pod(LWS)
 

@@ -215,7 +215,10 @@ def test_terminating_leader_statefulset_is_awaited() -> None:
 
 
 def test_differs_from_upstream_statefulset_of_old_set_is_awaited() -> None:
-    """After a quick deletion and recreation, the revision of the previous spec is not adopted (R-LSTS-4)."""
+    """A recreated LeaderWorkerSet waits until the leader StatefulSet of its predecessor is deleted.
+
+    It does not adopt the revision of the old StatefulSet (R-LSTS-4).
+    """
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 
     plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_workload=old), builders.NOW)
@@ -427,7 +430,10 @@ REFUSALS = {
 
 @pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
 def test_differs_from_upstream_rejected_write_updates_status(observed: ObservedLeaderWorkerSet) -> None:
-    """The Go controller does not update the status, so `Available` remains True (R-STAT-2, docs/adr/0030)."""
+    """If the API server rejects a write, `Available` becomes False.
+
+    The Go controller does not update the status (R-STAT-2, docs/adr/0030).
+    """
     (held,) = reconcile(observed, builders.NOW).on_failure
     assert isinstance(held, PutStatus)
     new = held.object["status"]

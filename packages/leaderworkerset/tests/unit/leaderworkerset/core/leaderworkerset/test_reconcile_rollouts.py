@@ -61,7 +61,10 @@ def test_released_groups_are_reported(before: int, unavailable: int, note: str) 
 
 
 def test_differs_from_upstream_raised_partition_has_no_event() -> None:
-    """The Go controller reports "Updating replicas 2 to -1 (inclusive)" in this case (Q-10)."""
+    """If the partition is raised, no event is created.
+
+    The Go controller reports "Updating replicas 2 to -1 (inclusive)" (Q-10).
+    """
     obj = builders.leaderworkerset_object(rollout={"partition": 2})
     observed = replace(at_rest(obj), leader_workload=live(obj, partition=0))
 

@@ -224,7 +224,10 @@ def test_data_with_invalid_types_differs() -> None:
 
 
 def test_differs_from_upstream_reverted_template_reuses_revision() -> None:
-    """A second revision with the same key is not created. The revision is assigned the next number once (Q-5)."""
+    """If a template is reverted, its revision is reused with the next number.
+
+    The Go controller creates a second revision with the same key (Q-5).
+    """
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
     numbered = Resolution(KEY, is_new=True, corrected=known[0], correction={"revision": 3})
 
@@ -251,7 +254,7 @@ def test_change_cause_is_recorded_when_given(recorded: str, told: str, change: o
 
 
 def test_differs_from_upstream_failed_pass_keeps_its_revision() -> None:
-    """The apply failed, or its result is not yet observed. No additional revision is created (Q-6, Q-32)."""
+    """If an apply fails or the cache is outdated, no additional revision is created (Q-6, Q-32)."""
     known = [builders.revision(LWS), builders.revision(EDITED, number=2)]
 
     assert revisions.resolve(EDITED, KEY, known) == Resolution(EDITED_KEY, is_new=True)

@@ -66,7 +66,7 @@ def test_every_recorded_step_is_reproduced() -> None:
     ids=["it is not ready either", "one on its way", "taken back", "the surge group itself", "at rest"],
 )
 def test_differs_from_upstream_new_update_keeps_surge_groups(states: str, partition: int) -> None:
-    """If all groups are needed, the surge group remains until the replacement group exists (R-ROLL-10)."""
+    """A new update does not remove surge groups that are needed for availability (unlike R-ROLL-10)."""
     limits = Budget(replicas=2, partition=0, unavailable=0, surge=1)
 
     held = rollingupdate.next_step(limits, StatefulSetProgress(3, 1, "2"), seen(states), is_new_revision=True)
@@ -102,7 +102,10 @@ def test_surge_groups_beyond_the_burst_are_removed() -> None:
     ],
 )
 def test_differs_from_upstream_needed_surge_groups_are_kept(states: str, partition: int, expected: RolloutStep) -> None:
-    """3 of 5 groups must be available. The Go controller counts all surge groups (R-ROLL-3)."""
+    """Ready surge groups are kept while they are needed, for example if 3 of 5 groups must be available.
+
+    The Go controller deletes surge groups by index (R-ROLL-3).
+    """
     limits = Budget(replicas=5, partition=0, unavailable=2, surge=4)
 
     assert rollingupdate.next_step(limits, StatefulSetProgress(9, partition, "5"), seen(states)) == expected
@@ -125,7 +128,10 @@ def test_removed_surge_keeps_groups_that_are_needed(states: str, partition: int,
 
 
 def test_differs_from_upstream_zero_percentages_roll_one_group() -> None:
-    """25 % of 2 groups is 0, and there is no surge. The Go controller stalls permanently (Q-28, W-26)."""
+    """If maxUnavailable is 25% of 2 groups, one group is replaced at a time.
+
+    The Go controller rounds the limit to 0 and stalls permanently (Q-28, W-26).
+    """
     limits = budget.read(spec(2, "25%"))
 
     assert limits == Budget(replicas=2, partition=0, unavailable=1, surge=0)
@@ -255,7 +261,7 @@ def test_workers_of_a_group_of_one_are_ignored() -> None:
     ids=["two on their way", "one below", "one above", "nothing to lose"],
 )
 def test_differs_from_upstream_pending_groups_always_count(states: str, partition: int) -> None:
-    """Missing groups are counted at each index (R-ROLL-7)."""
+    """Missing groups count as unavailable, regardless of their index (unlike R-ROLL-7)."""
     limits = Budget(replicas=3, partition=0, unavailable=1, surge=1)
 
     step = rollingupdate.next_step(limits, StatefulSetProgress(4, 4, "3"), seen(states))
@@ -270,9 +276,9 @@ def test_differs_from_upstream_pending_groups_always_count(states: str, partitio
 def test_differs_from_upstream_group_has_its_original_size(
     own_size: int, size: int, *, has_workers: bool, expected: str
 ) -> None:
-    """During a size change from or to one, groups are neither ready nor missing.
+    """The original size of a group determines whether the group is ready (unlike Q-12).
 
-    This differs from Q-12 (docs/adr/0010-bounds.md).
+    If the size changes from 1 to 3, existing groups remain ready (docs/adr/0010-bounds.md).
     """
     workers = Workers(is_ready=True, revision="old", group_index="0") if has_workers else None
     made = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=workers, original_size=own_size)

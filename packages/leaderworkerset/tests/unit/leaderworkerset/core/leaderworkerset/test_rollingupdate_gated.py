@@ -64,7 +64,10 @@ def test_partition_of_the_user_holds_queued_groups() -> None:
 
 
 def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
-    """If an update is reverted while a leader terminates, a second group must not be replaced."""
+    """A group whose leader is terminating is not ready.
+
+    Therefore, no second group is replaced if an update is reverted at this time.
+    """
     workers = Workers(is_ready=True, revision="old", group_index="0")
     staying = GroupFacts(
         leader="web-0", group_index="0", index=0, is_leader_ready=True, revision="old", workers=workers
@@ -82,7 +85,10 @@ def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
     [("NooO", 4), ("NoOO", 3), ("NOOO", 2), ("NooN", 1), ("Nooo", 2)],
 )
 def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expected: int) -> None:
-    """After a revert, two groups are terminating, and the last ready group remains (docs/adr/0010-bounds.md)."""
+    """Unready groups that an update has already replaced count as unavailable.
+
+    Therefore, the last ready group remains after a revert (docs/adr/0010-bounds.md).
+    """
     step = rollingupdate.next_step(budget.read(spec(3, 1, 1)), StatefulSetProgress(4, 4, "3"), seen(letters))
 
     assert step.partition == expected
@@ -98,7 +104,10 @@ def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expec
     ],
 )
 def test_differs_from_upstream_step_waits_for_the_previous_one(step: RolloutStep, expected: RolloutStep) -> None:
-    """No other group is replaced, and no surge group is deleted. Changes take effect (docs/adr/0010-bounds.md)."""
+    """A rollout step starts after the StatefulSet controller has observed the previous step.
+
+    Changes by users take effect immediately (docs/adr/0010-bounds.md).
+    """
     assert rollingupdate.hold_step(step, StatefulSetProgress(4, 2, "4")) == expected
 
 

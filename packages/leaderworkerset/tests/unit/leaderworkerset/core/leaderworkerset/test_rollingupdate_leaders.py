@@ -108,7 +108,7 @@ def test_leaders_are_selected_within_the_budget(
 def test_differs_from_upstream_abandoned_groups_block_no_others(
     letters: str, partition: int, expected: list[int]
 ) -> None:
-    """An abandoned group is unavailable (R-ROLL-7). If it is broken, no other group would ever be replaced."""
+    """Unavailable groups of an abandoned revision are replaced within the limits of the rollout (unlike R-ROLL-7)."""
     status = SEEN | {"currentRevision": "web-new"}
     assert chosen(letters, limits(2, 0, 1), partition=partition, status=status, maxUnavailable=1) == expected
 
@@ -251,7 +251,10 @@ def test_exhausted_groups_of_older_revisions_do_not_block(
 def test_differs_from_upstream_broken_groups_are_replaced_first(
     letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
 ) -> None:
-    """Missing groups are counted, and also unready groups with the new template."""
+    """Broken groups of an earlier revision are replaced first.
+
+    Missing groups and unready groups with the new template count as unavailable.
+    """
     status = SEEN | {"currentRevision": "web-new"}
     assert chosen(letters, budget, partition=partition, status=status, **rolling) == expected
 

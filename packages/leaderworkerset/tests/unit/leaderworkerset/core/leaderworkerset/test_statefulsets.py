@@ -62,7 +62,10 @@ COPIED = {
 
 
 def test_differs_from_upstream_labels_of_a_pod_are_not_copied() -> None:
-    """Upstream copies the labels, so that all workers would have the index of the copied pod (ADR 29)."""
+    """Labels that the controllers set on pods are not copied from a template.
+
+    With the Go controller, all workers would have the index of the copied pod (ADR 29).
+    """
     template = builders.pod_template() | {"metadata": COPIED}
     plain = builders.pod_template() | {"metadata": {"labels": {"team": "x"}, "annotations": {"note": "n"}}}
 

@@ -187,7 +187,10 @@ def test_progressing_does_not_exclude_an_update() -> None:
 
 
 def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
-    """The v0.10 Go controller needs two reconciles and two events (R-STAT-13, Q-2, N-ST-10, N-AT-16)."""
+    """All conditions are set in one reconcile.
+
+    The Go controller v0.10 needs two reconciles and two events (R-STAT-13, Q-2, N-ST-10, N-AT-16).
+    """
     found = lws(
         metadata={"generation": 2},
         status={"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"))]},

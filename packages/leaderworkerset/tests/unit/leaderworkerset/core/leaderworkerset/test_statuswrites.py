@@ -45,7 +45,10 @@ def failed(plan: Plan) -> list[JSONObject]:
 
 @pytest.mark.parametrize("observed", FAILURES.values(), ids=FAILURES)
 def test_differs_from_upstream_failure_ends_available(observed: ObservedLeaderWorkerSet) -> None:
-    """In upstream, `Available` remains True. This controller writes the failure once, even if it persists."""
+    """If a reconcile fails, `Available` becomes False, and the failure is written once.
+
+    With the Go controller, `Available` remains True.
+    """
     (held,) = failed(reconcile(observed, builders.NOW))
     assert not meta.is_condition_true(held, "Available")
     assert reconcilefailure.is_failing(held)

@@ -207,7 +207,10 @@ def test_restart_policy_change_does_not_recover_a_group() -> None:
 
 
 def test_differs_from_upstream_deleted_leader_uses_no_restart() -> None:
-    """Rollouts also delete leaders. They cannot be distinguished from deletions by users (N-RB-9)."""
+    """The deletion of a leader does not count toward the restart limit.
+
+    The manager cannot distinguish deletions by rollouts from deletions by users (N-RB-9).
+    """
     going = builders.leader_pod(limited(), deleting=True)
 
     assert reconcile(group(limited(0), leader=going)) == Plan()

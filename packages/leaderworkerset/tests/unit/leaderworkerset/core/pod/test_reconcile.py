@@ -91,7 +91,10 @@ def test_group_of_one_has_no_worker_statefulset() -> None:
 
 
 def test_differs_from_upstream_group_has_the_size_of_its_leader() -> None:
-    """During a size change from or to one, groups of both sizes are recreated (docs/adr/0010-bounds.md)."""
+    """The annotation of a leader determines the number of its workers, even if the size has changed.
+
+    See docs/adr/0010-bounds.md.
+    """
     small, large = builders.leaderworkerset_object(size=1), builders.leaderworkerset_object(size=3)
     revisions_ = [builders.revision(small, number=1), builders.revision(large, number=2)]
     of_small = builders.leader_pod(small, annotations={labels.SIZE: "1"})
@@ -187,7 +190,10 @@ def ignored(pod: dict[str, Any], why: str) -> Plan:
 
 @pytest.mark.parametrize("label", [labels.NAME, labels.WORKER_INDEX])
 def test_differs_from_upstream_pod_without_labels_is_reported(label: str) -> None:
-    """The reconcile is not retried, because a change to the pod enqueues it (R-POD-1)."""
+    """A pod without a required label is reported, and the reconcile is not retried.
+
+    If the pod changes, it is reconciled again (R-POD-1).
+    """
     pod = builders.leader_pod(LWS, extra_labels={label: ""})
 
     assert reconcile(group(leader=pod)) == ignored(pod, f"does not have the label {label}")
@@ -201,7 +207,7 @@ def test_worker_creates_no_objects() -> None:
 
 
 def test_differs_from_upstream_failed_stray_worker_is_reported() -> None:
-    """A failed worker without a leader is reported (R-POD-5.3)."""
+    """A failed worker whose name does not contain a leader name is reported (R-POD-5.3)."""
     stray = objects.pod("stray", metadata={"labels": {labels.NAME: "web", labels.WORKER_INDEX: "1"}})
     failed = stray | {"status": {"phase": "Running", "containerStatuses": [{"restartCount": 1}]}}
 

@@ -31,9 +31,9 @@ def is_condemned(*pods: JSONObject, known: JSONObject | None = None, lws: JSONOb
 
 @pytest.mark.parametrize("state", RecreationState)
 def test_differs_from_upstream_group_that_waits_is_not_ready(state: RecreationState) -> None:
-    """The Go controller recreates a failed group immediately. This controller may delay the recreation.
+    """A failed group that waits for its recreation is not ready.
 
-    During the delay, the group is not counted as ready.
+    The Go controller recreates a failed group immediately.
     """
     assert is_condemned(known=record(state))
     assert not is_condemned(known=record(state, builders.leader_pod(LWS, uid="earlier")))

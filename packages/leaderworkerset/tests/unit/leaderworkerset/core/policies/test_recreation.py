@@ -223,7 +223,10 @@ def test_disruptions_use_restarts_where_they_are_limited() -> None:
 
 @given(st.lists(st.integers(0, 200), min_size=1, max_size=30), st.sampled_from([True, False]))
 def test_differs_from_upstream_sixth_deletion_waits(pauses: list[int], backs_off: bool) -> None:
-    """Deleted pods recreate a group five times within two minutes. The Go controller has no limit (docs/adr/0003)."""
+    """If pods are deleted repeatedly, their group is recreated without a delay at most five times in two minutes.
+
+    The Go controller has no limit (docs/adr/0003).
+    """
     settings, times, now, previous = RestartSettings(has_backoff=backs_off), [], 0.0, None
     for number, pause in enumerate(pauses):
         now += pause
