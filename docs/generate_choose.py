@@ -72,7 +72,7 @@ FEATURES: Final = (
         settings=(labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY),
     ),
     Feature("Kueue", "yes", ("yes", "yes", "", "")),
-    Feature("`maxUnavailable`, `maxSurge`, partition", "yes", ("yes", "", "yes", "part: one at a time")),
+    Feature("`maxUnavailable`, `maxSurge`, partition", "yes", ("yes", "", "yes", "part: one replica at a time")),
     Feature(
         "coordinated rollout of several roles",
         DISAGGREGATED_SETS.kind,
@@ -86,7 +86,7 @@ FEATURES: Final = (
     ),
     Feature(
         "in-place restart",
-        f"yes, {how_to('by annotation', 'in-place')}, Kubernetes 1.36",
+        f"yes, {how_to('by annotation', 'in-place')}, with Kubernetes 1.36 or later",
         ("", "yes", "part", ""),
         settings=(labels.IN_PLACE_RESTARTS,),
     ),
