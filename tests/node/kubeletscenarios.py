@@ -150,7 +150,7 @@ FAILS: Final = f"{BEGUN}; exit 1"
 
 GROWN: Final = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "400m", "memory": "96Mi"}}
 
-LAST_LINES: Final = "a container that fails without a message has the last lines of its log as message"
+LAST_LINES: Final = "the last lines of the log often contain the cause of the failure"
 
 LIVES: Final[Mapping[str, Life]] = {
     "ends-well": Life(spec(container("exit 0"), restart="Never"), finished),
