@@ -41,28 +41,28 @@ PAGE: Final = """\
 
 <!-- Written by docs/generate_compatibility.py. Do not edit: make generate. -->
 
-This page lists the tested versions, the supported versions, and the stability of each part.
+This page lists the tested versions, the supported versions, and the stability of each interface.
 
 ## Versions
 
-| what | version | |
+| component | version | tests and limits |
 |---|---|---|
-| this project | {version} | this version and the previous one can read each other's stored objects ([tests](#upgrades)) |
-| Kubernetes | {tested} | tested with a control plane ([differences](#versions-of-kubernetes)); on other versions the manager logs one warning, and `lws doctor` reports it (LWS-D102) |
-| Kubernetes | {oldest} and later | for versions before {first}, no run is recorded. Before {supported}, the manager and `lws doctor` (LWS-D103) list the missing features. Before {oldest}, the manager does not start |
-| kubelet, containerd, CoreDNS | {tested_node}, {containerd}, {coredns} | `make test-node` runs its scenarios with these versions, and with runc and the network plugins of Debian 12 ([test coverage](../explanation/what-the-tests-prove.md)) |
-| Python | {pythons} | the command, the client, and the manager outside of its image are tested with these versions |
-| LeaderWorkerSet's API | v1 with the fields of v0.10 and v0.11 | [contract](contract.md), [later changes](contract-newest.md), [differences](differences.md) |
-| DisaggregatedSet's API | v1 | [contract](contract-disaggregatedset.md) |
-| Kueue | {kueue} | tests run its controllers if `make extras` has built them |
-| scheduler-plugins | {plugins} | tests use its scheduler to place groups, if `make extras` has built it |
-| Helm | {helm} | tests render, install, upgrade and roll back the chart, if `make extras` has built Helm |
-| Volcano | | tests cover its PodGroups, but not its scheduler ([gang schedulers](matrix.md#gang-schedulers)) |
+| this project | {version} | This version and the previous version can read each other's stored objects ([tests](#upgrades)). |
+| Kubernetes | {tested} | Tests run on control planes with these versions ([differences](#versions-of-kubernetes)). On other versions, the manager logs a warning, and `lws doctor` reports LWS-D102. |
+| Kubernetes | {oldest} and later | Versions before {first} are not tested. On versions before {supported}, the manager and `lws doctor` (LWS-D103) list the missing features. On versions before {oldest}, the manager does not start. |
+| kubelet, containerd, CoreDNS | {tested_node}, {containerd}, {coredns} | `make test-node` runs scenarios on nodes with these versions, and with runc and the network plugins of Debian 12 ([test coverage](../explanation/what-the-tests-prove.md)). |
+| Python | {pythons} | The command, the client, and the manager outside of its image are tested with these versions. |
+| LeaderWorkerSet API | v1 with the fields of v0.10 and v0.11 | The behavior is described in the [contract](contract.md), the [later changes](contract-newest.md) and the [differences](differences.md). |
+| DisaggregatedSet API | v1 | The behavior is described in the [contract](contract-disaggregatedset.md). |
+| Kueue | {kueue} | Tests run the Kueue controllers if `make extras` has built them. |
+| scheduler-plugins | {plugins} | Tests place groups with the coscheduling scheduler if `make extras` has built it. |
+| Helm | {helm} | Tests render, install, upgrade and roll back the chart if `make extras` has built Helm. |
+| Volcano | none | Tests verify the PodGroups for Volcano, but do not run its scheduler ([gang schedulers](matrix.md#gang-schedulers)). |
 
 ## What ran
 
-The table shows the results of the last recorded runs. Each row contains the results of one part of the tests, with one Kubernetes version
-and one Python version. To record one run, use `pytest --record`. `make nightly` records all runs.
+The table shows the results of the most recently recorded test runs. Each run uses one Kubernetes version and one Python version.
+`make nightly` records all runs.
 
 | tests | Kubernetes | Python | version | day | passed | failed | skipped |
 |---|---|---|---|---|---|---|---|
@@ -70,9 +70,9 @@ and one Python version. To record one run, use `pytest --record`. `make nightly`
 
 ## Versions of Kubernetes
 
-`make test-all` runs the integration tests on each of these versions, and records the results. `make test-kubernetes` runs the tests on {default}, and
-tests of version differences on {newest}. It also runs a short part on one more version, which depends on the date of the last commit
-([ADR 42](../adr/0042-versions-of-kubernetes.md)).
+`make test-all` runs the integration tests on all versions in the table, and records the results. `make test-kubernetes` runs all tests on {default}, and
+the tests of version differences on {newest}. It also runs a small number of tests on an additional version, which it selects by the date of the last
+commit ([ADR 42](../adr/0042-versions-of-kubernetes.md)).
 
 | feature enabled by default | since | {columns} | effect if missing |
 |---|---|{rules}|---|
@@ -82,19 +82,19 @@ tests of version differences on {newest}. It also runs a short part on one more 
 
 The latest minor version receives fixes. The previous minor version receives security fixes for three more months.
 
-A Kubernetes version is supported while the Kubernetes project supports it and the tests run on it. Support is removed only in a minor version, and the
-changelog of the previous version announces the removal.
+This project supports a Kubernetes version as long as the Kubernetes project supports it and the tests run on it. Support is removed only in minor versions.
+The changelog of the previous minor version announces the removal.
 
 ## Upgrades
 
-You can upgrade to the next minor version, and return to the previous version, without stopping groups. These tests cover upgrades from
-version {before}, which was never published (`tests/predecessor.py` contains its commit):
+You can upgrade to the next minor version, and return to the previous version, without stopping groups. `tests/predecessor.py` contains
+the commit of version {before}, which was never published. The following tests cover upgrades from this version:
 
-- `tests/e2e/test_upgrade.py` starts this version with the state of an embedded cluster of {before}. The state contains LeaderWorkerSets,
-  revisions, records of recreations, recorded failures and CRDs. The test verifies that all objects are unchanged, that a rollout completes,
-  and that every field of the old CRDs still exists with its type. Afterwards, it starts version {before} with the resulting state.
-- `tests/kubernetes/manager/test_upgrade.py` does the same on a real control plane, with running LeaderWorkerSets and DisaggregatedSets. It
-  installs {before}, this version, and {before} again. The test verifies that the manager does not write objects in a stable state. It also
+- `tests/e2e/test_upgrade.py` starts the current version with the state of an embedded cluster of version {before}. The state contains
+  LeaderWorkerSets, revisions, records of recreations, recorded failures and CRDs. The test verifies that all objects are unchanged, that a
+  rollout completes, and that the CRDs still contain all old fields. Then the test starts version {before} with the resulting state.
+- `tests/kubernetes/manager/test_upgrade.py` tests running LeaderWorkerSets and DisaggregatedSets on a real control plane. It installs version
+  {before}, the current version, and version {before} again. The test verifies that the manager does not write unchanged objects. It also
   verifies that each version can roll out and scale objects of the other version.
 - [Separate tests](differences.md#migrate-in-both-directions) cover the migration between this manager and the Go manager.
 
@@ -104,25 +104,28 @@ version {before}, which was never published (`tests/predecessor.py` contains its
 |---|---|
 {classes}
 
-| what | class |
+| interface | class |
 |---|---|
-| fields of LeaderWorkerSet v0.10, and of DisaggregatedSet | stable |
+| fields of DisaggregatedSets, and fields of LeaderWorkerSets in v0.10 | stable |
 {fields}
-| labels and annotations of v0.10 | stable |
-| annotations of this project: {chosen} | beta |
+| labels and annotations of LeaderWorkerSet v0.10 | stable |
+| annotations that only this project defines: {chosen} | beta |
 | labels, annotations, gates and finalizers that the manager writes: {kept} | internal |
-| the manager's configuration, `config.lws.x-k8s.io/v1` | stable; `v1alpha1`, which is read with a warning, is beta |
-| flags of `lws manager`; deprecated, as for the Go manager: {deprecated} | stable |
-| commands and their options, except for the next row | stable |
-| {commands} | beta |
-| output of `-o json`, `yaml`, `name`, `jsonpath`, `custom-columns`; exit codes; codes of causes and checks (a code is never reused) | stable |
-| human-readable output: tables, sentences, colors | none (use `-o json`) |
+| version `config.lws.x-k8s.io/v1` of the manager's configuration | stable |
+| version `config.lws.x-k8s.io/v1alpha1` of the manager's configuration (deprecated) | beta |
+| flags of `lws manager` | stable |
+| flags of `lws manager` that are deprecated, as in the Go manager: {deprecated} | stable |
+| commands {commands}, and their options | beta |
+| commands and options that are not listed as beta | stable |
+| output formats `json`, `yaml`, `name`, `jsonpath` and `custom-columns` of the option `-o` | stable |
+| exit codes, and codes of causes and checks, which are never reused | stable |
+| human-readable output, such as tables, messages and colors | none (use `-o json` in scripts) |
 | metrics of the Go manager | stable |
-| metrics `lws_…` | beta |
+| metrics with the prefix `lws_` | beta |
 | `lwsctl.client` | beta |
-| other modules of `leaderworkerset`, `kuberuntime`, `localkube` | alpha (pin the version) |
-| files of a local cluster (`lws up`) | internal; if a format is not supported, the command rejects it with an error that contains the format, and does not change the files |
-| names of installed objects, roles, ports, and values of the chart | stable |
+| modules of `leaderworkerset`, `kuberuntime` and `localkube` | alpha (pin the version of the package) |
+| files of a local cluster (`lws up`) | internal (if the format is not supported, `lws up` reports an error, and does not change the files) |
+| names of installed objects, roles and ports, and values of the chart | stable |
 
 ## Feature gates
 
@@ -132,7 +135,7 @@ You can set feature gates in the manager's [configuration](manager.md#configurat
 |---|---|---|---|
 {gates}
 
-A deprecated field, flag, annotation or value continues to work, but causes a warning. The warning appears in the manager log, in the
+A deprecated field, flag, annotation or value continues to work, but its use causes a warning. The warning appears in the manager log, in the
 response of the API server, or on the standard error of the command. The changelog lists the deprecation and the replacement under
 "Deprecated".
 """
@@ -267,11 +270,10 @@ def differing() -> Iterator[str]:
     for feature in kubernetesfeatures.FEATURES:
         since = f"1.{feature.since.minor}"
         if feature.exceptions is not None:
-            since += (
-                f", but not {' until '.join(f'1.{release.minor}.{release.patch}' for release in feature.exceptions)}"
-            )
+            first, end = (f"1.{release.minor}.{release.patch}" for release in feature.exceptions)
+            since += f" (disabled from {first} until {end})"
         cells = (feature.name, since, *("yes" if feature.is_enabled_in(version) else "no" for version in versions))
-        yield f"| {' | '.join(cells)} | {feature.missing_effect} |"
+        yield f"| {' | '.join(cells)} | {feature.missing_effect[0].upper()}{feature.missing_effect[1:]}. |"
 
 
 def of_fields() -> Iterator[str]:

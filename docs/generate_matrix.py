@@ -25,38 +25,36 @@ INTRODUCTION = """\
 
 This page lists the combinations of settings that the tests cover.
 
-`tests/kubernetes/shipped` starts the manager as its Deployment does. It uses the executable of the image, the arguments, the configuration file, and
-the permissions of the service account. The nightly run covers {rows} combinations of settings. `make test` uses {usual} of them, which together
-contain every value.
-With each combination, a LeaderWorkerSet is created, recreated, rolled out, scaled and deleted. The test verifies the effects of the settings on gang
+`tests/kubernetes/shipped` starts the manager in the same way as its Deployment: with the executable of the image, the arguments, the configuration
+file, and the permissions of the service account. Each manager process has a different combination of settings.
+With each combination, the test creates, recreates, rolls out, scales and deletes a LeaderWorkerSet. The test verifies the effects of the settings on gang
 objects, gates, ports, paths and leases.
 
-| tested | number |
-|---|---|
-| Kubernetes version | {kubernetes}; the nightly run also uses {newer} |
-| manager processes | {usual}; the nightly run starts {rows} |
-| configuration fields and their values | {fields} fields, {values} values |
-| pairs of values of two fields | {pairs}; the nightly run contains all pairs |
-| flags and their values | {flags} flags, {flag_values} values; each value is tested at least once |
-| annotations of LeaderWorkerSets and their values | {annotations} annotations, {annotation_values} values; each value is tested at least once |
+| tested | `make test-kubernetes` | nightly run |
+|---|---|---|
+| Kubernetes versions | {kubernetes} | {kubernetes}, {newer} |
+| manager processes | {usual} | {rows} |
+| configuration fields ({fields}) | all {values} values | all {pairs} pairs of values of two fields |
+| manager flags ({flags}) | all {flag_values} values | all {flag_values} values |
+| annotations of LeaderWorkerSets ({annotations}) | all {annotation_values} values | all {annotation_values} values |
 
-The tests fail if a setting is not listed on this page. They also fail if a chart value, a field of the operator's object, or an argument of its
-operand is unused. If tests replace a part of the released product, `tests/shipped/replaced.py` lists the test that runs the original part.
+The tests fail if a setting is missing from this page. They also verify the settings in the chart, and the settings that the operator passes to the manager.
+If tests replace a part of the released product, `tests/shipped/replaced.py` lists the test that runs the original part.
 """
 
 GANGS = """
 ## Gang schedulers
 
-The component that places the pods determines whether all pods of a group start together. On both Kubernetes versions, the released manager prepares
+The scheduler determines whether all pods of a group start together. On both Kubernetes versions, the tests verify that the released manager prepares
 groups for these providers:
 
 | provider | scheduler in the tests | test |
 |---|---|---|
 | `native` | kube-scheduler | `tests/kubernetes/gang` |
 | `kubernetes` | kube-scheduler 1.37, because `spec.scheduling` requires this version | `tests/kubernetes/gang/test_workloadaware.py` |
-| `built-in` | kube-scheduler, after the gate is removed | `tests/kubernetes/ganggate` |
-| `coscheduling` | the scheduler-plugins {plugins} scheduler, if `make extras` has built it | `tests/kubernetes/coscheduling` |
-| `volcano` | no scheduler; the test binds the pods itself | `tests/kubernetes/gang` |
+| `built-in` | kube-scheduler, after the manager has removed the scheduling gates | `tests/kubernetes/ganggate` |
+| `coscheduling` | the scheduler of scheduler-plugins {plugins}, if `make extras` has built it | `tests/kubernetes/coscheduling` |
+| `volcano` | none, because the tests bind the pods directly | `tests/kubernetes/gang` |
 
 The tests do not run the Volcano scheduler, because its Go module was not available when the tests were written. Instead, the tests verify the input of
 the scheduler. This input consists of the owner and the `minMember` of each PodGroup, and the pod annotations. The tests also verify that
@@ -84,7 +82,7 @@ def page() -> str:
             INTRODUCTION.format(**numbers),
             "## Settings\n",
             *(
-                "Settings in the same row are set together. Values in braces differ between processes.\n",
+                "Semicolons separate the tested values. Settings in the same row are always set together. Values in braces differ between processes.\n",
                 "| setting | values |",
                 "|---|---|",
             ),
@@ -116,16 +114,20 @@ def count_values(factors: tuple[Factor, ...]) -> int:
 
 def settings(factor: Factor) -> Iterator[str]:
     """Yield the table row of a factor."""
-    values = [" + ".join(text(value) for value in choice) for choice in dict.fromkeys(factor.values)]
+    values = [combined(choice) for choice in dict.fromkeys(factor.values)]
     yield f"| {', '.join(map(code, factor.names))} | {'; '.join(values)} |"
+
+
+def combined(values: tuple[Value, ...]) -> str:
+    """Return the values of settings that are set together. Settings without a value are omitted."""
+    texts = [text(value) for value in values if value is not None]
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if texts[1:] else texts) or "not set"
 
 
 def text(value: Value) -> str:
     """Return a value as a readable string."""
-    if value is None:
-        return "not set"
     if isinstance(value, tuple):
-        return f"all {len(value)}"
+        return f"all {len(value)} cipher suites"
     literal = str(value).lower() if isinstance(value, bool) else str(value) or '""'
     return code(literal if len(literal) <= LONGEST else f"{literal[:LONGEST]}…")
 

@@ -23,10 +23,10 @@ class Class(StrEnum):
 
 
 PROMISES: Final[Mapping[Class, str]] = {
-    Class.STABLE: "the meaning does not change; removed only in a new major version, after a warning for at least one year and two minor versions",
-    Class.BETA: "kept for at least two minor versions after a warning in the log, on the command line or in the changelog",
-    Class.ALPHA: "disabled by default; can change in any minor version, and the changelog lists the change",
-    Class.INTERNAL: "written and read only by the manager, including its previous and next version; do not use it in other tools",
+    Class.STABLE: "The meaning does not change. Removal requires a new major version, and a deprecation period of at least one year and two minor versions.",
+    Class.BETA: "The interface is kept for at least two minor versions after it is deprecated in the log, on the command line or in the changelog.",
+    Class.ALPHA: "The interface is disabled by default, and can change in any minor version. The changelog lists each change.",
+    Class.INTERNAL: "Only the manager, including its previous and next version, reads and writes the data. Do not use the data in other tools.",
 }
 
 FIELDS: Final[Mapping[str, Class]] = {
@@ -125,7 +125,7 @@ NEW_COMMANDS: Final = ("dashboard", "history", "recover", "schema")
 GATES: Final[Mapping[str, tuple[Class, str]]] = {
     "WorkloadAwareScheduling": (
         Class.ALPHA,
-        "enables `spec.scheduling`, with which kube-scheduler 1.37 places groups as units",
+        "Enables `spec.scheduling`. With this field, kube-scheduler 1.37 schedules all pods of a group together.",
     ),
 }
 """The feature gates, with their purposes."""

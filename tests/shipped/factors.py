@@ -150,11 +150,11 @@ ANNOTATIONS: Final = (
 )
 
 ALWAYS: Final[Mapping[str, str]] = {
-    "apiVersion": "only one value is tested",
-    "kind": "the only valid value",
-    "webhook.port": "each process needs a free port",
-    "--config": "each process has a configuration file, as in its Deployment",
-    "--kubeconfig": "each process needs a kubeconfig, because the tests run outside of pods",
+    "apiVersion": "The tests use only the current version.",
+    "kind": "The field has only one valid value.",
+    "webhook.port": "Each process requires a free port.",
+    "--config": "Each process has a configuration file, as in the Deployment of the manager.",
+    "--kubeconfig": "Each process requires a kubeconfig, because the tests run outside of pods.",
 }
 """Settings of each process, with the reason why the matrix tests no other value."""
 

@@ -60,12 +60,12 @@ START_ORDINAL: Final = Feature(
 MATCH_CONDITIONS: Final = Feature(
     "matchConditions of webhooks", Version(28), "webhooks are also called for objects that are being deleted"
 )
-EXEC: Final = Feature("exec by WebSocket", Version(30), "`lws exec` and `lws cp` fail. Use kubectl instead")
+EXEC: Final = Feature("exec over WebSocket", Version(30), "`lws exec` and `lws cp` fail. Use kubectl instead")
 AFFINITY_KEYS: Final = Feature(
-    "matchLabelKeys of pod affinity", Version(31), "the API server drops the field from pod templates"
+    "matchLabelKeys of pod affinity", Version(31), "the API server drops matchLabelKeys from pod templates"
 )
 RESIZE: Final = Feature(
-    "the subresource resize of pods",
+    "the resize subresource of pods",
     Version(33),
     "CPU and memory cannot be updated in place. The manager reports this in an event, and the group waits",
 )
@@ -73,25 +73,25 @@ STREAMING_LISTS: Final = Feature(
     "streaming lists", Version(32), "the manager lists objects in pages at startup", (Version(33), Version(34))
 )
 SPREAD_KEYS: Final = Feature(
-    "matchLabelKeys merged into the selectors of topology spread",
+    "matchLabelKeys merged into topology spread selectors",
     Version(34),
-    "only kube-scheduler evaluates the field. Other schedulers might ignore it",
+    "only kube-scheduler evaluates matchLabelKeys. Other schedulers might ignore the field",
 )
-RESTART_RULES: Final = Feature("restartPolicyRules of containers", Version(35), "the API server drops the field")
+RESTART_RULES: Final = Feature("restartPolicyRules of containers", Version(35), "the API server drops restartPolicyRules")
 RESTART_ALL: Final = Feature(
     "the action RestartAllContainers",
     Version(36),
     "the API server rejects the action, so the group is recreated if a container fails",
 )
 RESIZE_CHECK: Final = Feature(
-    "rejection of resizes that exceed the capacity of the node",
+    "rejection of resizes that exceed the node capacity",
     Version(36),
-    "the kubelet reports such a resize as infeasible, with the same result",
+    "the API server accepts such a resize, and the kubelet reports it as infeasible",
 )
 POD_POLICIES: Final = Feature(
     "MutatingAdmissionPolicies",
     Version(36),
-    "pods are admitted by the webhook, even with `podAdmission: Auto`. The manager does not start with `Policy`",
+    "the webhook admits pods, even with `podAdmission: Auto`. With `podAdmission: Policy`, the manager does not start",
 )
 ALPHA_POD_GROUPS: Final = Feature(
     "PodGroups of scheduling.k8s.io, behind feature gates",
@@ -99,7 +99,7 @@ ALPHA_POD_GROUPS: Final = Feature(
     "native gang scheduling is not available. Use the provider built-in, volcano or coscheduling",
 )
 POD_GROUPS: Final = Feature(
-    "scheduling.k8s.io/v1beta1, behind a feature gate", Version(37), "spec.scheduling is rejected at admission"
+    "scheduling.k8s.io/v1beta1, behind a feature gate", Version(37), "objects with spec.scheduling are rejected at admission"
 )
 MAX_UNAVAILABLE: Final = Feature(
     "maxUnavailable of StatefulSets",
@@ -169,7 +169,7 @@ def describe_degradation(text: str) -> list[str]:
     """Return the missing features of a version, compared with the oldest supported version, and the effects.
 
     >>> [text.partition(":")[0] for text in describe_degradation("v1.33.2")]
-    ['streaming lists', 'matchLabelKeys merged into the selectors of topology spread']
+    ['streaming lists', 'matchLabelKeys merged into topology spread selectors']
     >>> describe_degradation("v1.34.4"), describe_degradation("v1.38.0")
     ([], [])
     """

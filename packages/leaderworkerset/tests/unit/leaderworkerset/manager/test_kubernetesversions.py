@@ -39,8 +39,8 @@ def test_warning_names_what_an_old_version_lacks() -> None:
     (entry,) = logged(200, b'{"gitVersion": "v1.32.5"}')
     assert entry["log_level"] == "warning"
     assert [one.partition(":")[0] for one in entry["missing"]] == [
-        "the subresource resize of pods",
-        "matchLabelKeys merged into the selectors of topology spread",
+        "the resize subresource of pods",
+        "matchLabelKeys merged into topology spread selectors",
     ]
 
 
