@@ -25,8 +25,8 @@ INTRODUCTION = """\
 
 This page lists the combinations of settings that the tests cover.
 
-`tests/kubernetes/shipped` starts the manager in the same way as its Deployment: with the executable of the image, the arguments, the configuration
-file, and the permissions of the service account. Each manager process has a different combination of settings.
+`tests/kubernetes/shipped` starts the manager with the executable, the arguments, the configuration file and the permissions of its Deployment. Each manager
+process has a different combination of settings.
 With each combination, the test creates, recreates, rolls out, scales and deletes a LeaderWorkerSet. The test verifies the effects of the settings on gang
 objects, gates, ports, paths and leases.
 

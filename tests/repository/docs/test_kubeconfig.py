@@ -55,13 +55,13 @@ def test_page_has_every_field_of_kubectl() -> None:
 
 def test_ignored_fields_are_those_that_are_not_read() -> None:
     below = {field for field in rows() if field.startswith(tuple(STRUCTS))}
-    assert {field for field in below if rows()[field].startswith("ignored")} == below - read_fields()
+    assert {field for field in below if rows()[field].startswith("Ignored")} == below - read_fields()
 
 
 VALUES: dict[str, Any] = {"auth-provider": {"name": "gcp"}, "as-groups": ["a"], "as-user-extra": {"a": ["b"]}}
 
 
-@pytest.mark.parametrize("field", [field for field, what in rows().items() if what.startswith("rejected")])
+@pytest.mark.parametrize("field", [field for field, what in rows().items() if what.startswith("Rejected")])
 def test_rejected_field_is_an_error_that_names_it(field: str, tmp_path: Path) -> None:
     name = field.rpartition(".")[2]
     config = {

@@ -55,7 +55,7 @@ class Metrics:
         )
         self._throttled = DurationHistogram(
             "rest_client_rate_limiter_duration_seconds",
-            "Delay of requests by the client-side rate limit.",
+            "Delay of requests caused by the client-side rate limit.",
             (),
             self._registry,
             bounds=RECONCILE_SECONDS,

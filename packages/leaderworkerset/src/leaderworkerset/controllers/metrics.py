@@ -66,7 +66,7 @@ class LeaderWorkerSetMetrics:
         self._moves = Counter("lws_group_moves_total", "Total number of groups moved from nodes.", registry=registry)
         self._ready = Histogram(
             "lws_time_to_ready_seconds",
-            "Time until all groups are ready, since the LeaderWorkerSet was created or was last available.",
+            "Time from the creation or the last availability of a LeaderWorkerSet until all its groups are ready.",
             buckets=READY_SECONDS,
             registry=registry,
         )
@@ -125,7 +125,7 @@ class IgnoredCollector(Collector):
         """Return the current metric."""
         ignored = CounterMetricFamily(
             "lws_ignored_objects",
-            "Total number of object versions that were ignored because they are invalid.",
+            "Total number of object versions that were ignored because they were invalid.",
             labels=("resource",),
         )
         tally: Tally[str] = Tally()
@@ -226,7 +226,7 @@ class MoveCollector(Collector):
         """Return the current metric."""
         waiting = GaugeMetricFamily(
             "lws_groups_to_move",
-            "Number of groups waiting to be moved from nodes.",
+            "Number of groups that are waiting to be moved off nodes.",
             labels=("namespace", "leaderworkerset"),
         )
         for lws in self._store.list():
