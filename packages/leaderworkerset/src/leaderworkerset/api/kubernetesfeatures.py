@@ -77,7 +77,9 @@ SPREAD_KEYS: Final = Feature(
     Version(34),
     "only kube-scheduler evaluates matchLabelKeys. Other schedulers might ignore the field",
 )
-RESTART_RULES: Final = Feature("restartPolicyRules of containers", Version(35), "the API server drops restartPolicyRules")
+RESTART_RULES: Final = Feature(
+    "restartPolicyRules of containers", Version(35), "the API server drops restartPolicyRules"
+)
 RESTART_ALL: Final = Feature(
     "the action RestartAllContainers",
     Version(36),
@@ -99,7 +101,9 @@ ALPHA_POD_GROUPS: Final = Feature(
     "native gang scheduling is not available. Use the provider built-in, volcano or coscheduling",
 )
 POD_GROUPS: Final = Feature(
-    "scheduling.k8s.io/v1beta1, behind a feature gate", Version(37), "objects with spec.scheduling are rejected at admission"
+    "scheduling.k8s.io/v1beta1, behind a feature gate",
+    Version(37),
+    "objects with spec.scheduling are rejected at admission",
 )
 MAX_UNAVAILABLE: Final = Feature(
     "maxUnavailable of StatefulSets",
