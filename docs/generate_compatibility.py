@@ -74,7 +74,7 @@ The table shows the results of the most recently recorded test runs. Each run us
 the tests of version differences on {newest}. It also runs a small number of tests on an additional version, which it selects by the date of the last
 commit ([ADR 42](../adr/0042-versions-of-kubernetes.md)).
 
-| feature enabled by default | since | {columns} | effect if missing |
+| feature | since | {columns} | effect if missing |
 |---|---|{rules}|---|
 {differing}
 

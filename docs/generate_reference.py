@@ -280,7 +280,7 @@ def names_page() -> Iterator[str]:
     """Write the tables of labels, annotations, gates and variables."""
     ours = {setting.annotation: setting for setting in SETTINGS}
     yield "## Annotations that you set\n"
-    yield "Set these annotations on the LeaderWorkerSet. They take effect without a rollout, unless the linked page states otherwise.\n"
+    yield "Set these annotations on the LeaderWorkerSet. Changes take effect without a rollout, unless the linked page states otherwise.\n"
     yield (
         "Admission rejects invalid values, or warns about them."
         " Admission also warns about unknown annotations with this prefix, because they have no effect.\n"
@@ -299,13 +299,13 @@ def names_page() -> Iterator[str]:
             for name, entry in full_names("settings").items()
         ),
     )
-    for title, group in (("Labels", "labels"), ("Annotations that controllers set", "annotations")):
+    for column, title in (("Label", "Labels"), ("Annotation", "Other annotations")):
         yield f"## {title}\n"
         yield from table(
-            (title.split()[0].removesuffix("s"), "Set by", "On", "Example", "Meaning", "Defined by"),
+            (column, "Set by", "On", "Example", "Meaning", "Defined by"),
             (
                 (code(name), entry["by"], entry["on"], code(entry["example"]), entry["text"], origin(entry))
-                for name, entry in full_names(group).items()
+                for name, entry in full_names(f"{column.lower()}s").items()
             ),
         )
     yield "## Gates, finalizers and taints\n"

@@ -67,7 +67,7 @@ TEXTS: dict[str, str] = {
     "spec.placementPolicy": "The topology constraints for slices.",
     "spec.placementPolicy.type": (
         "Whether slices can share a topology domain (None, default) or not. With ExclusiveSlice, slices of the same"
-        " DisaggregatedSet cannot share a domain. With ExclusiveTopology, this applies to all slices in the namespace."
+        " DisaggregatedSet cannot share a domain. With ExclusiveTopology, no slices in the namespace share a domain."
     ),
     "spec.placementPolicy.topology": "The key of the node label that defines the topology domains.",
     "status.observedGeneration": "The most recent generation that the controller has observed.",

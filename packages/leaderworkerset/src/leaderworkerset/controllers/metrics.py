@@ -61,9 +61,11 @@ class LeaderWorkerSetMetrics:
         self._metrics, self._moves_by = metrics, configured.get(names.MOVES)
         registry = CollectorRegistry()
         self._recreations = Counter(
-            "lws_group_recreations_total", "Total number of group recreations by cause.", ("cause",), registry=registry
+            "lws_group_recreations_total", "Total number of group recreations, by cause.", ("cause",), registry=registry
         )
-        self._moves = Counter("lws_group_moves_total", "Total number of groups moved from nodes.", registry=registry)
+        self._moves = Counter(
+            "lws_group_moves_total", "Total number of groups that were moved off nodes.", registry=registry
+        )
         self._ready = Histogram(
             "lws_time_to_ready_seconds",
             "Time from the creation or the last availability of a LeaderWorkerSet until all its groups are ready.",
