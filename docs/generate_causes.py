@@ -36,8 +36,8 @@ This page describes the meaning and the next steps of each cause code, such as L
 lws explain web      # prints the cause for a LeaderWorkerSet, a group or a rank that is not ready
 ```
 
-The meaning of a code never changes. [Why does a group not start](../how-to/why-does-a-group-not-start.md) describes how to use the codes. Codes of
-frequent symptoms are LWS-E070 (out of memory), LWS-E071 (CrashLoopBackOff), LWS-E058 to LWS-E061 (ImagePullBackOff), and LWS-E035 (missing GPUs).
+The meaning of a code never changes. In the sections of this page, *the message* is the output of `lws explain`. [Why does a group not start](../how-to/why-does-a-group-not-start.md) describes how to use
+the codes. Codes of frequent symptoms are LWS-E070 (out of memory), LWS-E071 (CrashLoopBackOff), LWS-E058 to LWS-E061 (ImagePullBackOff), and LWS-E035 (missing GPUs).
 
 | verdict | meaning | exit code |
 |---|---|---|
@@ -51,8 +51,8 @@ frequent symptoms are LWS-E070 (out of memory), LWS-E071 (CrashLoopBackOff), LWS
 | unread | The object is not ready, and the data for the diagnosis could not be read ([{unread_code}](#{unread_anchor})). | {unread} |
 
 After a failure, a group is healthy when it has been ready for longer than its longest failed run, and for at least one minute. If the longest
-failed run lasted ten minutes or more, one minute is sufficient. Therefore, a process that repeatedly exits after two seconds is always reported as `crashing`.
-After the first failure of a group, the verdict is `progressing` until the group has been ready for that long. Drains, evictions through the API and deletions
+failed run lasted ten minutes or more, one minute is sufficient. For example, a process that repeatedly exits after two seconds is always reported as
+`crashing`. After the first failure of a group, the verdict is `progressing` until the group has been ready for the required time. Drains, evictions through the API and deletions
 by users do not count as failures of the group.
 
 If there are several causes, the diagnosis reports the cause of the earliest stage, in the order below. For example, a group that cannot be placed is

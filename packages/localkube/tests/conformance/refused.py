@@ -33,7 +33,7 @@ TABLE: tuple[RefusedError, ...] = (
         real=r"(\[')?10\.0\..*",
     ),
     RefusedError(
-        "The creator of a Service owns the assigned fields, such as clusterIP and ipFamilies.",
+        "The field manager that creates a Service owns the assigned fields, such as clusterIP and ipFamilies.",
         "kube-apiserver assigns the fields after it computes ownership. Clients that apply objects are not affected.",
         path=r".*\.f:spec\.f:(clusterIPs?|ipFamilies|ipFamilyPolicy)",
         embedded="{}",
@@ -88,7 +88,7 @@ TABLE: tuple[RefusedError, ...] = (
         rest=without_scale,
     ),
     RefusedError(
-        "The creator of a namespace owns its `spec.finalizers`, and the creator of a StatefulSet does not own `maxUnavailable`.",
+        "The field manager that creates a namespace owns `spec.finalizers`. The field manager that creates a StatefulSet does not own `maxUnavailable`.",
         "kube-apiserver adds and removes the fields after it computes ownership. Clients that apply objects are not affected.",
         path=r".*\.f:spec(\.f:updateStrategy\.f:rollingUpdate\.f:maxUnavailable)?",
         embedded=r"<absent>|\{'f:finalizers': \{\}\}",
@@ -102,7 +102,7 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "A watch from a future resourceVersion is rejected with status 504, like a list.",
-        "kube-apiserver waits for the resourceVersion. Only clients that have switched servers send such requests.",
+        "kube-apiserver waits for the resourceVersion. Only clients that have switched servers request a future resourceVersion.",
         request="WATCH .*",
         path=r"answer|\[0\].*",
     ),

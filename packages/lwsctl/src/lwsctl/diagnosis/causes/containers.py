@@ -123,7 +123,7 @@ def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
 @cause(
     code="LWS-E068",
     title="an init container fails",
-    meaning="An init container exits with an error, so the following containers are not started.",
+    meaning="An init container exits with an error, so the next containers of the pod are not started.",
     remedy="Read the log of the init container, and fix the error.",
     verdict=Verdict.CRASHING,
 )

@@ -109,7 +109,7 @@ def _is_past(moment: str | None, now: datetime) -> bool:
         "whose feature gate is disabled."
     ),
     person=Person.ADMINISTRATOR,
-    remedy="Enable the feature gate on this component, or use a different gang scheduler.",
+    remedy="Enable the feature gate on the component in the message, or use a different gang scheduler.",
 )
 def find_disabled_gate(observed: Observed) -> Finding | None:
     """Find a group that does not start completely because a component does not support native gang scheduling."""

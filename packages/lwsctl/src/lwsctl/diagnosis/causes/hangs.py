@@ -62,7 +62,7 @@ def hung_groups(view: View) -> list[Group]:
         "oldest output."
     ),
     remedy=(
-        "Check the log and the stack (`py-spy dump`, `gdb`) of the rank in the message. To recreate such groups automatically, set the annotation "
+        "Check the log and the stack (`py-spy dump`, `gdb`) of the rank in the message. To recreate groups without progress automatically, set the annotation "
         f"`{labels.ON_HANG}: recreate`."
     ),
 )

@@ -126,7 +126,7 @@ DENIED: Final = Cause(
     title="the registry denies access to the image",
     meaning="The registry requires credentials, or rejects them. Often, the imagePullSecret is missing.",
     person=Person.ADMINISTRATOR,
-    remedy="Create the Secret and reference it in imagePullSecrets, or correct the image. Registries often report a missing image in the same way.",
+    remedy="Create the Secret and reference it in imagePullSecrets, or correct the image. Registries often deny access to an image that does not exist.",
     find=_find_denied,
 )
 NOT_FOUND: Final = Cause(

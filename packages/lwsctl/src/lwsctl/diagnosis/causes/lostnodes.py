@@ -92,7 +92,7 @@ def _unready_reason(node: JSONObject | None) -> str:
     code="LWS-E052",
     title="a finalizer blocks a pod",
     meaning="A pod is terminating, and a finalizer blocks its deletion. The replacement pod cannot be created.",
-    remedy="Find out which component removes the finalizer, and why it has not done so.",
+    remedy="Find out which component should remove the finalizer, and why the finalizer still exists.",
 )
 def find_blocking_finalizer(observed: Observed) -> Finding | None:
     """Find a pod whose deletion a finalizer blocks."""

@@ -123,7 +123,7 @@ def first_overdue_pod(observed: Observed) -> str:
 @cause(
     code="LWS-E107",
     title="workers wait until previous workers have terminated",
-    meaning="The new workers have the same names as the previous workers. The manager creates them after all previous workers have terminated.",
+    meaning="The new workers have the same names as the previous workers. The manager creates new workers after all previous workers have terminated.",
     remedy="Wait until the grace period of the pods expires. If your programs exit earlier, reduce terminationGracePeriodSeconds.",
     verdict=Verdict.PROGRESSING,
 )

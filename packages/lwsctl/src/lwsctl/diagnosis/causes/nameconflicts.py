@@ -76,7 +76,7 @@ def _exists(observed: Observed, warning: WarningEvent, what: str) -> bool:
         "An object with the required name exists and has a different owner. For example, group 1 of `meet` and LeaderWorkerSet `meet-1` both need a "
         "StatefulSet `meet-1`."
     ),
-    remedy="Delete one of the two objects, or recreate one of them with a different name. If the conflicting object is a Service, you can also make it headless (`clusterIP: None`) or correct its selector.",
+    remedy="Delete one of the conflicting objects, or recreate it with a different name. If the object is a Service, you can also make it headless (`clusterIP: None`), or correct its selector.",
 )
 def find_name_conflict(observed: Observed) -> Finding | None:
     """Find a StatefulSet or Service with a required name that belongs to a different owner."""

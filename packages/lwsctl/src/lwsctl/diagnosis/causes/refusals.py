@@ -129,7 +129,7 @@ TOO_LONG: Final = MissingRankMessage(
     code="LWS-E011",
     title="the name is too long",
     meaning="Names and labels of pods contain the LeaderWorkerSet name, and are limited to 63 characters.",
-    remedy="Recreate the LeaderWorkerSet with a shorter name. If a different object created it, use a shorter name for that object.",
+    remedy="Recreate the LeaderWorkerSet with a shorter name. If a different object created the LeaderWorkerSet, use a shorter name for that object.",
 )
 def find_too_long_name(observed: Observed) -> Finding | None:
     """Find pods whose names or labels are too long. The name of a generated set is derived from its owner."""
@@ -287,7 +287,7 @@ INVALID_TEMPLATE: Final = Cause(
     code="LWS-E012",
     title="the template is invalid",
     meaning="The API server rejects a pod or StatefulSet, because a field of the template is invalid.",
-    remedy="Correct the field in the message, which is in the pod template or in the claim templates.",
+    remedy="Correct the field in the message. The field is in the pod template or in a claim template.",
     find=MissingRankMessage(
         r"is invalid: (?P<reason>.*)",
         "{template} is invalid, so pod {pod} cannot be created{others}: {reason}",
@@ -300,7 +300,7 @@ NOT_ALLOWED: Final = Cause(
     title="a controller does not have a required permission",
     meaning="The manager or a controller of the cluster does not have a permission that it requires.",
     person=Person.ADMINISTRATOR,
-    remedy="Reinstall the running version of the manager. This restores its roles.",
+    remedy="Reinstall the running version of the manager to restore its roles.",
     find=MissingRankMessage(
         r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
         "{user} cannot {verb} {resource}, so pod {pod} cannot be created{others}",

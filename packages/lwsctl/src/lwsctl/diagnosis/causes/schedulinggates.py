@@ -41,7 +41,7 @@ def gate_names(rank: Rank) -> list[str]:
     title="Kueue has not admitted the group",
     meaning="Kueue starts a group only if its queue has enough quota for the whole group.",
     person=Person.ADMINISTRATOR,
-    remedy="Wait for quota, increase the quota, or check the Workload for the missing resources. While an admission check is pending, no action is required.",
+    remedy="Wait until quota is available, increase the quota, or check the Workload for the missing resources. While an admission check is pending, no action is required.",
 )
 def find_queued_pods(observed: Observed) -> Finding | None:
     """Find pods that wait in a Kueue queue, and report the state of their Workloads."""
@@ -105,7 +105,7 @@ def _workload_wait_reason(workload: JSONObject, rank: Rank) -> str:
     code="LWS-E031",
     title="a scheduling gate blocks the pods",
     meaning="The pods have scheduling gates. The scheduler ignores a pod until all its gates are removed.",
-    remedy="Find out which component removes the gate. If the gate is in the pod template, remove it there.",
+    remedy="Find out which component should remove the gate. If the pod template contains the gate, remove it from the template.",
 )
 def find_gated_pods(observed: Observed) -> Finding | None:
     """Find pods whose scheduling gates must be removed by another component."""

@@ -30,7 +30,7 @@ FAILED_WRITE: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", 
     meaning=(
         "The DisaggregatedSetRoleScaler of a role with scaling mode External has a different owner. The number of groups in this role is not changed."
     ),
-    remedy="If the object is not needed, delete it, so that the controller creates a new scaler for the role. Otherwise, rename the role.",
+    remedy="If the DisaggregatedSetRoleScaler is not needed, delete it, so that the controller creates a new DisaggregatedSetRoleScaler. Otherwise, rename the role.",
 )
 def find_scaler_conflict(observed: Observed) -> Finding | None:
     """Find a role whose scaler name is used by an object with a different owner (R-DS-74)."""

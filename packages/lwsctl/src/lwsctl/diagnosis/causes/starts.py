@@ -50,7 +50,7 @@ def startup_verdict(observed: Observed, rank: Rank) -> Verdict:
     code="LWS-E083",
     title="ranks cannot find each other by name",
     meaning="The headless Service is missing, or does not publish unready ranks.",
-    remedy="If the Service is incorrect, delete it, so that the manager recreates it. Check that no other component uses its name.",
+    remedy="If the Service is incorrect, delete it, so that the manager recreates it. Check that no other component uses the name of the Service.",
 )
 def find_unresolvable_names(observed: Observed) -> Finding | None:
     """Find a headless Service that does not exist or does not publish ranks before they are ready."""
@@ -124,7 +124,7 @@ def find_unready_leader(observed: Observed) -> Finding | None:
     code="LWS-E084",
     title="workers wait for their leader to be ready",
     meaning="With startupPolicy LeaderReady, workers are created only after their leader is ready.",
-    remedy="Find out why the leader is not ready. If the leader requires its workers first, use LeaderCreated.",
+    remedy="Find out why the leader is not ready. If the leader needs its workers before it becomes ready, use LeaderCreated.",
 )
 def find_waiting_workers(observed: Observed) -> Finding | None:
     """Find workers that are not created until their leader is ready."""
@@ -190,7 +190,7 @@ def _eviction_note(observed: Observed, recreation: Recreations) -> tuple[str, ..
 @cause(
     code="LWS-E080",
     title="a group waits before it is recreated",
-    meaning="A group failed again soon after it was recreated, and is recreated after a delay. The delay increases up to five minutes.",
+    meaning="A group failed again soon after it was recreated. The next recreation is delayed, and the delay increases up to five minutes.",
     remedy="Read the log of the failed pod. A corrected template is rolled out immediately.",
     verdict=Verdict.PROGRESSING,
 )
@@ -221,7 +221,7 @@ def find_backoff(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E079",
     title="the restart limit is reached",
-    meaning="A group failed more often than maxGroupRestarts allows. It was terminated, and its pods are kept for diagnosis.",
+    meaning="A group failed more often than maxGroupRestarts allows. The group was terminated, and its pods are kept for diagnosis.",
     remedy=(
         "Read the log of the failed pod, and fix the error. To restart the group, use `lws recover`. If failure recording is enabled, `lws history` shows the logs of deleted "
         "pods."

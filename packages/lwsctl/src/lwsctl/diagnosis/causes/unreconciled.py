@@ -40,7 +40,7 @@ def set_subject(observed: Observed) -> Subject:
     title="a finalizer blocks the deletion",
     meaning="The LeaderWorkerSet is being deleted, and a finalizer of another component blocks the deletion.",
     person=Person.ADMINISTRATOR,
-    remedy="Find out which component removes the finalizer, and why it has not done so. Remove the finalizer yourself only if the component was removed "
+    remedy="Find out which component should remove the finalizer, and why the finalizer still exists. Remove the finalizer yourself only if the component was removed "
     "permanently.",
 )
 def find_blocking_finalizer(observed: Observed) -> Finding | None:
@@ -106,7 +106,7 @@ def last_change_time(obj: JSONObject) -> str:
 @cause(
     code="LWS-E006",
     title="the installed CRD is older than lws",
-    meaning="The installed CRD does not have all fields that this version supports, so the API server drops them.",
+    meaning="The installed CRD does not have all fields that this version supports, so the API server drops the missing fields.",
     person=Person.ADMINISTRATOR,
     remedy="Install the CRDs of this version with `lws install`.",
 )

@@ -43,7 +43,7 @@ WITHOUT_OUTPUT: Final = re.compile(r"(?:failed|errored):?\s*$")
     code="LWS-E072",
     title="a liveness or startup probe fails",
     meaning="A probe failed repeatedly, so the container is killed and restarted.",
-    remedy="Find out why the container does not respond. For slow starts, add a startupProbe with enough time.",
+    remedy="Find out why the container does not respond. If the container starts slowly, add a startupProbe that permits enough time.",
     verdict=Verdict.CRASHING,
 )
 def find_probe_kill(observed: Observed) -> Finding | None:
