@@ -39,7 +39,7 @@ def page() -> str:
 def section(entries: list[Any]) -> Iterator[str]:
     """Yield the page table of a section, followed by its subsections."""
     if not isinstance(entries[0], dict) or isinstance(next(iter(entries[0].values())), str):
-        yield from ("| page | what it is about |", "|---|---|")
+        yield from ("| page | content |", "|---|---|")
     for entry in entries:
         for title, below in {"": entry}.items() if isinstance(entry, str) else entry.items():
             if isinstance(below, list):
