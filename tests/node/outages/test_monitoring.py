@@ -62,6 +62,7 @@ def write_targets(place: Place, directory: Path) -> None:
         for item in slices
         for port in item["ports"]
         for endpoint in item["endpoints"]
+        if endpoint["conditions"]["ready"]  # a terminated manager remains in the list for some seconds
     ]
     (directory / TARGETS).write_text(json.dumps(targets))
 
@@ -120,6 +121,7 @@ def test_prometheus_fires_and_resolves_three_alerts(monitored: Place, tmp_path: 
     place = monitored
 
     def is_up() -> bool:
+        write_targets(place, tmp_path)
         targets = answer(place, "targets")["activeTargets"]
         return [target["health"] for target in targets] == ["up", "up"]
 

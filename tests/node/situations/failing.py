@@ -79,7 +79,7 @@ FAILING: Final[Mapping[str, Situation]] = {
         main(WAIT, startupProbe={**NO_FILE, "failureThreshold": 3}),
         codes(72, 80, 81),
         ("startup",),
-        CRASHING | {"stuck"},
+        CRASHING | {"starting", "stuck"},  # the first failures are within the permitted time
     ),
     "readiness-probe": Situation(
         main(WAIT, readinessProbe=NO_FILE),

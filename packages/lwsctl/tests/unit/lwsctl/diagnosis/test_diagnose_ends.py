@@ -277,6 +277,22 @@ def test_rejected_liveness_probe_is_compared_with_the_ports() -> None:
     assert found.sentence == f"the liveness probe of pod web-0 fails: {message}: {compared}"
 
 
+@pytest.mark.parametrize(
+    ("probe", "existing", "change"),
+    [
+        ("liveness", {}, "add a startupProbe"),
+        ("liveness", {"startupProbe": {}}, "increase failureThreshold of its livenessProbe"),
+        ("startup", {"startupProbe": {}}, "increase failureThreshold of its startupProbe"),
+    ],
+)
+def test_advice_for_slow_containers_depends_on_their_probes(probe: str, existing: JSONObject, change: str) -> None:
+    name = probe.capitalize()
+    events = [("Unhealthy", f"{name} probe failed: "), ("Killing", KILLED.replace("liveness", probe))]
+    spec = {"containers": [{"name": "main", **existing}]}
+    found = told(running(container(restarts=1, terminated=ended(137, 5)), events=events, spec=spec))
+    assert found.steps[-1] == f"if the container needs more time, {change} in the template of web"
+
+
 @pytest.mark.parametrize(("code", "signal"), [(137, "SIGKILL"), (143, "SIGTERM")])
 def test_signal_that_killed_a_program_is_named(code: int, signal: str) -> None:
     found = told(running(container(restarts=1, terminated=ended(code))))

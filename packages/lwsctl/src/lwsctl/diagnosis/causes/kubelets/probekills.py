@@ -125,9 +125,19 @@ def _finding_of_text(observed: Observed, rank: Rank, probe: str, text: str) -> F
         evidence=(f"{rank.pod}: {format_count(rank.restarts, 'restart')}, state {rank.state}",),
         steps=(
             observed.lws(f"logs {place}"),
-            f"if the container needs more time, add a startupProbe to the template of {observed.view.name}",
+            f"if the container needs more time, {_describe_extension(rank, probe)} in the template of {observed.view.name}",
         ),
     )
+
+
+def _describe_extension(rank: Rank, probe: str) -> str:
+    """Return the change that gives a container more time until it is killed."""
+    containers = meta.spec(rank.object or {}).get("containers") or []
+    if probe == STARTUP:
+        return "increase failureThreshold of its startupProbe"
+    if any("startupProbe" in container for container in containers):
+        return "increase failureThreshold of its livenessProbe"
+    return "add a startupProbe"
 
 
 def compare_port(rank: Rank, message: str) -> str:
