@@ -58,7 +58,6 @@ ENDING: Final[Mapping[str, Situation]] = {
         frozenset({"progressing", "stuck"}),
         advice=("grace period 10m", "SIGTERM"),
         then=(("delete", "pod", "ignores-term-0-1", "--wait=false"),),
-        before=STARTING | codes(92),
         gives_up=False,
     ),
 }

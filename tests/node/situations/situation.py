@@ -10,7 +10,7 @@ from tests.node.objects import RESOURCES, WAIT, container, leaderworkerset, pod
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 
-STARTING: Final = frozenset({"LWS-E091", "LWS-E101", "LWS-E109"})
+STARTING: Final = frozenset({"LWS-E091", "LWS-E092", "LWS-E101", "LWS-E109"})
 """The causes that are permitted before a situation becomes visible."""
 
 AS_DESIRED: Final = frozenset({"healthy", "complete"})
@@ -62,6 +62,9 @@ class Situation:
 
     keeps_running: bool = False
     """Whether the pods of the situation run, so that the LeaderWorkerSet is always available."""
+
+    unexplained: str = ""
+    """The description of a recreation for which the kubelet has not yet written the reason."""
 
     gives_up: bool = True
     """Whether `lws wait --fail-fast` fails before the timeout."""
@@ -119,6 +122,8 @@ def is_right(situation: Situation, one: Sample) -> bool:
     # available.
     may_be_available = situation.keeps_running or (one.verdict in CRASHING and AWAITS not in one.text)
     words = situation.words if one.code in RECREATED else (*situation.words, *situation.advice)
+    if one.code in RECREATED and situation.unexplained and situation.unexplained in one.text:
+        words = ()
     return (may_be_available or not one.is_available) and all(word in one.text for word in words)
 
 

@@ -95,3 +95,10 @@ def test_failed_start_hook_is_named_with_its_container() -> None:
     assert found.sentence.startswith(
         "the postStart hook of container main of pod web-0 fails, so the kubelet kills the container: Exec"
     )
+
+
+def test_failed_start_hook_is_named_before_its_event_is_written() -> None:
+    text = 'Exec lifecycle hook ([/bin/fail]) for Container "main" failed - error: command exited with 4'
+    found = told(running(container(waiting={"reason": "PostStartHookError", "message": text})))
+    assert (found.code, found.evidence) == ("LWS-E115", ("web-0: state PostStartHookError",))
+    assert "container main of pod web-0 fails" in found.sentence

@@ -1,5 +1,8 @@
 """Finds failed postStart hooks. If a hook fails, the kubelet kills the container. Pure."""
 
+from typing import Final
+
+from kuberuntime.objects import podstate
 from leaderworkerset.api.kubeletkills import HOOK_FAILED, Kill
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.kubelets.lateevents import likely_kills
@@ -8,6 +11,9 @@ from lwsctl.diagnosis.observed import Observed
 from lwsctl.diagnosis.ranks import is_scheduled_or_recorded
 from lwsctl.model.groups import Group, Rank
 from lwsctl.model.health import Verdict
+
+HOOK_ERROR: Final = "PostStartHookError"
+"""The state of a waiting container whose hook failed."""
 
 
 @cause(
@@ -20,6 +26,7 @@ def find_failed_start_hook(observed: Observed) -> Finding | None:
     """Find a container that was killed because its postStart hook failed."""
     for group, rank in ranks.unready_ranks(observed):
         kill = _find_kill(observed, group, rank) if is_scheduled_or_recorded(rank) else None
+        kill = kill or _waiting_kill(observed, rank)
         if kill is None:
             continue
         hooked = [
@@ -33,7 +40,7 @@ def find_failed_start_hook(observed: Observed) -> Finding | None:
         return Finding(
             subject=ranks.pod_subject(rank),
             sentence=f"the postStart hook of {what} fails, so the kubelet kills the container: {ranks.quote_message(kill.message)}",
-            evidence=(f"{rank.pod}: event {HOOK_FAILED}",),
+            evidence=(f"{rank.pod}: event {HOOK_FAILED}" if kill.cause else f"{rank.pod}: state {HOOK_ERROR}",),
             steps=(
                 f"correct lifecycle.postStart in {observed.template}, or use an init container instead",
                 observed.lws(f"logs {place}"),
@@ -49,3 +56,13 @@ def _find_kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
     pod, uid = (run.pod, group.recreations.failed_uid) if run and group.recreations else (rank.pod, rank.uid)
     own = (kill for kill in observed.warnings.kills(observed.view.namespace, pod) if uid and kill.uid == uid)
     return next((kill for kill in (*own, *likely_kills(observed, group, rank)) if not kill.is_probe_failure), None)
+
+
+def _waiting_kill(observed: Observed, rank: Rank) -> Kill | None:
+    """Return a container that waits because of its hook. The kubelet can write the status before the event."""
+    for status in podstate.container_statuses(rank.object or {}):
+        waiting = (status.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") == HOOK_ERROR:
+            name, message = str(status.get("name")), str(waiting.get("message") or HOOK_ERROR)
+            return Kill(name, "", rank.uid, message, observed.now)
+    return None
