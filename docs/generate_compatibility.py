@@ -124,7 +124,7 @@ the commit of version {before}, which was never published. The following tests c
 | metrics with the prefix `lws_` | beta |
 | `lwsctl.client` | beta |
 | modules of `leaderworkerset`, `kuberuntime` and `localkube` | alpha (pin the version of the package) |
-| files of a local cluster (`lws up`) | internal (if the format is not supported, `lws up` reports an error, and does not change the files) |
+| files of a local cluster (`lws up`) | internal (`lws up` rejects files with an unsupported format, and does not change these files) |
 | names of installed objects, roles and ports, and values of the chart | stable |
 
 ## Feature gates

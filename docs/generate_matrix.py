@@ -27,8 +27,8 @@ This page lists the combinations of settings that the tests cover.
 
 `tests/kubernetes/shipped` starts the manager with the executable, the arguments, the configuration file and the permissions of its Deployment. Each manager
 process has a different combination of settings.
-With each combination, the test creates, recreates, rolls out, scales and deletes a LeaderWorkerSet. The test verifies the effects of the settings on gang
-objects, gates, ports, paths and leases.
+With each combination, the test creates, recreates, rolls out, scales and deletes a LeaderWorkerSet. The test verifies the effects of the settings on
+PodGroups, scheduling gates, ports, paths and leases.
 
 | tested | `make test-kubernetes` | nightly run |
 |---|---|---|

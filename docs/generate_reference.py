@@ -391,7 +391,7 @@ def exit_codes() -> Iterator[tuple[str, str, str]]:
     yield "`lws diff`", "2", "An error occurred."
     yield "`lws exec`", "any", "The command in the container exited with this code."
     for exit_code in sorted(set(EXIT_CODES.values())):
-        verdicts = (verdict.value for verdict, value in EXIT_CODES.items() if value == exit_code)
+        verdicts = (code(verdict.value) for verdict, value in EXIT_CODES.items() if value == exit_code)
         yield "`lws explain`", str(exit_code), f"The verdict is {' or '.join(verdicts)}."
     yield "`lws manager`, `lws operator`", "0", "The process was stopped."
     yield "`lws manager`, `lws operator`", "1", "A fatal error occurred."
