@@ -53,7 +53,8 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     ),
     ("LeaderWorkerSetSpec", "groupReplacementPolicy"): (
         "Whether a replacement group can be scheduled only after all pods of the old group are deleted (PostTermination,"
-        " default) or immediately (Immediate). A change to this field does not start a rollout."
+        " default) or immediately (Immediate). Immediate requires groupIdentity Hash. A change to this field does not start a"
+        " rollout."
     ),
     ("LeaderWorkerSetSpec", "scheduling"): (
         "The scheduling settings for kube-scheduler. They apply to one level: the whole LeaderWorkerSet, each replica,"
