@@ -177,7 +177,7 @@ directions, including migrations during rollouts. They verify that no pod is res
 | [0025](../adr/0025-places-and-ends.md) | The `podTerminationPolicy` field has no stored default. If the field changes, leaders are not replaced. |
 | [0029](../adr/0029-stored-values.md) | Invalid values that are already stored do not block updates. More kinds of invalid values are rejected at creation. |
 | [0030](../adr/0030-broken-groups-and-foreign-owners.md) | Broken groups of an earlier revision never block a rollout. Conflicts with objects of other owners are reported. |
-| [0031](../adr/0031-leases-and-drains.md) | A new leader compares objects before it applies them, and writes only differences. CA certificates with the serial number 0 are renewed. |
+| [0031](../adr/0031-leases-and-drains.md) | A manager that becomes the leader compares objects before it applies them, and writes only differences. CA certificates with the serial number 0 are renewed. |
 | [0032](../adr/0032-what-a-release-says.md) | The operator is available only after the API server has reached the webhooks. |
 | [0041](../adr/0041-less-processor-time.md) | The validating webhook for pods is installed but never called, because it would admit every pod. |
 | [0042](../adr/0042-versions-of-kubernetes.md) | The manager does not start on Kubernetes versions before 1.27, because their StatefulSets do not support `spec.ordinals`. |
