@@ -3,6 +3,7 @@
 from typing import Final
 
 from kuberuntime.objects import podstate
+from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api.kubeletkills import HOOK_FAILED, Kill
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.kubelets.lateevents import likely_kills
@@ -63,6 +64,6 @@ def _waiting_kill(observed: Observed, rank: Rank) -> Kill | None:
     for status in podstate.container_statuses(rank.object or {}):
         waiting = (status.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") == HOOK_ERROR:
-            name, message = str(status.get("name")), str(waiting.get("message") or HOOK_ERROR)
+            name, message = str(status.get("name")), mask_message(str(waiting.get("message") or HOOK_ERROR))
             return Kill(name, "", rank.uid, message, observed.now)
     return None
