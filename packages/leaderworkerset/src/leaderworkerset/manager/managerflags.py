@@ -94,7 +94,11 @@ FLAGS: Final = (
         level,
         "Log level. One of: debug, info, warning, error, panic, or a number. 1 to 3 correspond to info, and higher numbers to debug.",
     ),
-    Flag("zap-stacktrace-level", level, "Lowest level at which stack traces are captured. One of: info, warning, error, panic."),
+    Flag(
+        "zap-stacktrace-level",
+        level,
+        "Lowest level at which stack traces are captured. One of: info, warning, error, panic.",
+    ),
     Flag("zap-time-encoding", choice(*TIMES), f"Time encoding. One of: {', '.join(TIMES)}.", "rfc3339"),
 )
 

@@ -30,6 +30,7 @@ def installer(*script: Response | Exception) -> tuple[Installer, list[str]]:
     ],
     ids=["504", "503", "429", "no answer"],
 )
+@pytest.mark.virtual_time
 async def test_install_applies_again_after_a_transient_answer(obstacle: Response | Exception) -> None:
     installing, lines = installer(ABSENT, obstacle, ABSENT, respond(201, SERVICE))
     await installing.apply([(SERVICES, SERVICE)])
@@ -39,6 +40,7 @@ async def test_install_applies_again_after_a_transient_answer(obstacle: Response
     ]
 
 
+@pytest.mark.virtual_time
 async def test_install_gives_up_after_some_attempts() -> None:
     overloaded = failure(504, "Timeout", "request did not complete")
     installing, lines = installer(*[overloaded] * (len(PAUSES) + 1))
