@@ -170,8 +170,8 @@ class _ControllerMetrics:
         self.active = Gauge(
             "controller_runtime_active_workers", "Number of active workers.", by_controller, registry=registry
         )
-        self.depth = Gauge("workqueue_depth", "Number of queued keys.", by_name, registry=registry)
-        self.adds = Tally("workqueue_adds_total", "Total number of added keys.", by_name, registry)
+        self.depth = Gauge("workqueue_depth", "Number of keys in the queue.", by_name, registry=registry)
+        self.adds = Tally("workqueue_adds_total", "Total number of keys added to the queue.", by_name, registry)
         self.retries = Tally("workqueue_retries_total", "Total number of retries after failures.", by_name, registry)
         self.waited = DurationHistogram(
             "workqueue_queue_duration_seconds",

@@ -83,19 +83,19 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     (
         "RoleScheduling",
         "resourceClaims",
-    ): "The ResourceClaims that all pods of the role share. The pod template must refer to each claim.",
+    ): "The ResourceClaims that all pods with this role share. The pod template must refer to each claim.",
     ("WorkloadCompositePodGroupSchedulingPolicy", "basic"): "Pods are scheduled one by one.",
     (
         "WorkloadCompositePodGroupSchedulingPolicy",
         "gang",
     ): "Either all pods are scheduled together, or no pod is scheduled.",
     ("WorkloadCompositeGangSchedulingPolicy", "minGroupCount"): (
-        "This field is not supported, because a gang always contains all pods of its level."
+        "This field is not supported. A gang always contains all pods of its level."
     ),
     ("WorkloadPodGroupSchedulingPolicy", "basic"): "Pods are scheduled one by one.",
     ("WorkloadPodGroupSchedulingPolicy", "gang"): "Either all pods are scheduled together, or no pod is scheduled.",
     ("WorkloadGangSchedulingPolicy", "minCount"): (
-        "The number of pods in the gang. It must equal the number of pods in the role."
+        "The number of pods in the gang. It must be equal to the number of pods with this role."
     ),
     (
         "WorkloadSchedulingConstraints",
@@ -117,26 +117,26 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerTemplate", "workerTemplate"): "The pod template for the workers.",
     ("LeaderWorkerTemplate", "size"): "The number of pods in a group, including the leader. Defaults to 1.",
     ("LeaderWorkerTemplate", "restartPolicy"): (
-        "Whether the whole group is recreated (RecreateGroupOnPodRestart, default) or only the pod is restarted (None)"
-        " when a container restarts or a pod is deleted. With RecreateGroupAfterStart, the group is recreated only if none"
-        " of its pods is pending. Default is a deprecated alias of None."
+        "Whether the whole group is recreated when a container restarts or a pod is deleted: always"
+        " (RecreateGroupOnPodRestart, default), only if none of its pods is pending (RecreateGroupAfterStart), or never"
+        " (None). Default is a deprecated alias of None."
     ),
     (
         "LeaderWorkerTemplate",
         "subGroupPolicy",
     ): "The policy that divides each group into subgroups. It cannot be added or removed later.",
     ("LeaderWorkerTemplate", "volumeClaimTemplates"): (
-        "The templates of the PersistentVolumeClaims that are created for each pod. A container in the pod templates must"
-        " mount each claim."
+        "The templates of the PersistentVolumeClaims that are created for each pod. In each pod template, the containers"
+        " must mount all claims."
     ),
     ("LeaderWorkerTemplate", "persistentVolumeClaimRetentionPolicy"): (
         "Whether the PersistentVolumeClaims from volumeClaimTemplates are kept when a StatefulSet is deleted or scaled"
         " down."
     ),
     ("LeaderWorkerTemplate", "maxGroupRestarts"): (
-        "The maximum number of times that a failed group is recreated with the same revision (unlimited if not set). A"
-        " group that fails again is terminated, and its pods are kept for diagnosis. A change to this field does not start"
-        " a rollout."
+        "The maximum number of times that a failed group is recreated with the same revision. If the group fails again, it"
+        " is terminated, and its pods are kept for diagnosis. If the field is not set, the number is unlimited. A change to"
+        " this field does not start a rollout."
     ),
     ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenDeleted"): (
         "Whether the claims are kept (Retain, default) or deleted (Delete) when the StatefulSet is deleted."
@@ -180,7 +180,7 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     (
         "LeaderWorkerSetStatus",
         "hpaPodSelector",
-    ): "The label selector with which a HorizontalPodAutoscaler finds the leader pods.",
+    ): "The label selector that a HorizontalPodAutoscaler uses to find the leader pods.",
     ("LeaderWorkerSetStatus", "observedGeneration"): "The most recent generation that the controller has observed.",
 }
 

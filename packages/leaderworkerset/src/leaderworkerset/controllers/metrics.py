@@ -68,7 +68,7 @@ class LeaderWorkerSetMetrics:
         )
         self._ready = Histogram(
             "lws_time_to_ready_seconds",
-            "Time from the creation or the last availability of a LeaderWorkerSet until all its groups are ready.",
+            "Time until all groups of a LeaderWorkerSet are ready, from its creation or from the time when it became unavailable.",
             buckets=READY_SECONDS,
             registry=registry,
         )
@@ -149,7 +149,7 @@ class StatusCollector(Collector):
         place = ("namespace", "leaderworkerset")
         groups = GaugeMetricFamily("lws_groups", "Number of groups, by state.", labels=(*place, "state"))
         progress = GaugeMetricFamily(
-            "lws_rollout_progress", "Fraction of desired groups that are updated.", labels=place
+            "lws_rollout_progress", "Fraction of the desired groups that have been updated.", labels=place
         )
         totals = GaugeMetricFamily(
             "lws_leaderworkersets", "Number of LeaderWorkerSets, by condition.", labels=("condition",)
