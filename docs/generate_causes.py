@@ -76,11 +76,11 @@ TWELVE_WAYS = """\
 
 <!-- Written by docs/generate_causes.py from packages/lwsctl/tests/explanations/ways.py. Do not edit: make generate. -->
 
-This page shows how `lws run` reports twelve common errors. For each error, the table contains the code and the cause that the command
-prints, and a command for the next step. FILE is a manifest, or a file with the missing values.
+This page shows how `lws run` reports twelve common errors. For each error, the table contains the code and the cause that `lws run`
+prints, and a command that you can run next. FILE is a manifest, or a file that contains the missing values.
 
-`lws explain`, `lws wait` and `lws rollout status` print the same code and cause. If you use `--stuck-after`, or if a timeout expires, the
-error message of a command also contains them. `tests/e2e/test_twelve_ways.py` tests each error on a terminal.
+`lws explain`, `lws wait` and `lws rollout status` print the same code and cause. If a command fails because of
+`--stuck-after` or a timeout, the error message also contains the code and the cause. `tests/e2e/test_twelve_ways.py` tests each error on a terminal.
 
 | error | code | reported cause | command |
 |---|---|---|---|

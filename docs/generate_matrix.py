@@ -34,19 +34,19 @@ PodGroups, scheduling gates, ports, paths and leases.
 |---|---|---|
 | Kubernetes versions | {kubernetes} | {kubernetes}, {newer} |
 | manager processes | {usual} | {rows} |
-| configuration fields ({fields}) | all {values} values | all {pairs} pairs of values of two fields |
+| configuration fields ({fields}) | all {values} values | all {pairs} combinations of the values of two fields |
 | manager flags ({flags}) | all {flag_values} values | all {flag_values} values |
 | annotations of LeaderWorkerSets ({annotations}) | all {annotation_values} values | all {annotation_values} values |
 
-The tests fail if a setting is missing from this page. They also verify the settings in the chart, and the settings that the operator passes to the manager.
-If tests replace a part of the released product, `tests/shipped/replaced.py` lists the test that runs the original part.
+The tests fail if a setting is missing from this page. They also verify the settings in the Helm chart, and the settings that the operator passes to the manager.
+If the tests replace a component of the released product, `tests/shipped/replaced.py` lists a test that runs the released component.
 """
 
 GANGS = """
 ## Gang schedulers
 
-The scheduler determines whether all pods of a group start together. On both Kubernetes versions, the tests verify that the released manager prepares
-groups for these providers:
+The scheduler determines whether all pods of a group start together. On both Kubernetes versions, the tests verify that the released manager
+prepares groups for these providers:
 
 | provider | scheduler in the tests | test |
 |---|---|---|
@@ -56,8 +56,8 @@ groups for these providers:
 | `coscheduling` | the scheduler of scheduler-plugins {plugins}, if `make extras` has built it | `tests/kubernetes/coscheduling` |
 | `volcano` | none, because the tests bind the pods directly | `tests/kubernetes/gang` |
 
-The tests do not run the Volcano scheduler, because its Go module was not available when the tests were written. Instead, the tests verify the input of
-the scheduler. This input consists of the owner and the `minMember` of each PodGroup, and the pod annotations. The tests also verify that
+The tests do not run the Volcano scheduler, because its Go module was not available when the tests were written. Instead, the tests verify the owner and the
+`minMember` of each PodGroup, and the pod annotations, which are the input of the scheduler. The tests also verify that
 PodGroups are deleted together with their leaders.
 """
 
@@ -82,7 +82,7 @@ def page() -> str:
             INTRODUCTION.format(**numbers),
             "## Settings\n",
             *(
-                "Semicolons separate the tested values. Settings in the same row are always set together. Values in braces differ between processes.\n",
+                "Semicolons separate the tested values. Settings in the same row are always set together. Placeholders in braces have a different value in each process.\n",
                 "| setting | values |",
                 "|---|---|",
             ),
