@@ -95,7 +95,7 @@ def anatomy() -> str:
                 arrow((left + 260, 244), (x + 70, 294)),
             ]
     return picture(
-        380, "A LeaderWorkerSet creates a StatefulSet of leaders, and each leader a StatefulSet of workers", *parts
+        380, "A LeaderWorkerSet has a StatefulSet of leaders, and each leader has a StatefulSet of workers", *parts
     )
 
 
