@@ -49,15 +49,15 @@ This page lists the tested versions, the supported versions, and the stability o
 |---|---|---|
 | this project | {version} | This version and the previous version can read each other's stored objects ([tests](#upgrades)). |
 | Kubernetes | {tested} | Tests run on control planes with these versions ([differences](#versions-of-kubernetes)). On other versions, the manager logs a warning, and `lws doctor` reports LWS-D102. |
-| Kubernetes | {oldest} and later | Versions before {first} are not tested. On versions before {supported}, the manager and `lws doctor` (LWS-D103) list the missing features. On versions before {oldest}, the manager does not start. |
+| Kubernetes | {oldest} and later | Versions before {first} are not tested. On versions before {supported}, the manager and `lws doctor` (LWS-D103) report the missing features. On versions before {oldest}, the manager does not start. |
 | kubelet, containerd, CoreDNS | {tested_node}, {containerd}, {coredns} | `make test-node` runs scenarios on nodes with these versions, and with runc and the network plugins of Debian 12 ([test coverage](../explanation/what-the-tests-prove.md)). |
-| Python | {pythons} | The command, the client, and the manager outside of its image are tested with these versions. |
-| LeaderWorkerSet API | v1 with the fields of v0.10 and v0.11 | The behavior is described in the [contract](contract.md), the [later changes](contract-newest.md) and the [differences](differences.md). |
-| DisaggregatedSet API | v1 | The behavior is described in the [contract](contract-disaggregatedset.md). |
+| Python | {pythons} | Tests run the `lws` command, the Python client, and the manager outside of its image with these versions. |
+| LeaderWorkerSet API | v1 with the fields of v0.10 and v0.11 | The [contract](contract.md) and the [later changes](contract-newest.md) describe the behavior. The Go controller has some [differences](differences.md). |
+| DisaggregatedSet API | v1 | The [contract](contract-disaggregatedset.md) describes the behavior. |
 | Kueue | {kueue} | Tests run the Kueue controllers if `make extras` has built them. |
 | scheduler-plugins | {plugins} | Tests place groups with the coscheduling scheduler if `make extras` has built it. |
 | Helm | {helm} | Tests render, install, upgrade and roll back the chart if `make extras` has built Helm. |
-| Volcano | none | Tests verify the PodGroups for Volcano, but do not run its scheduler ([gang schedulers](matrix.md#gang-schedulers)). |
+| Volcano | none | Tests verify the PodGroups for Volcano, but do not run the Volcano scheduler ([gang schedulers](matrix.md#gang-schedulers)). |
 
 ## What ran
 
@@ -70,9 +70,9 @@ The table shows the results of the most recently recorded test runs. Each run us
 
 ## Versions of Kubernetes
 
-`make test-all` runs the integration tests on all versions in the table, and records the results. `make test-kubernetes` runs all tests on {default}, and
-the tests of version differences on {newest}. It also runs a small number of tests on an additional version, which it selects by the date of the last
-commit ([ADR 42](../adr/0042-versions-of-kubernetes.md)).
+`make test-all` runs the integration tests on all Kubernetes versions in the following table, and records the results. `make test-kubernetes`
+runs all tests on {default}, and the tests of version differences on {newest}. It also runs a small number of tests on an additional version. The
+date of the last commit determines this version ([ADR 42](../adr/0042-versions-of-kubernetes.md)).
 
 | feature | since | {columns} | effect if missing |
 |---|---|{rules}|---|
@@ -82,20 +82,20 @@ commit ([ADR 42](../adr/0042-versions-of-kubernetes.md)).
 
 The latest minor version receives fixes. The previous minor version receives security fixes for three more months.
 
-This project supports a Kubernetes version as long as the Kubernetes project supports it and the tests run on it. Support is removed only in minor versions.
-The changelog of the previous minor version announces the removal.
+This project supports a Kubernetes version as long as the Kubernetes project supports the version and the tests run on it. Only a minor version of this
+project can end the support. The changelog of the preceding minor version announces the end of support.
 
 ## Upgrades
 
-You can upgrade to the next minor version, and return to the previous version, without stopping groups. `tests/predecessor.py` contains
-the commit of version {before}, which was never published. The following tests cover upgrades from this version:
+You can upgrade to the next minor version, and downgrade to the previous version, while groups are running. Version {before} was never
+published. Its commit is in `tests/predecessor.py`. The following tests cover upgrades from version {before}:
 
 - `tests/e2e/test_upgrade.py` starts the current version with the state of an embedded cluster of version {before}. The state contains
   LeaderWorkerSets, revisions, records of recreations, recorded failures and CRDs. The test verifies that all objects are unchanged, that a
   rollout completes, and that the CRDs still contain all old fields. Then the test starts version {before} with the resulting state.
-- `tests/kubernetes/manager/test_upgrade.py` tests running LeaderWorkerSets and DisaggregatedSets on a real control plane. It installs version
-  {before}, the current version, and version {before} again. The test verifies that the manager does not write unchanged objects. It also
-  verifies that each version can roll out and scale objects of the other version.
+- `tests/kubernetes/manager/test_upgrade.py` runs LeaderWorkerSets and DisaggregatedSets on a real control plane. The test installs version
+  {before}, the current version, and then version {before} again. It verifies that the manager does not write unchanged objects, and that
+  each version can roll out and scale objects of the other version.
 - [Separate tests](differences.md#migrate-in-both-directions) cover the migration between this manager and the Go manager.
 
 ## Classes
@@ -110,33 +110,33 @@ the commit of version {before}, which was never published. The following tests c
 {fields}
 | labels and annotations of LeaderWorkerSet v0.10 | stable |
 | annotations that only this project defines: {chosen} | beta |
-| labels, annotations, gates and finalizers that the manager writes: {kept} | internal |
+| labels, annotations, scheduling gates and finalizers that the manager writes: {kept} | internal |
 | version `config.lws.x-k8s.io/v1` of the manager's configuration | stable |
 | version `config.lws.x-k8s.io/v1alpha1` of the manager's configuration (deprecated) | beta |
 | flags of `lws manager` | stable |
-| flags of `lws manager` that are deprecated, as in the Go manager: {deprecated} | stable |
+| deprecated flags of `lws manager`, which are also deprecated in the Go manager: {deprecated} | stable |
 | commands {commands}, and their options | beta |
 | commands and options that are not listed as beta | stable |
 | output formats `json`, `yaml`, `name`, `jsonpath` and `custom-columns` of the option `-o` | stable |
-| exit codes, and codes of causes and checks, which are never reused | stable |
+| exit codes, and the codes of causes and checks (codes are never reused) | stable |
 | human-readable output, such as tables, messages and colors | none (use `-o json` in scripts) |
 | metrics of the Go manager | stable |
 | metrics with the prefix `lws_` | beta |
 | `lwsctl.client` | beta |
-| modules of `leaderworkerset`, `kuberuntime` and `localkube` | alpha (pin the version of the package) |
-| files of a local cluster (`lws up`) | internal (`lws up` rejects files with an unsupported format, and does not change these files) |
-| names of installed objects, roles and ports, and values of the chart | stable |
+| modules of the packages `leaderworkerset`, `kuberuntime` and `localkube` | alpha (pin the package version) |
+| files of a local cluster (`lws up`) | internal (`lws up` rejects files with an unsupported format, and does not change them) |
+| names of installed objects, roles and ports, and values of the Helm chart | stable |
 
 ## Feature gates
 
-You can set feature gates in the manager's [configuration](manager.md#configuration-file), or in the values of the chart.
+You can set feature gates in the manager's [configuration](manager.md#configuration-file), or in the values of the Helm chart.
 
 | gate | default | class | effect |
 |---|---|---|---|
 {gates}
 
-A deprecated field, flag, annotation or value continues to work, but its use causes a warning. The warning appears in the manager log, in the
-response of the API server, or on the standard error of the command. The changelog lists the deprecation and the replacement under
+A deprecated field, flag, annotation or value continues to work, but causes a warning. The warning appears in the manager log, in the
+response of the API server, or in the standard error output of the command. The changelog lists the deprecation and the replacement under
 "Deprecated".
 """
 

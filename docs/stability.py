@@ -23,10 +23,10 @@ class Class(StrEnum):
 
 
 PROMISES: Final[Mapping[Class, str]] = {
-    Class.STABLE: "The meaning does not change. Removal requires a new major version, and a deprecation period of at least one year and two minor versions.",
-    Class.BETA: "The interface is kept for at least two minor versions after it is deprecated in the log, on the command line or in the changelog.",
+    Class.STABLE: "The meaning of the interface does not change. Removal requires a new major version, and a deprecation period of at least one year and two minor versions.",
+    Class.BETA: "The interface is kept for at least two minor versions after its deprecation. The log, the command or the changelog announces the deprecation.",
     Class.ALPHA: "The interface is disabled by default, and can change in any minor version. The changelog lists each change.",
-    Class.INTERNAL: "Only the manager, including its previous and next version, reads and writes the data. Do not use the data in other tools.",
+    Class.INTERNAL: "Only the manager reads and writes the data. The previous and the next version of the manager can also use the data. Do not use the data in other tools.",
 }
 
 FIELDS: Final[Mapping[str, Class]] = {

@@ -67,7 +67,7 @@ AFFINITY_KEYS: Final = Feature(
 RESIZE: Final = Feature(
     "the resize subresource of pods",
     Version(33),
-    "CPU and memory cannot be updated in place. The manager reports this in an event, and the group waits",
+    "CPU and memory cannot be updated in place. The manager reports the problem in an event, and the update of the group waits",
 )
 STREAMING_LISTS: Final = Feature(
     "streaming lists", Version(32), "the manager lists objects in pages at startup", (Version(33), Version(34))
@@ -88,7 +88,7 @@ RESTART_ALL: Final = Feature(
 RESIZE_CHECK: Final = Feature(
     "rejection of resizes that exceed the node capacity",
     Version(36),
-    "the API server accepts such a resize, and the kubelet reports it as infeasible",
+    "the API server accepts the resize, and the kubelet reports that the resize is infeasible",
 )
 POD_POLICIES: Final = Feature(
     "MutatingAdmissionPolicies",
@@ -108,7 +108,7 @@ POD_GROUPS: Final = Feature(
 MAX_UNAVAILABLE: Final = Feature(
     "maxUnavailable of StatefulSets",
     Version(35),
-    "the manager itself deletes outdated leaders, up to the limit",
+    "the manager itself deletes outdated leaders, and limits their number to maxUnavailable",
     (Version(35, 4), Version(37)),
 )
 
