@@ -52,7 +52,7 @@ This page lists the tested versions, the supported versions, and the stability o
 | Kubernetes | {oldest} and later | Versions before {first} are not tested. On versions before {supported}, the manager and `lws doctor` (LWS-D103) report the missing features. On versions before {oldest}, the manager does not start. |
 | kubelet, containerd, CoreDNS | {tested_node}, {containerd}, {coredns} | `make test-node` runs scenarios on nodes with these versions, and with runc and the network plugins of Debian 12 ([test coverage](../explanation/what-the-tests-prove.md)). |
 | Python | {pythons} | Tests run the `lws` command, the Python client, and the manager outside of its image with these versions. |
-| LeaderWorkerSet API | v1 with the fields of v0.10 and v0.11 | The [contract](contract.md) and the [later changes](contract-newest.md) describe the behavior. The Go controller has some [differences](differences.md). |
+| LeaderWorkerSet API | v1 with the fields of v0.10 and v0.11 | The [contract](contract.md) and the [later changes](contract-newest.md) describe the behavior. See also the [differences](differences.md) from the Go controller. |
 | DisaggregatedSet API | v1 | The [contract](contract-disaggregatedset.md) describes the behavior. |
 | Kueue | {kueue} | Tests run the Kueue controllers if `make extras` has built them. |
 | scheduler-plugins | {plugins} | Tests place groups with the coscheduling scheduler if `make extras` has built it. |

@@ -108,7 +108,7 @@ POD_GROUPS: Final = Feature(
 MAX_UNAVAILABLE: Final = Feature(
     "maxUnavailable of StatefulSets",
     Version(35),
-    "the manager itself deletes outdated leaders, and limits their number to maxUnavailable",
+    "the manager itself deletes outdated leaders, but no more than maxUnavailable at a time",
     (Version(35, 4), Version(37)),
 )
 
