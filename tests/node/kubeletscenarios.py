@@ -150,7 +150,7 @@ FAILS: Final = f"{BEGUN}; exit 1"
 
 GROWN: Final = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"cpu": "400m", "memory": "96Mi"}}
 
-LAST_LINES: Final = "the last lines of the log often contain the cause of the failure"
+LAST_LINES: Final = "The last lines of the log often contain the cause of the failure."
 
 LIVES: Final[Mapping[str, Life]] = {
     "ends-well": Life(spec(container("exit 0"), restart="Never"), finished),
@@ -164,7 +164,7 @@ LIVES: Final[Mapping[str, Life]] = {
         lambda pod: finished(pod) or waiting("ProgramNotFound")(pod),
         dict.fromkeys(
             ("phase", "main state", "main resources", "events", *(f"condition {name}" for name in NOT_STARTED)),
-            "the executable can be installed later, so the container waits, and its message describes the next step",
+            "You can install the executable while the container waits. The message of the container describes this step.",
         ),
     ),
     "no-message": Life(
@@ -228,7 +228,7 @@ LIVES: Final[Mapping[str, Life]] = {
     "resized": Life(
         spec(container(WAIT)),
         has_memory,
-        {"events": "resources are not enforced, and a resize takes no time, so there is nothing to report"},
+        {"events": "Resources are not enforced, so a resize is complete immediately."},
         resized=GROWN,
     ),
     "deleted": Life(spec(container(NOTED, lifecycle=hooks(postStart=BEGUN))), is_deleted, deleted=30),
