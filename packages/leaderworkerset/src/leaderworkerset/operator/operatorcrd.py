@@ -62,7 +62,7 @@ def _spec() -> JSONObject:
             "unsupportedConfigOverrides": free
             | {
                 "description": (
-                    "A JSON merge patch for the configuration of the manager. If the patch is set, the condition "
+                    "A JSON merge patch for the configuration of the manager. If a patch is set, the condition "
                     "Upgradeable is False."
                 )
             },
@@ -83,11 +83,11 @@ def _placement() -> JSONObject:
         },
     }
     return {
-        "description": "The node placement of the manager pods. It does not affect the operator.",
+        "description": "The node placement of the manager pods. This setting does not affect the operator pod.",
         "type": "object",
         "properties": {
             "nodeSelector": {
-                "description": "The node selector for the manager pods. If it is not empty, it replaces the default node selector.",
+                "description": "The node selector for the manager pods. If the selector is not empty, it replaces the default node selector.",
                 "type": "object",
                 "additionalProperties": TEXT,
             },
@@ -107,8 +107,8 @@ def _status() -> JSONObject:
         "properties": {
             "conditions": _list_map(["type"], _condition()) | {"description": "The conditions of the installation."},
             "generations": _list_map(["group", "resource", "namespace", "name"], _generation())
-            | {"description": "The generation of the Deployment that the operator applied most recently."},
-            "observedGeneration": INT64 | {"description": "The most recent generation that the operator has observed."},
+            | {"description": "The generation of the most recent Deployment that the operator has applied."},
+            "observedGeneration": INT64 | {"description": "The most recent generation of this object that the operator has observed."},
             "readyReplicas": INT32 | {"description": "The number of available replicas of the manager."},
             "version": TEXT | {"description": "The installed version of the manager."},
             "latestAvailableRevision": INT32
