@@ -108,7 +108,8 @@ def _status() -> JSONObject:
             "conditions": _list_map(["type"], _condition()) | {"description": "The conditions of the installation."},
             "generations": _list_map(["group", "resource", "namespace", "name"], _generation())
             | {"description": "The generation of the most recent Deployment that the operator has applied."},
-            "observedGeneration": INT64 | {"description": "The most recent generation of this object that the operator has observed."},
+            "observedGeneration": INT64
+            | {"description": "The most recent generation of this object that the operator has observed."},
             "readyReplicas": INT32 | {"description": "The number of available replicas of the manager."},
             "version": TEXT | {"description": "The installed version of the manager."},
             "latestAvailableRevision": INT32
