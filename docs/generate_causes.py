@@ -30,44 +30,44 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_causes.py from the catalogue. Do not edit: make generate. -->
 
-This page describes the meaning and the next steps of each cause code, such as LWS-E040.
+This page describes the meaning of each cause code, such as LWS-E040, and the next steps.
 
 ```bash
 lws explain web      # prints the cause for a LeaderWorkerSet, a group or a rank that is not ready
 ```
 
-The meaning of a code never changes. In the sections of this page, *the message* is the output of `lws explain`. [Why does a group not start](../how-to/why-does-a-group-not-start.md) describes how to use
-the codes. Codes of frequent symptoms are LWS-E070 (out of memory), LWS-E071 (CrashLoopBackOff), LWS-E058 to LWS-E061 (ImagePullBackOff), and LWS-E035 (missing GPUs).
+The meaning of a code never changes. On this page, *the message* refers to the output of `lws explain`. [Why does a group not start](../how-to/why-does-a-group-not-start.md) describes how to use
+the codes. The codes for frequent symptoms are LWS-E070 (out of memory), LWS-E071 (CrashLoopBackOff), LWS-E058 to LWS-E061 (ImagePullBackOff), and LWS-E035 (missing GPUs).
 
 | verdict | meaning | exit code |
 |---|---|---|
 | healthy | Every group is ready and has the latest revision. | {healthy} |
 | complete | All groups have run to completion. | {complete} |
 | starting | A rank has never been ready, and its startup time limit has not expired. | {starting} |
-| progressing | The object is not ready, but it has no error. It becomes ready without an action, or the spec delays the next step, for example with a partition. | {progressing} |
-| crashing | Containers fail repeatedly, and an action is required. | {crashing} |
-| stuck | The object is not ready, and an action is required. | {stuck} |
+| progressing | The object is not ready, but no error was found. No action is required, or the spec delays the next step, for example with a partition. | {progressing} |
+| crashing | Containers fail repeatedly, and action is required. | {crashing} |
+| stuck | The object is not ready, and action is required. | {stuck} |
 | unknown | The object is not ready, and no cause on this page applies ([{unknown_code}](#{unknown_anchor})). | {unknown} |
 | unread | The object is not ready, and the data for the diagnosis could not be read ([{unread_code}](#{unread_anchor})). | {unread} |
 
-After a failure, a group is healthy when it has been ready for longer than its longest failed run, and for at least one minute. If the longest
+After a failure, a group is healthy when it has been ready for at least one minute, and for longer than its longest failed run. If the longest
 failed run lasted ten minutes or more, one minute is sufficient. For example, a process that repeatedly exits after two seconds is always reported as
 `crashing`. After the first failure of a group, the verdict is `progressing` until the group has been ready for the required time. Drains, evictions through the API and deletions
-by users do not count as failures of the group.
+by users are not counted as failures of the group.
 
-If there are several causes, the diagnosis reports the cause of the earliest stage, in the order below. For example, a group that cannot be placed is
-reported before a group that crashes, because the first cause often explains the second.
+If there are several causes, the diagnosis reports the cause that is listed first in the following table of codes. For example, a group that cannot be
+scheduled is reported before a group that crashes, because the first cause often explains the second.
 
-The causes {warming} apply to containers that are running but do not become ready. If the rank has never been ready, its verdict is
-`starting` for ten minutes, because loading a large model takes time. This time limit is longer if the probes of the rank permit more time.
-It is at least twice the startup time of the slowest ready rank. After the time limit, the verdict is `stuck`. If the rank has been ready
-before, the verdict is `stuck` immediately. The verdict for three more causes is `progressing` for a limited time:
+The causes {warming} apply to containers that are running but do not become ready. If a rank has never been ready, its verdict is
+`starting` for at least ten minutes, because loading a large model takes time. The time limit is longer if the probes of the rank permit more time.
+The time limit is also at least twice the startup time of the slowest ready rank. After the time limit, the verdict is `stuck`. If the rank was ready
+before, the verdict is `stuck` immediately. For three other causes, the verdict is `progressing` for a limited time:
 
-- A volume claim can be unbound for two minutes (LWS-E044).
-- An image can be pulled for half an hour (LWS-E109).
-- An autoscaler can add nodes for 15 minutes, or for the duration that you set with `--node-patience` (LWS-E108).
+- LWS-E044 (unbound volume claim): two minutes.
+- LWS-E109 (image pull): 30 minutes.
+- LWS-E108 (autoscaler): 15 minutes, or the duration that you set with `--node-patience`.
 
-If you do not have permission to read some objects, the diagnosis lists these objects and does not use them. To get an accurate diagnosis,
+If you do not have permission to read some kinds of objects, the diagnosis lists these kinds and ignores the objects. To get an accurate diagnosis,
 you need permission to read events, nodes, StatefulSets, ControllerRevisions and Services.
 """
 

@@ -416,7 +416,7 @@ PAGES: Final = {
     ),
     "disaggregatedsetrolescaler-v1": Page(
         "DisaggregatedSetRoleScaler v1",
-        "This page lists all fields of `disaggregatedset.x-k8s.io/v1`, kind `DisaggregatedSetRoleScaler` (short name `dsrs`).",
+        "This page lists all fields of the kind `DisaggregatedSetRoleScaler` (short name `dsrs`) in `disaggregatedset.x-k8s.io/v1`.",
         lambda: kind_page("disaggregatedsetrolescaler-v1"),
     ),
     "leaderworkersetoperator-v1": Page(

@@ -83,11 +83,11 @@ SCALER_TEXTS: dict[str, str] = {
     "DisaggregatedSetRoleScaler": "The number of groups of one role. Autoscalers set it through the scale subresource.",
     "spec": "The desired state of the role.",
     "status": "The observed state of the role.",
-    "spec.replicas": "The number of groups of the role.",
-    "status.replicas": "The number of groups of the role that have been created.",
-    "status.selector": "The label selector with which autoscalers find the leader pods of the role.",
+    "spec.replicas": "The desired number of groups of the role.",
+    "status.replicas": "The number of groups that have been created for the role.",
+    "status.selector": "The label selector that autoscalers use to find the leader pods of the role.",
     "status.observedGeneration": "The most recent generation that the controller has observed.",
-    "status.conditions": "The conditions of the scaler. The only type is Ready.",
+    "status.conditions": "The conditions of the scaler. The only condition type is Ready.",
 }
 
 

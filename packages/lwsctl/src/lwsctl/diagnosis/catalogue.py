@@ -195,18 +195,18 @@ OF_SETS: Final[tuple[Cause, ...]] = (
 
 NO_CAUSE: Final = Cause(
     code="LWS-E099",
-    title="unknown cause",
-    meaning="The object is not ready, and no known cause explains it.",
-    remedy="Run `lws describe`, and read the log of the unready rank.",
+    title="the cause is unknown",
+    meaning="The object is not ready, and no cause on this page explains it.",
+    remedy="Run `lws describe`, and read the log of a rank that is not ready.",
     find=lambda _: None,
     verdict=Verdict.UNKNOWN,
 )
 
 NOT_READ: Final = Cause(
     code="LWS-E119",
-    title="the evidence could not be read",
-    meaning="The object is not ready. The evidence could not be read, because a permission is missing or the API server did not respond.",
-    remedy="Grant permission to list the kinds in the message, or try again.",
+    title="the data for the diagnosis could not be read",
+    meaning="The object is not ready. The data for the diagnosis could not be read, because a permission is missing or the API server did not respond.",
+    remedy="Grant permission to list the kinds that the message shows, or run the command again.",
     find=lambda _: None,
     verdict=Verdict.UNREAD,
 )

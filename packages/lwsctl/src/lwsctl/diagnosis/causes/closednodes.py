@@ -81,8 +81,8 @@ NO_NODES_OPEN: Final = StageMessage(
 @cause(
     code="LWS-E043",
     title="no suitable node is schedulable",
-    meaning="There are no nodes, or all suitable nodes are cordoned (unschedulable).",
-    remedy="Add nodes, or make them schedulable with `kubectl uncordon NODE`.",
+    meaning="The cluster has no nodes, or all suitable nodes are cordoned (unschedulable).",
+    remedy="Add nodes, or run `kubectl uncordon NODE` to make a node schedulable.",
 )
 @with_autoscaler_note
 def find_cordoned_nodes(observed: Observed) -> Finding | None:
@@ -106,10 +106,10 @@ def find_cordoned_nodes(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E118",
-    title="nodes are tainted by Kubernetes or another component",
-    meaning="Suitable nodes have a taint that Kubernetes, an autoscaler or `lws move` added. The component removes the taint automatically.",
+    title="suitable nodes have a temporary taint",
+    meaning="Suitable nodes have a taint that Kubernetes, an autoscaler or `lws move` added. The component that added the taint removes it automatically.",
     person=Person.ADMINISTRATOR,
-    remedy="Do not remove or tolerate the taint. Repair the node, or wait until the component has finished.",
+    remedy="Do not remove or tolerate the taint. Repair the node, or wait until the taint is removed.",
 )
 @with_autoscaler_note
 def find_component_taints(observed: Observed) -> Finding | None:
@@ -147,9 +147,9 @@ def _taints(observed: Observed, rank: Rank) -> dict[str, list[JSONObject]]:
 
 @cause(
     code="LWS-E039",
-    title="taints repel the pods",
+    title="nodes have taints that the pods do not tolerate",
     meaning="Nodes have taints that the pods do not tolerate.",
-    remedy="Add a toleration to the pod template, or remove the taint from the nodes intended for the pods.",
+    remedy="Add a toleration to the pod template, or remove the taint from the nodes that are intended for the pods.",
 )
 @with_autoscaler_note
 def find_tainted_nodes(observed: Observed) -> Finding | None:

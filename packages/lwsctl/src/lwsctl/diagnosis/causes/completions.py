@@ -73,7 +73,7 @@ def _has_completed(rank: Rank) -> bool:
 @cause(
     code="LWS-E078",
     title="some ranks have exited, and others are running",
-    meaning="The ranks are expected to complete. Some ranks exited with code 0, and the others are running.",
+    meaning="The ranks are expected to run to completion. Some ranks exited with code 0, and the others are running.",
     remedy="Wait. If the remaining ranks take too long, read the log of a rank that is still running.",
     verdict=Verdict.PROGRESSING,
 )

@@ -99,7 +99,7 @@ def _other_crashes(runs: list[ContainerFailure]) -> list[str]:
 @cause(
     code="LWS-E070",
     title="a container runs out of memory",
-    meaning="A container exceeded its memory limit or the memory of its node, and was killed.",
+    meaning="A container was killed, because it exceeded its memory limit or its node ran out of memory.",
     remedy="Increase the memory limit, or reduce the memory usage of the program (batch size, context length, shared memory).",
     verdict=Verdict.CRASHING,
 )
@@ -123,7 +123,7 @@ def _memory_limit(observed: Observed, rank: Rank, container: str) -> str:
 @cause(
     code="LWS-E068",
     title="an init container fails",
-    meaning="An init container exits with an error, so the next containers of the pod are not started.",
+    meaning="An init container exits with an error, so the remaining containers of the pod are not started.",
     remedy="Read the log of the init container, and fix the error.",
     verdict=Verdict.CRASHING,
 )
@@ -139,8 +139,8 @@ def find_failed_init_container(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E071",
     title="a container crashes",
-    meaning="A container exited with an error. The message contains the rank that exited first, because other ranks often exit as a result.",
-    remedy="Read the last log lines, and correct the program, its arguments or its environment.",
+    meaning="A container exited with an error. The message shows the rank that exited first, because other ranks often exit as a result.",
+    remedy="Read the last log lines, and correct the program, its arguments or its environment variables.",
     verdict=Verdict.CRASHING,
 )
 def find_crash(observed: Observed) -> Finding | None:
@@ -157,8 +157,8 @@ def find_crash(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E074",
     title="a readiness gate is not satisfied",
-    meaning="The containers are ready, but the condition of a readiness gate is not True.",
-    remedy="Check the component that sets the condition, for example a load balancer controller.",
+    meaning="The containers are ready, but the condition that a readiness gate requires is not True.",
+    remedy="Check the component that sets the condition, such as a load balancer controller.",
 )
 def find_false_readiness_gate(observed: Observed) -> Finding | None:
     """Find a readiness gate whose condition is not True."""
@@ -205,10 +205,10 @@ def find_unready_rank(observed: Observed) -> Finding | None:
 
 NO_SANDBOX: Final = Cause(
     code="LWS-E069",
-    title="the pod's network cannot be set up",
+    title="the network of a pod cannot be set up",
     meaning="The kubelet cannot create the pod sandbox, because the network plugin or the container runtime fails.",
     person=Person.ADMINISTRATOR,
-    remedy="Check the network plugin on the node.",
+    remedy="Check the network plugin and the container runtime on the node.",
     find=StageMessage(
         is_placed,
         r"(?i)failed to create pod sandbox|network plugin|FailedCreatePodSandBox",

@@ -25,16 +25,10 @@ CODE: Final = "LWS-E120"
 
 @cause(
     code=CODE,
-    title="another writer reverts a field",
-    meaning=(
-        "The manager and another writer, such as a GitOps tool or an autoscaler, repeatedly overwrite the same field. The manager now writes the field every "
-        "30 seconds."
-    ),
+    title="another component reverts a field",
+    meaning="The manager and another component, such as a GitOps tool or an autoscaler, repeatedly overwrite the same field. During the conflict, the manager writes the field only every 30 seconds.",
     person=Person.ADMINISTRATOR,
-    remedy=(
-        "Configure only one component to manage the field, for example with `ignoreDifferences` in Argo CD. Scale the LeaderWorkerSet or DisaggregatedSet, not the "
-        "objects that it owns."
-    ),
+    remedy="Make sure that only one component manages the field, for example with `ignoreDifferences` in Argo CD. Scale the LeaderWorkerSet or DisaggregatedSet instead of the objects that it owns.",
 )
 def find_contested_field(observed: Observed) -> Finding | None:
     """Find a field that another client repeatedly reverts in an object that the manager owns."""

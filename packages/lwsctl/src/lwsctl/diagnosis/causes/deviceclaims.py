@@ -23,9 +23,9 @@ KINDS: Final = {
 
 @cause(
     code="LWS-E105",
-    title="a device claim is not allocated",
+    title="no device is allocated to a resource claim",
     meaning="An object that a pod references in resourceClaims does not exist, or no node has a free device.",
-    remedy="Create the missing object, or delete pods that use devices of this class.",
+    remedy="Create the missing object, or delete other pods that use devices of the same class.",
 )
 def find_unmet_device_claim(observed: Observed) -> Finding | None:
     """Find a pod that waits for its ResourceClaims. The finding contains the missing object."""

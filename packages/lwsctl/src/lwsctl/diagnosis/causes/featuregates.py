@@ -104,10 +104,7 @@ def _is_past(moment: str | None, now: datetime) -> bool:
 @cause(
     code="LWS-E055",
     title="a feature gate for gang scheduling is disabled",
-    meaning=(
-        "Native gang scheduling requires a feature gate on kube-apiserver, kube-scheduler and kube-controller-manager. The message contains the component "
-        "whose feature gate is disabled."
-    ),
+    meaning="Native gang scheduling requires a feature gate on kube-apiserver, kube-scheduler and kube-controller-manager. The message shows on which component the feature gate is disabled.",
     person=Person.ADMINISTRATOR,
     remedy="Enable the feature gate on the component in the message, or use a different gang scheduler.",
 )
@@ -150,12 +147,9 @@ OTHER_STEP: Final = "correct or delete the object in the message; the manager re
 @cause(
     code="LWS-E018",
     title="the scheduling objects cannot be created",
-    meaning=(
-        "If spec.scheduling is set, a LeaderWorkerSet requires a Workload. Gang scheduling also requires PodGroups. The manager does not change leaders until these "
-        "objects are correct."
-    ),
+    meaning="If spec.scheduling is set, a LeaderWorkerSet requires a Workload. Gang scheduling also requires PodGroups. The manager does not change leaders until the Workload and the PodGroups are correct.",
     person=Person.ADMINISTRATOR,
-    remedy="Check the condition WorkloadSchedulingCreated. Often, an API is not served, or an object was changed or has a different owner.",
+    remedy="Read the message of the condition WorkloadSchedulingCreated. Typical causes are an API that is not served, and an object that was changed or belongs to another owner.",
 )
 def find_missing_prerequisite(observed: Observed) -> Finding | None:
     """Find a LeaderWorkerSet whose leaders are not changed because its scheduling objects cannot be created."""

@@ -17,9 +17,9 @@ from lwsctl.views.wording import duration
 
 @cause(
     code="LWS-E098",
-    title="all containers of a pod restart in place",
-    meaning="A container exited with a code for which its restart rules require RestartAllContainers. All containers restart, and the pod is not recreated.",
-    remedy=f"Wait. With the annotation `{labels.IN_PLACE_RESTARTS}`, the group is recreated if the pod is not ready in time. Without the annotation, the group is recreated immediately.",
+    title="all containers of a pod are restarted in place",
+    meaning="A container exited with a code for which a restart rule specifies RestartAllContainers. The kubelet restarts all containers without recreating the pod.",
+    remedy=f"Wait. If the annotation `{labels.IN_PLACE_RESTARTS}` is set, the group is recreated only if the pod is not ready within the specified time. Otherwise, the group is recreated immediately.",
     verdict=Verdict.PROGRESSING,
 )
 def find_in_place_restart(observed: Observed) -> Finding | None:
@@ -56,15 +56,9 @@ def hung_groups(view: View) -> list[Group]:
 
 @cause(
     code="LWS-E076",
-    title="the group makes no progress",
-    meaning=(
-        f"The leader has not reported a step within the duration in the annotation `{labels.PROGRESS_TIMEOUT}`. The message contains the rank with the "
-        "oldest output."
-    ),
-    remedy=(
-        "Check the log and the stack (`py-spy dump`, `gdb`) of the rank in the message. To recreate groups without progress automatically, set the annotation "
-        f"`{labels.ON_HANG}: recreate`."
-    ),
+    title="a group makes no progress",
+    meaning=f"The leader has not reported a step within the duration in the annotation `{labels.PROGRESS_TIMEOUT}`. The message shows the rank with the oldest output.",
+    remedy=f"Check the log and the stack (`py-spy dump`, `gdb`) of the rank in the message. To recreate groups without progress automatically, set the annotation `{labels.ON_HANG}: recreate`.",
 )
 def find_hang(observed: Observed) -> Finding | None:
     """Find a group whose ranks run without progress, and the rank whose progress report is the oldest."""
@@ -104,7 +98,7 @@ def _silence_evidence(observed: Observed, rank: SilentRank) -> str:
 
 @cause(
     code="LWS-E077",
-    title="the group reached its deadline",
+    title="a group has reached its deadline",
     meaning=(
         f"The deadline in the annotation `{labels.COMPLETION_DEADLINE}` passed before the leader exited with code 0."
     ),

@@ -78,7 +78,7 @@ INVALID: Final = Cause(
     code="LWS-E062",
     title="the image name is invalid",
     meaning="The image name has an invalid format.",
-    remedy="Correct the image in the pod template.",
+    remedy="Correct the image name in the pod template.",
     find=WaitingContainers(
         frozenset({"InvalidImageName"}),
         r"",
@@ -124,9 +124,9 @@ def _find_denied(observed: Observed) -> Finding | None:
 DENIED: Final = Cause(
     code="LWS-E061",
     title="the registry denies access to the image",
-    meaning="The registry requires credentials, or rejects them. Often, the imagePullSecret is missing.",
+    meaning="The registry requires credentials, or rejects the credentials. Often, the imagePullSecret is missing.",
     person=Person.ADMINISTRATOR,
-    remedy="Create the Secret and reference it in imagePullSecrets, or correct the image. Registries often deny access to an image that does not exist.",
+    remedy="Create the Secret and reference it in imagePullSecrets, or correct the image name. Registries often deny access to an image that does not exist.",
     find=_find_denied,
 )
 NOT_FOUND: Final = Cause(
@@ -134,15 +134,15 @@ NOT_FOUND: Final = Cause(
     title="the image does not exist",
     meaning="The registry does not have an image with this name, tag and platform.",
     person=Person.AUTHOR,
-    remedy="Correct the image in the pod template, or push the image to the registry.",
+    remedy="Correct the image name in the pod template, or push the image to the registry.",
     find=LACKS,
 )
 UNREACHABLE: Final = Cause(
     code="LWS-E059",
     title="the registry cannot be reached",
-    meaning="The node cannot connect to the registry, or the registry name does not resolve.",
+    meaning="The node cannot connect to the registry, or cannot resolve the name of the registry.",
     person=Person.ADMINISTRATOR,
-    remedy="Check the registry name, and the network and proxy of the node.",
+    remedy="Check the registry name. On the node, check the network and the proxy settings.",
     find=WaitingContainers(
         PULLING,
         r"(?i)no such host|i/o timeout|connection refused|x509|tls|dial tcp|deadline exceeded",
@@ -156,7 +156,7 @@ NOT_PULLED: Final = Cause(
     title="the image cannot be pulled",
     meaning="The image cannot be pulled for an unknown reason, or for a reason that has no separate code.",
     person=Person.AUTHOR,
-    remedy="Follow the instructions in the message.",
+    remedy="Fix the problem that the message describes.",
     find=WaitingContainers(
         PULLING,
         r"",
@@ -168,7 +168,7 @@ NOT_PULLED: Final = Cause(
 NEVER_PULLED: Final = Cause(
     code="LWS-E063",
     title="the image is not on the node",
-    meaning="imagePullPolicy is Never, and the node does not have the image.",
+    meaning="The field imagePullPolicy is set to Never, but the node does not have the image.",
     person=Person.ADMINISTRATOR,
     remedy="Load the image onto the node, or change imagePullPolicy.",
     find=WaitingContainers(
@@ -199,15 +199,15 @@ def _find_no_program(observed: Observed) -> Finding | None:
 
 NO_PROGRAM: Final = Cause(
     code="LWS-E057",
-    title="this machine has no executable for the image",
-    meaning="The embedded cluster runs executables on this machine instead of images. The executable of the container is not installed.",
+    title="the executable for an image is not installed",
+    meaning="The embedded cluster runs executables on this machine instead of images. No executable for the image is installed.",
     remedy="Install the executable, map the image to a directory with `--image NAME=DIR`, or use `--stub`.",
     find=_find_no_program,
 )
 NO_COMMAND: Final = Cause(
     code="LWS-E065",
     title="the container has no command",
-    meaning="The pod template and the image do not specify a command, or the image does not contain the executable.",
+    meaning="Neither the pod template nor the image specifies a command, or the image does not contain the executable.",
     remedy="Set the command in the pod template to an executable in the image.",
     find=WaitingContainers(
         START | {"CommandMissing", "CrashLoopBackOff"},
@@ -220,7 +220,7 @@ NO_COMMAND: Final = Cause(
 BAD_CONFIG: Final = Cause(
     code="LWS-E066",
     title="a Secret or ConfigMap of a container is missing",
-    meaning="A container uses environment variables from a Secret, ConfigMap or key that does not exist.",
+    meaning="An environment variable of a container refers to a Secret, ConfigMap or key that does not exist.",
     remedy="Create the missing object or key, or mark the reference as optional.",
     find=WaitingContainers(
         CONFIG,
@@ -232,8 +232,8 @@ BAD_CONFIG: Final = Cause(
 NOT_STARTED: Final = Cause(
     code="LWS-E067",
     title="a container cannot be started",
-    meaning="The container runtime cannot start a container. The message contains the error that the container runtime reported.",
-    remedy="Check the message. Often, a command, working directory, device or mount is incorrect.",
+    meaning="The container runtime cannot start a container.",
+    remedy="Fix the error in the message. Typical causes are an incorrect command, working directory, device or mount.",
     find=WaitingContainers(
         START | CONFIG | {"PortConflict"},
         r"(?P<why>.+)",

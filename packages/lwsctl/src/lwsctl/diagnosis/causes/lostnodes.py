@@ -27,7 +27,7 @@ EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTA
 
 @cause(
     code="LWS-E050",
-    title="the node does not exist",
+    title="the node of a pod does not exist",
     meaning="Pods are bound to a node that no longer exists.",
     person=Person.ADMINISTRATOR,
     remedy="Kubernetes deletes pods of missing nodes after a delay. To delete a pod immediately, use `kubectl delete pod --force`.",
@@ -53,11 +53,10 @@ def find_missing_node(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E051",
-    title="the node is not ready",
+    title="the node of a pod is not ready",
     meaning="The kubelet does not report the status of a node, or reports that the node cannot run pods.",
     person=Person.ADMINISTRATOR,
-    remedy="Repair or restart the node, or delete its Node object if it is switched off permanently. With the annotation release-lost-pods-after, groups "
-    "recover on other nodes automatically.",
+    remedy="Repair or restart the node. If the node is switched off permanently, delete its Node object. To recover groups on other nodes automatically, set the annotation release-lost-pods-after.",
 )
 def find_unready_node(observed: Observed) -> Finding | None:
     """Find pods on a node whose kubelet does not send heartbeats, or reports that the node is not ready."""
@@ -90,8 +89,8 @@ def _unready_reason(node: JSONObject | None) -> str:
 
 @cause(
     code="LWS-E052",
-    title="a finalizer blocks a pod",
-    meaning="A pod is terminating, and a finalizer blocks its deletion. The replacement pod cannot be created.",
+    title="a finalizer blocks the deletion of a pod",
+    meaning="A pod is terminating, but a finalizer blocks its deletion. Until the pod is deleted, its replacement cannot be created.",
     remedy="Find out which component should remove the finalizer, and why the finalizer still exists.",
 )
 def find_blocking_finalizer(observed: Observed) -> Finding | None:
@@ -113,9 +112,9 @@ def find_blocking_finalizer(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E053",
     title="a pod does not terminate",
-    meaning="The grace period of a pod has expired, but its node has not terminated the containers.",
+    meaning="The grace period of a pod has expired, but the node has not terminated the containers of the pod.",
     person=Person.ADMINISTRATOR,
-    remedy="Repair the node. Force the deletion only if you are sure that the processes have stopped.",
+    remedy="Repair the node. Force the deletion of the pod only if you are sure that its processes have stopped.",
 )
 def find_overdue_termination(observed: Observed) -> Finding | None:
     """Find a pod that still exists long after the end of its grace period."""
@@ -140,9 +139,9 @@ def find_overdue_termination(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E121",
-    title="a pod terminates slowly",
-    meaning="A pod is terminating, and its container is still running. The kubelet kills the container when the grace period expires.",
-    remedy="Wait. Handle SIGTERM in the program, or reduce terminationGracePeriodSeconds in the pod template.",
+    title="a pod is terminating",
+    meaning="A pod is terminating, but its container is still running. The kubelet kills the container when the grace period expires.",
+    remedy="Wait. To terminate pods faster, handle SIGTERM in the program, or reduce terminationGracePeriodSeconds in the pod template.",
     verdict=Verdict.PROGRESSING,
 )
 def find_slow_termination(observed: Observed) -> Finding | None:

@@ -148,10 +148,10 @@ def _unavailable_finding(observed: Observed, undone: MissedAction, deployment: J
 
 @cause(
     code="LWS-E004",
-    title="no manager is the leader",
-    meaning="The manager replicas use a Lease to elect a leader, and the Lease has no holder.",
+    title="no manager is elected as the leader",
+    meaning="The manager replicas use a Lease to elect a leader, but the Lease has no holder.",
     person=Person.ADMINISTRATOR,
-    remedy="Check the manager logs. The manager must be able to reach the API server, and must have permission to write the Lease.",
+    remedy="Read the manager logs. Make sure that the manager can reach the API server and has permission to write the Lease.",
 )
 def find_missing_leader(observed: Observed) -> Finding | None:
     """Find a Lease without a holder, which means that no replica of the manager is active."""
@@ -166,9 +166,9 @@ def find_missing_leader(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E005",
     title="no manager has observed the latest spec",
-    meaning="The spec was changed, and no manager has observed the change.",
+    meaning="The spec was changed, but no manager has observed the change.",
     person=Person.ADMINISTRATOR,
-    remedy="Check that a manager is the leader, and read its logs. If no manager is installed, run `lws install`.",
+    remedy="Make sure that a manager is the leader, and read its log. If no manager is installed, run `lws install`.",
 )
 def find_inactive_manager(observed: Observed) -> Finding | None:
     """Find a change that no controller reconciles, regardless of the reason."""

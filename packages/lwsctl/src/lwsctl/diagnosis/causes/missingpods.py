@@ -49,10 +49,8 @@ class Shortage(Struct, frozen=True):
 @cause(
     code="LWS-E106",
     title="a StatefulSet has not created its pods",
-    meaning=(
-        "The StatefulSet controller has not created a missing pod for two minutes. After many failed reconciliations, it retries with long delays."
-    ),
-    remedy="Change an annotation of the StatefulSet to trigger a reconciliation. Read the log of kube-controller-manager.",
+    meaning="A pod has been missing for two minutes, because the StatefulSet controller has not created it. After many failures, the controller retries with long delays.",
+    remedy="To trigger a reconciliation, change an annotation of the StatefulSet. To find the error, read the log of kube-controller-manager.",
 )
 def find_missing_pods(observed: Observed) -> Finding | None:
     """Find a StatefulSet with missing pods that has been inactive for too long although no pods are rejected."""
@@ -122,9 +120,9 @@ def first_overdue_pod(observed: Observed) -> str:
 
 @cause(
     code="LWS-E107",
-    title="workers wait until previous workers have terminated",
-    meaning="The new workers have the same names as the previous workers. The manager creates new workers after all previous workers have terminated.",
-    remedy="Wait until the grace period of the pods expires. If your programs exit earlier, reduce terminationGracePeriodSeconds.",
+    title="workers wait until the previous workers have terminated",
+    meaning="The new workers have the same names as the previous workers. Therefore, the manager creates the new workers after all previous workers have terminated.",
+    remedy="Wait until the grace period of the pods expires. If your programs can exit faster, reduce terminationGracePeriodSeconds.",
     verdict=Verdict.PROGRESSING,
 )
 def find_terminating_workers(observed: Observed) -> Finding | None:

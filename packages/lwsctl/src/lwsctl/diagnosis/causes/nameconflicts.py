@@ -71,12 +71,9 @@ def _exists(observed: Observed, warning: WarningEvent, what: str) -> bool:
 
 @cause(
     code="LWS-E019",
-    title="a name conflicts with another owner",
-    meaning=(
-        "An object with the required name exists and has a different owner. For example, group 1 of `meet` and LeaderWorkerSet `meet-1` both need a "
-        "StatefulSet `meet-1`."
-    ),
-    remedy="Delete one of the conflicting objects, or recreate it with a different name. If the object is a Service, you can also make it headless (`clusterIP: None`), or correct its selector.",
+    title="the name of a required object is in use",
+    meaning="An object with the required name exists, but belongs to another owner. For example, group 1 of the LeaderWorkerSet `meet` and the LeaderWorkerSet `meet-1` both require a StatefulSet `meet-1`.",
+    remedy="Delete one of the conflicting objects, or recreate one of them with a different name. If the object is a Service, you can also make it headless (`clusterIP: None`) or correct its selector.",
 )
 def find_name_conflict(observed: Observed) -> Finding | None:
     """Find a StatefulSet or Service with a required name that belongs to a different owner."""
@@ -116,12 +113,9 @@ def _find_pod_name_conflict(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E028",
-    title="an object of the LeaderWorkerSet is rejected",
-    meaning=(
-        "The API server rejects a request of the manager to write or delete an object, for example a Service or a ControllerRevision. "
-        "The message contains the error of the API server, or the message of the `Progressing` condition."
-    ),
-    remedy="Fix the error in the message, for example an exceeded ResourceQuota, or an admission policy or webhook that rejects the object. If no event reports a cause, read the manager log.",
+    title="the API server rejects an object of the LeaderWorkerSet",
+    meaning="The API server rejects a request from the manager to write or delete an object, such as a Service or a ControllerRevision.",
+    remedy="Fix the error in the message, for example an exceeded ResourceQuota, or a webhook that rejects the object. If no event shows the cause, read the manager log.",
 )
 def find_rejected_object(observed: Observed) -> Finding | None:
     """Find a Service or revision that the API server rejects, or a different reconciliation failure."""

@@ -21,8 +21,8 @@ NAMED: Final = 5
 
 @cause(
     code="LWS-E095",
-    title="groups cannot be moved from their nodes",
-    meaning="Groups must be moved from their nodes, but maxUnavailable is 0. Additional groups are not possible because of random keys or a partition.",
+    title="groups cannot be moved off their nodes",
+    meaning="The manager is waiting to move groups, but maxUnavailable is 0. It cannot create additional groups, because the groups have random keys or a partition is set.",
     remedy="Set maxUnavailable to at least 1, or restart the groups one by one.",
 )
 def find_blocked_move(observed: Observed) -> Finding | None:
@@ -44,9 +44,9 @@ def find_blocked_move(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E094",
-    title="groups wait to be moved",
-    meaning="Groups must be moved off nodes that are cordoned or have a maintenance taint. All pods of a group are moved together, within the limits of a rollout.",
-    remedy="Wait, or find out why other groups are unavailable. `kubectl uncordon` cancels moves that have not started.",
+    title="groups are waiting to be moved",
+    meaning="The manager is waiting to move groups off nodes that are cordoned or have a maintenance taint. It moves all pods of a group together, and no more groups at a time than the rollout strategy permits.",
+    remedy="Wait, or find out why other groups are unavailable. To cancel moves that have not started, run `kubectl uncordon`.",
     verdict=Verdict.PROGRESSING,
 )
 def find_pending_move(observed: Observed) -> Finding | None:

@@ -29,9 +29,9 @@ class FirstProbe(Struct, frozen=True):
 
 @cause(
     code="LWS-E101",
-    title="the first probe is not due yet",
-    meaning="A container is running. It cannot become ready before its first startup or readiness probe, which waits for initialDelaySeconds.",
-    remedy="Wait, or reduce initialDelaySeconds. If you use a startupProbe with a short period instead, the container becomes ready sooner.",
+    title="a container waits for its first probe",
+    meaning="A container is running, but its first startup or readiness probe has not run, because initialDelaySeconds has not elapsed.",
+    remedy="Wait, or reduce initialDelaySeconds. To make the container ready sooner, use a startupProbe with a short period instead.",
     verdict=Verdict.STARTING,
 )
 def find_pending_probe(observed: Observed) -> Finding | None:

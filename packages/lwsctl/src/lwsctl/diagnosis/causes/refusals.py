@@ -27,7 +27,7 @@ NAMESPACE_ENDS: Final = Cause(
     title="the namespace is being deleted",
     meaning="Objects cannot be created in a namespace that is being deleted.",
     person=Person.ADMINISTRATOR,
-    remedy="Wait until the namespace is deleted, and then recreate it, or use a different namespace.",
+    remedy="Wait until the namespace is deleted and then recreate it, or use a different namespace.",
     find=MissingRankMessage(
         r"because it is being terminated|namespace .* is being terminated",
         "namespace {namespace} is being deleted, so pod {pod} cannot be created{others}",
@@ -71,9 +71,9 @@ def _with_manager_steps(observed: Observed, finding: Finding | None) -> Finding 
 @cause(
     code="LWS-E007",
     title="the certificate of a webhook is not trusted",
-    meaning="The API server does not trust the certificate of an admission webhook, because it has expired or a different CA issued it.",
+    meaning="The API server does not trust the certificate of an admission webhook. The certificate has expired or was issued by a different CA.",
     person=Person.ADMINISTRATOR,
-    remedy="Renew the certificate, or correct caBundle in the webhook configuration. A running manager renews its own certificate.",
+    remedy="Renew the certificate, or correct caBundle in the webhook configuration. A running manager renews its own certificate automatically.",
 )
 def find_untrusted_webhook(observed: Observed) -> Finding | None:
     """Find a webhook whose certificate the API server does not trust."""
@@ -85,7 +85,7 @@ def find_untrusted_webhook(observed: Observed) -> Finding | None:
     title="a webhook cannot be reached",
     meaning="The API server cannot reach an admission webhook, so pods are not created.",
     person=Person.ADMINISTRATOR,
-    remedy="Start the webhook server. For the webhook of the manager, see [when the manager is unavailable](../how-to/when-the-manager-is-away.md).",
+    remedy="Start the webhook server. If the webhook belongs to the manager, see [when the manager is unavailable](../how-to/when-the-manager-is-away.md).",
 )
 def find_unreachable_webhook(observed: Observed) -> Finding | None:
     """Find a webhook to which the API server cannot connect."""
@@ -95,7 +95,7 @@ def find_unreachable_webhook(observed: Observed) -> Finding | None:
 DENIED_BY_WEBHOOK: Final = Cause(
     code="LWS-E009",
     title="a webhook denies the pods",
-    meaning="An admission webhook denies a pod. The message contains the reason that the webhook returned.",
+    meaning="An admission webhook denies a pod. The message shows the reason.",
     person=Person.AUTHOR,
     remedy="Change the pod template as the message requires, or change the policy of the webhook.",
     find=MissingRankMessage(
@@ -108,7 +108,7 @@ DENIED_BY_WEBHOOK: Final = Cause(
 DENIED_BY_POLICY: Final = Cause(
     code="LWS-E010",
     title="an admission policy denies the pods",
-    meaning="A ValidatingAdmissionPolicy denies a pod. The message contains the reason.",
+    meaning="A ValidatingAdmissionPolicy denies a pod. The message shows the reason.",
     person=Person.AUTHOR,
     remedy="Change the pod template as the message requires, or change the policy.",
     find=MissingRankMessage(
@@ -127,9 +127,9 @@ TOO_LONG: Final = MissingRankMessage(
 
 @cause(
     code="LWS-E011",
-    title="the name is too long",
-    meaning="Names and labels of pods contain the LeaderWorkerSet name, and are limited to 63 characters.",
-    remedy="Recreate the LeaderWorkerSet with a shorter name. If a different object created the LeaderWorkerSet, use a shorter name for that object.",
+    title="the name of the LeaderWorkerSet is too long",
+    meaning="The names and labels of pods contain the name of the LeaderWorkerSet, and are limited to 63 characters.",
+    remedy="Recreate the LeaderWorkerSet with a shorter name. If another object created the LeaderWorkerSet, use a shorter name for that object.",
 )
 def find_too_long_name(observed: Observed) -> Finding | None:
     """Find pods whose names or labels are too long. The name of a generated set is derived from its owner."""
@@ -173,7 +173,7 @@ def _other_quota_finding(finding: Finding, match: re.Match[str]) -> Finding:
     code="LWS-E020",
     title="a ResourceQuota is exhausted",
     meaning="The pods, or the StatefulSets that create them, would exceed a ResourceQuota of the namespace.",
-    remedy="Increase the quota, delete other objects that use it, or reduce the requests.",
+    remedy="Increase the quota, delete objects that use the quota, or reduce the requests of the pods.",
 )
 def find_exhausted_quota(observed: Observed) -> Finding | None:
     """Find pods that exceed a quota, or the pod limit of an embedded cluster."""
@@ -192,8 +192,8 @@ def find_exhausted_quota(observed: Observed) -> Finding | None:
 QUOTA_INCOMPLETE: Final = Cause(
     code="LWS-E021",
     title="a ResourceQuota requires requests or limits",
-    meaning="A ResourceQuota limits cpu or memory, so every container must specify requests or limits.",
-    remedy="Set the missing requests or limits in the pod template, or create a LimitRange with defaults.",
+    meaning="A ResourceQuota limits CPU or memory. Therefore, every container must specify requests or limits.",
+    remedy="Set the missing requests or limits, or create a LimitRange that sets defaults.",
     find=MissingRankMessage(
         r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
         "ResourceQuota {quota} requires pod {pod} to specify {fields}{others}",
@@ -205,7 +205,7 @@ LIMIT_RANGE: Final = Cause(
     code="LWS-E022",
     title="a LimitRange rejects the pods",
     meaning="The requests of a pod are outside the range that a LimitRange of the namespace allows.",
-    remedy="Change the requests and limits in the pod template, or change the LimitRange.",
+    remedy="Change the requests and limits, or change the LimitRange.",
     find=MissingRankMessage(
         r"(?P<reason>(?:maximum|minimum|max limit to request ratio)\b.*? (?:usage|request ratio|ratio) per (?:Container|Pod|PersistentVolumeClaim).*)",
         "a LimitRange of namespace {namespace} rejects pod {pod}{others}: {reason}",
@@ -217,7 +217,7 @@ POD_SECURITY: Final = Cause(
     code="LWS-E023",
     title="Pod Security rejects the pods",
     meaning="The namespace enforces a Pod Security level that the pod template violates.",
-    remedy="Set the required securityContext fields in the pod template, or change the level of the namespace.",
+    remedy="Set the required securityContext fields in the pod template, or change the Pod Security level of the namespace.",
     find=MissingRankMessage(
         r"violates PodSecurity \"(?P<level>[^\"]+)\": (?P<reason>.*)",
         "Pod Security level {level} of namespace {namespace} rejects pod {pod}{others}: {reason}",
@@ -228,9 +228,9 @@ POD_SECURITY: Final = Cause(
 SECURITY_CONSTRAINTS: Final = Cause(
     code="LWS-E024",
     title="no security context constraint admits the pods",
-    meaning="On OpenShift, the service account is not allowed to use any SecurityContextConstraints that admit the pod.",
+    meaning="On OpenShift, the service account is not permitted to use a SecurityContextConstraints object that admits the pod.",
     person=Person.ADMINISTRATOR,
-    remedy="Change securityContext, or allow the service account to use SecurityContextConstraints that admit the pod.",
+    remedy="Change securityContext, or grant the service account permission to use suitable SecurityContextConstraints.",
     find=MissingRankMessage(
         r"unable to validate against any security context constraint: (?P<reason>.*)",
         "no SecurityContextConstraints admit pod {pod}{others}",
@@ -285,9 +285,9 @@ NO_RUNTIME_CLASS: Final = Cause(
 
 INVALID_TEMPLATE: Final = Cause(
     code="LWS-E012",
-    title="the template is invalid",
-    meaning="The API server rejects a pod or StatefulSet, because a field of the template is invalid.",
-    remedy="Correct the field in the message. The field is in the pod template or in a claim template.",
+    title="a template is invalid",
+    meaning="The API server rejects a pod or StatefulSet, because a field in a template is invalid.",
+    remedy="Correct the field that the message shows. The field is in the pod template or in a volume claim template.",
     find=MissingRankMessage(
         r"is invalid: (?P<reason>.*)",
         "{template} is invalid, so pod {pod} cannot be created{others}: {reason}",
@@ -300,7 +300,7 @@ NOT_ALLOWED: Final = Cause(
     title="a controller does not have a required permission",
     meaning="The manager or a controller of the cluster does not have a permission that it requires.",
     person=Person.ADMINISTRATOR,
-    remedy="Reinstall the running version of the manager to restore its roles.",
+    remedy="To restore the roles of the manager, reinstall the running version.",
     find=MissingRankMessage(
         r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
         "{user} cannot {verb} {resource}, so pod {pod} cannot be created{others}",
@@ -310,10 +310,10 @@ NOT_ALLOWED: Final = Cause(
 
 REJECTED: Final = Cause(
     code="LWS-E029",
-    title="the API server rejects the pods",
-    meaning="A pod or StatefulSet is rejected for a reason that has no separate code. The message contains the error that the API server returned.",
+    title="the API server rejects a pod",
+    meaning="The API server rejects a pod or StatefulSet for a reason that has no separate code.",
     person=Person.AUTHOR,
-    remedy="Follow the instructions in the message.",
+    remedy="Fix the error in the message.",
     find=MissingRankMessage(
         r"(?i)fail|forbidden|error|refused|denied|mistake",
         "pod {pod} cannot be created{others}",

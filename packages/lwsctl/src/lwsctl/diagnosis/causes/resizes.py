@@ -17,9 +17,9 @@ CONDITIONS: Final = (RESIZE_PENDING, "PodResizeInProgress")
 
 @cause(
     code="LWS-E097",
-    title="a pod is not resized",
-    meaning="An in-place resize of CPU and memory was rejected or failed, or the node has insufficient resources (Deferred, Infeasible).",
-    remedy="Free resources on the node, apply different values, or allow the groups to be recreated.",
+    title="a pod cannot be resized",
+    meaning="An in-place resize of CPU and memory was rejected or failed, or the node does not have enough resources (Deferred or Infeasible).",
+    remedy="Free resources on the node, set different values, or permit the manager to recreate the groups.",
 )
 def find_failed_resize(observed: Observed) -> Finding | None:
     """Find pods in an in-place update whose resize is rejected, deferred or failed."""

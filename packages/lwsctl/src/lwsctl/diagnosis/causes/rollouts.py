@@ -38,8 +38,8 @@ def allowed_unavailable(view: View) -> int:
 @cause(
     code="LWS-E085",
     title="the partition blocks the rollout",
-    meaning="Groups below the partition of the rollout strategy keep the previous revision.",
-    remedy="Lower the partition to continue the rollout.",
+    meaning="Groups with an index below the partition of the rollout strategy keep the previous revision.",
+    remedy="To continue the rollout, lower the partition.",
     verdict=Verdict.PROGRESSING,
 )
 def find_blocking_partition(observed: Observed) -> Finding | None:
@@ -65,9 +65,8 @@ def find_blocking_partition(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E086",
     title="the rollout waits for groups that are not ready",
-    meaning="The permitted number of groups is already unavailable, so no more groups are replaced. Groups of previous revisions that are not ready are replaced first, "
-    "unless a partition is set.",
-    remedy="Find out why groups are not ready, or increase maxUnavailable or maxSurge.",
+    meaning="The maximum number of groups is already unavailable. Therefore, the manager does not replace more groups. If no partition is set, it first replaces unready groups of previous revisions.",
+    remedy="Find out why the groups are not ready, or increase maxUnavailable or maxSurge.",
     verdict=Verdict.PROGRESSING,
 )
 def find_blocking_group(observed: Observed) -> Finding | None:
@@ -97,9 +96,9 @@ def find_blocking_group(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E088",
-    title="the leaders make no progress",
-    meaning="The Deployment that creates the leaders with random keys exceeded its progress deadline.",
-    remedy="Find out why the new leader pods are not created or not ready, or undo the change.",
+    title="the leader Deployment exceeded its progress deadline",
+    meaning="The Deployment that creates leaders with random keys has not progressed within its progress deadline.",
+    remedy="Find out why the new leader pods are not created or not ready, or roll back the change.",
 )
 def find_exceeded_deadline(observed: Observed) -> Finding | None:
     """Find a leader Deployment that exceeded its progress deadline."""
@@ -122,7 +121,7 @@ def find_exceeded_deadline(observed: Observed) -> Finding | None:
     code="LWS-E089",
     title="the Deployment controller treats a rollout as scaling",
     meaning="The leader Deployment was scaled during a rollout. The Deployment controller therefore waits indefinitely for the scaling operation to finish.",
-    remedy="Increase `replicas` by one, and then decrease it by one.",
+    remedy="In the LeaderWorkerSet, increase `replicas` by one, and then decrease it by one.",
 )
 def find_stuck_surge(observed: Observed) -> Finding | None:
     """Find a rollout that the Deployment controller treats as scaling (docs/adr/0017)."""
@@ -196,9 +195,9 @@ def find_deletion(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E096",
-    title="groups can only be updated in place",
-    meaning="The annotation `in-place` is `Only`, and a field other than a container image changed. Therefore, the groups remain at the previous revision.",
-    remedy="Undo the change, or set the annotation to `IfPossible`, so that the groups are recreated.",
+    title="a change cannot be applied in place",
+    meaning="The annotation `in-place` is set to `Only`, but a field other than a container image was changed. Therefore, the groups keep the previous revision.",
+    remedy="Revert the change. Alternatively, set the annotation to `IfPossible`, which permits the manager to recreate the groups.",
 )
 def find_blocked_in_place_update(observed: Observed) -> Finding | None:
     """Find a rollout that is blocked because it must be in place but changes a field other than an image."""

@@ -49,7 +49,7 @@ def scaled_groups(view: View, statefulsets: Sequence[JSONObject] = ()) -> Iterat
     meaning=(
         "The number of replicas of a worker StatefulSet does not match the group size. The manager sets this number only when it creates the StatefulSet."
     ),
-    remedy="Restore the number of replicas of the StatefulSet, or restart the group. To change the group size, change `size`.",
+    remedy="Restore the number of replicas of the StatefulSet, or restart the group. To change the group size, set `size` in the LeaderWorkerSet.",
 )
 def find_scaled_workers(observed: Observed) -> Finding | None:
     """Find a worker StatefulSet whose replicas do not match the group size."""

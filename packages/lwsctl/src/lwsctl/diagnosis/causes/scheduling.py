@@ -179,7 +179,7 @@ def format_amount(amount: Quantity, name: str = "") -> str:
     code="LWS-E041",
     title="no topology domain is free",
     meaning="Each group requires its own topology domain, such as a rack, and all domains are in use.",
-    remedy="Add nodes in another domain, or reduce the number of groups.",
+    remedy="Add nodes in another topology domain, or reduce the number of groups.",
 )
 @with_autoscaler_note
 def find_occupied_domains(observed: Observed) -> Finding | None:
@@ -262,9 +262,9 @@ def _domain_users(observed: Observed, key: str) -> dict[str, str]:
 
 @cause(
     code="LWS-E087",
-    title="insufficient resources for the surge of a rollout",
-    meaning="If maxUnavailable is 0, a rollout first creates an additional group, but no node has enough resources for this group.",
-    remedy="Free resources for one more group, or set maxUnavailable to at least 1.",
+    title="no node has enough resources for an additional group",
+    meaning="If maxUnavailable is 0, a rollout creates an additional group before it replaces a group. No node has enough free resources for this group.",
+    remedy="Free resources for the additional group, or set maxUnavailable to at least 1.",
 )
 @with_autoscaler_note
 def find_unplaceable_surge(observed: Observed) -> Finding | None:
@@ -290,36 +290,36 @@ def find_unplaceable_surge(observed: Observed) -> Finding | None:
 
 ACCELERATORS: Final = Cause(
     code="LWS-E035",
-    title="insufficient accelerators",
+    title="no node has enough free accelerators",
     meaning="No node has enough free GPUs, TPUs or other extended resources for a pod.",
-    remedy="Add nodes with the missing resource, delete pods that use it, or reduce the requests. If nodes should have the resource, check the device plugin.",
+    remedy="Add nodes with the resource, delete other pods that use it, or reduce the requests. If a node has the devices but does not report the resource, check the device plugin.",
     find=with_autoscaler_note(short_of("extended")),
 )
 MEMORY: Final = Cause(
     code="LWS-E037",
-    title="insufficient memory",
+    title="no node has enough free memory",
     meaning="No node has enough free memory for the request of a pod. Memory that other pods requested is not free, even if it is unused.",
-    remedy="Add nodes, delete pods, or reduce the requests.",
+    remedy="Add nodes, delete other pods, or reduce the memory request.",
     find=with_autoscaler_note(short_of("memory")),
 )
 CPU: Final = Cause(
     code="LWS-E036",
-    title="insufficient cpu",
+    title="no node has enough free CPU",
     meaning="No node has enough free CPU for the request of a pod. CPU that other pods requested is not free, even if it is unused.",
-    remedy="Add nodes, delete pods, or reduce the requests.",
+    remedy="Add nodes, delete other pods, or reduce the CPU request.",
     find=with_autoscaler_note(short_of("cpu")),
 )
 STORAGE: Final = Cause(
     code="LWS-E048",
-    title="insufficient ephemeral storage",
+    title="no node has enough free ephemeral storage",
     meaning="No node has enough free ephemeral storage for the request of a pod. Storage that other pods requested is not free.",
-    remedy="Add nodes, delete pods, or reduce the requests.",
+    remedy="Add nodes, delete other pods, or reduce the storage request.",
     find=with_autoscaler_note(short_of("ephemeral-storage")),
 )
 TOO_MANY_PODS: Final = Cause(
     code="LWS-E038",
-    title="the nodes have reached their pod limit",
-    meaning="Each node accepts a limited number of pods, regardless of their requests, and all nodes have reached this limit.",
+    title="all nodes have reached their pod limit",
+    meaning="Each node accepts a limited number of pods, independent of their requests. All nodes have reached this limit.",
     person=Person.ADMINISTRATOR,
     remedy="Add nodes, or delete pods.",
     find=with_autoscaler_note(
@@ -342,8 +342,8 @@ SPREAD_TEXT: Final = StageMessage(
 @cause(
     code="LWS-E042",
     title="no node satisfies the spread or affinity rules",
-    meaning="No node satisfies the affinity or topologySpreadConstraints of the pod template and of the running pods.",
-    remedy="If no node has the label in topologyKey, label nodes or correct topologyKey. Otherwise, relax the constraint, or add nodes in other domains.",
+    meaning="No node satisfies the affinity rules and topologySpreadConstraints of the pod template, and the anti-affinity rules of the running pods.",
+    remedy="If no node has the label in topologyKey, add the label to nodes or correct topologyKey. Otherwise, relax the rule, or add nodes in other topology domains.",
 )
 @with_autoscaler_note
 def find_unsatisfied_constraint(observed: Observed) -> Finding | None:
@@ -358,7 +358,7 @@ def find_unsatisfied_constraint(observed: Observed) -> Finding | None:
 
 PORTS: Final = Cause(
     code="LWS-E047",
-    title="the host port is in use",
+    title="a host port is in use",
     meaning="Other pods use the requested host port on all suitable nodes.",
     remedy="Remove hostPort, or add nodes.",
     find=with_autoscaler_note(
@@ -372,10 +372,10 @@ PORTS: Final = Cause(
 )
 UNSCHEDULABLE: Final = Cause(
     code="LWS-E049",
-    title="no node is suitable",
-    meaning="The scheduler does not find a suitable node, for a reason that has no separate code. The message contains the reason that the scheduler reported.",
+    title="no node is suitable for a pod",
+    meaning="The scheduler does not find a suitable node, for a reason that has no separate code.",
     person=Person.AUTHOR,
-    remedy="Follow the instructions in the message.",
+    remedy="Fix the problem that the message describes.",
     find=with_autoscaler_note(
         StageMessage(
             is_unscheduled,

@@ -39,9 +39,9 @@ def gate_names(rank: Rank) -> list[str]:
 @cause(
     code="LWS-E030",
     title="Kueue has not admitted the group",
-    meaning="Kueue starts a group only if its queue has enough quota for the whole group.",
+    meaning="Kueue admits a group only if its queue has enough quota for the whole group.",
     person=Person.ADMINISTRATOR,
-    remedy="Wait until quota is available, increase the quota, or check the Workload for the missing resources. While an admission check is pending, no action is required.",
+    remedy="If an admission check is pending, wait. Otherwise, increase the quota, or wait until quota is available. The Workload shows the missing resources.",
 )
 def find_queued_pods(observed: Observed) -> Finding | None:
     """Find pods that wait in a Kueue queue, and report the state of their Workloads."""
@@ -147,7 +147,7 @@ def _invalid_node_terms(gated: list[Rank]) -> list[str]:
 
 @cause(
     code="LWS-E032",
-    title="insufficient resources for the whole group",
+    title="the whole group does not fit on the nodes",
     meaning="A gang scheduler starts a group only if all required pods fit at the same time.",
     person=Person.ADMINISTRATOR,
     remedy="Free resources for the whole group, or reduce the group size.",
@@ -213,8 +213,8 @@ def pods_without_report(observed: Observed) -> list[tuple[Rank, timedelta]]:
 
 @cause(
     code="LWS-E033",
-    title="the scheduler in schedulerName is not running",
-    meaning="No scheduler with the name in the pod template is active in the cluster.",
+    title="the specified scheduler is not running",
+    meaning="The pod template specifies a scheduler that is not running in the cluster.",
     remedy="Start the scheduler, or correct schedulerName.",
 )
 def find_unknown_scheduler(observed: Observed) -> Finding | None:
@@ -238,9 +238,9 @@ def find_unknown_scheduler(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E034",
     title="the scheduler is not running",
-    meaning="Pods are pending, and the scheduler has not tried to schedule them.",
+    meaning="Pods are pending, but the scheduler has not tried to schedule them.",
     person=Person.ADMINISTRATOR,
-    remedy="Check that kube-scheduler is running and is the leader.",
+    remedy="Make sure that kube-scheduler is running and is the leader.",
 )
 def find_missing_scheduler(observed: Observed) -> Finding | None:
     """Find pods that the default scheduler does not process."""

@@ -26,11 +26,9 @@ FAILED_WRITE: Final = re.compile(r"Failed to (create|adopt) (\S+) (\S+): (.*)", 
 
 @cause(
     code="LWS-E016",
-    title="the scaler of a role has a different owner",
-    meaning=(
-        "The DisaggregatedSetRoleScaler of a role with scaling mode External has a different owner. The number of groups in this role is not changed."
-    ),
-    remedy="If the DisaggregatedSetRoleScaler is not needed, delete it, so that the controller creates a new DisaggregatedSetRoleScaler. Otherwise, rename the role.",
+    title="the scaler of a role belongs to another owner",
+    meaning="The scaling mode of a role is External, but its DisaggregatedSetRoleScaler belongs to another owner. The controller does not change the number of groups of the role.",
+    remedy="If the DisaggregatedSetRoleScaler is not required, delete it. The controller then creates a new one. Otherwise, rename the role.",
 )
 def find_scaler_conflict(observed: Observed) -> Finding | None:
     """Find a role whose scaler name is used by an object with a different owner (R-DS-74)."""
@@ -58,9 +56,9 @@ def find_scaler_conflict(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E017",
-    title="a part of a DisaggregatedSet cannot be created",
-    meaning="The API server rejected an object of the DisaggregatedSet, or an object with its name has a different owner. The message contains the error that the API server returned.",
-    remedy="Fix the error in the message. Examples are an exceeded quota, a webhook that rejects the object, an invalid value, and an object that belongs to a different owner.",
+    title="an object of a DisaggregatedSet cannot be created",
+    meaning="The API server rejected an object of the DisaggregatedSet, or an object with the same name belongs to another owner.",
+    remedy="Fix the error in the message, for example an exceeded quota, a webhook that rejects the object, an invalid value, or an object that belongs to another owner.",
 )
 def find_rejected_part(observed: Observed) -> Finding | None:
     """Find a failed write of an object of the set, or a different error of the reconciliation."""
@@ -95,7 +93,7 @@ def find_rejected_part(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E093",
     title="a DisaggregatedSet is progressing",
-    meaning="The LeaderWorkerSets are healthy, but a rollout is in progress or roles have too few groups.",
+    meaning="All LeaderWorkerSets of the DisaggregatedSet are healthy, but a rollout is in progress or a role has too few groups.",
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
 )

@@ -49,8 +49,8 @@ def startup_verdict(observed: Observed, rank: Rank) -> Verdict:
 @cause(
     code="LWS-E083",
     title="ranks cannot find each other by name",
-    meaning="The headless Service is missing, or does not publish unready ranks.",
-    remedy="If the Service is incorrect, delete it, so that the manager recreates it. Check that no other component uses the name of the Service.",
+    meaning="The headless Service is missing, or does not publish the addresses of ranks that are not ready.",
+    remedy="If the Service exists, delete it. The manager then recreates the Service. Make sure that no other component creates a Service with the same name.",
 )
 def find_unresolvable_names(observed: Observed) -> Finding | None:
     """Find a headless Service that does not exist or does not publish ranks before they are ready."""
@@ -96,8 +96,8 @@ def _was_just_created(observed: Observed, rank: Rank) -> bool:
 @cause(
     code="LWS-E082",
     title="the leader is not ready, although its workers are",
-    meaning="All workers are ready, and the leader is running but not ready. Often, the leader waits for ranks that never connect.",
-    remedy="Read the log of the leader. Check the group size, the address, the ports and the network policies.",
+    meaning="All workers are ready, but the leader is not ready. Often, the leader waits for ranks that never connect.",
+    remedy="Read the log of the leader. Check the group size, the leader address, the ports and the network policies.",
 )
 def find_unready_leader(observed: Observed) -> Finding | None:
     """Find a leader that is running but not ready, although all of its workers are ready."""
@@ -123,8 +123,8 @@ def find_unready_leader(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E084",
     title="workers wait for their leader to be ready",
-    meaning="With startupPolicy LeaderReady, workers are created only after their leader is ready.",
-    remedy="Find out why the leader is not ready. If the leader needs its workers before it becomes ready, use LeaderCreated.",
+    meaning="If startupPolicy is LeaderReady, the manager creates the workers of a group only after the leader is ready.",
+    remedy="Find out why the leader is not ready. If the leader requires its workers before it can become ready, use LeaderCreated.",
 )
 def find_waiting_workers(observed: Observed) -> Finding | None:
     """Find workers that are not created until their leader is ready."""
@@ -189,9 +189,9 @@ def _eviction_note(observed: Observed, recreation: Recreations) -> tuple[str, ..
 
 @cause(
     code="LWS-E080",
-    title="a group waits before it is recreated",
-    meaning="A group failed again soon after it was recreated. The next recreation is delayed, and the delay increases up to five minutes.",
-    remedy="Read the log of the failed pod. A corrected template is rolled out immediately.",
+    title="the recreation of a group is delayed",
+    meaning="A group failed again soon after it was recreated. The manager delays the next recreation. The delay increases to a maximum of five minutes.",
+    remedy="Read the log of the failed pod, and correct the template. The manager rolls out the corrected template immediately.",
     verdict=Verdict.PROGRESSING,
 )
 def find_backoff(observed: Observed) -> Finding | None:
@@ -220,12 +220,9 @@ def find_backoff(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E079",
-    title="the restart limit is reached",
+    title="a group has reached its restart limit",
     meaning="A group failed more often than maxGroupRestarts allows. The group was terminated, and its pods are kept for diagnosis.",
-    remedy=(
-        "Read the log of the failed pod, and fix the error. To restart the group, use `lws recover`. If failure recording is enabled, `lws history` shows the logs of deleted "
-        "pods."
-    ),
+    remedy="Read the log of the failed pod, and fix the error. To restart the group, run `lws recover`. If failure recording is enabled, `lws history` shows the logs of deleted pods.",
 )
 def find_exhausted_group(observed: Observed) -> Finding | None:
     """Find a group that has no remaining restarts and whose pods are kept for diagnosis."""
@@ -255,7 +252,7 @@ def find_exhausted_group(observed: Observed) -> Finding | None:
     code="LWS-E081",
     title="a group was recreated after a failure",
     meaning="A pod failed, and its group was recreated. The group is starting, or has been ready for less than a minute.",
-    remedy="Wait. If the group fails again, the cause is shown while the failed pod exists.",
+    remedy="Wait. If the group fails again, the diagnosis shows the cause until the failed pod is deleted.",
     verdict=Verdict.PROGRESSING,
 )
 def find_recent_recreation(observed: Observed) -> Finding | None:

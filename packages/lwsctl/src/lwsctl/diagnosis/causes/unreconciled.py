@@ -37,7 +37,7 @@ def set_subject(observed: Observed) -> Subject:
 
 @cause(
     code="LWS-E001",
-    title="a finalizer blocks the deletion",
+    title="a finalizer blocks the deletion of an object",
     meaning="The LeaderWorkerSet is being deleted, and a finalizer of another component blocks the deletion.",
     person=Person.ADMINISTRATOR,
     remedy="Find out which component should remove the finalizer, and why the finalizer still exists. Remove the finalizer yourself only if the component was removed "
@@ -62,10 +62,8 @@ def find_blocking_finalizer(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E056",
     title="a field cannot be parsed",
-    meaning=(
-        "The manager cannot parse a field, annotation or label. It does not change the object until the value is corrected."
-    ),
-    remedy="Correct the value in the message. If you remove an annotation or label that the manager wrote, restart counts start at 0.",
+    meaning="The manager cannot parse a field, annotation or label. The manager does not change the object until the value is corrected.",
+    remedy="Correct the value that the message shows. If you remove an annotation or label that the manager set, restart counts are reset to 0.",
 )
 def find_unreadable_field(observed: Observed) -> Finding | None:
     """Find a field that the manager cannot parse, based on the object or on the manager's event."""
@@ -106,9 +104,9 @@ def last_change_time(obj: JSONObject) -> str:
 @cause(
     code="LWS-E006",
     title="the installed CRD is older than lws",
-    meaning="The installed CRD does not have all fields that this version supports, so the API server drops the missing fields.",
+    meaning="The installed CRD does not have all fields that this version supports. The API server drops the fields that are missing in the CRD.",
     person=Person.ADMINISTRATOR,
-    remedy="Install the CRDs of this version with `lws install`.",
+    remedy="To install the CRDs of this version, run `lws install`.",
 )
 def find_outdated_crd(observed: Observed) -> Finding | None:
     """Find an installed CRD without fields of this version. The API server drops these fields."""
@@ -133,9 +131,9 @@ def find_outdated_crd(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E014",
     title="no controller reconciles a StatefulSet",
-    meaning="A StatefulSet was changed, and the StatefulSet controller of the cluster has not observed the change.",
+    meaning="A StatefulSet was changed, but the StatefulSet controller of the cluster has not observed the change.",
     person=Person.ADMINISTRATOR,
-    remedy="Check kube-controller-manager. After many failed reconciliations, it retries with long delays.",
+    remedy="Make sure that kube-controller-manager is running. After many failures, it retries with long delays.",
 )
 def find_unobserved_statefulset(observed: Observed) -> Finding | None:
     """Find a StatefulSet whose latest spec is not observed. The generation also increases with a deletion."""
@@ -161,9 +159,9 @@ def find_unobserved_statefulset(observed: Observed) -> Finding | None:
 
 @cause(
     code="LWS-E015",
-    title="the revision of a group is missing",
-    meaning="The ControllerRevision of a leader was deleted, so its workers cannot be created.",
-    remedy="Delete the leader pod, so that the group is recreated from an existing revision.",
+    title="the ControllerRevision of a group is missing",
+    meaning="The ControllerRevision of a leader was deleted. Therefore, the manager cannot create the workers of the group.",
+    remedy="Delete the leader pod. The group is then recreated from an existing revision.",
 )
 def find_missing_revision(observed: Observed) -> Finding | None:
     """Find a leader whose revision was deleted. Its workers therefore cannot be created."""

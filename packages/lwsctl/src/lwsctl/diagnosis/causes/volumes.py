@@ -52,7 +52,7 @@ PROVISIONING: Final = (
     code="LWS-E044",
     title="a volume claim is not bound",
     meaning="A pod uses a PersistentVolumeClaim that is not bound to a volume.",
-    remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim. If a cloud quota is exceeded, increase it.",
+    remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim. If a cloud quota is exceeded, increase the quota.",
 )
 def find_pending_claim(observed: Observed) -> Finding | None:
     """Find a claim that is not bound to a volume, and report the reason."""
@@ -109,10 +109,10 @@ def _pending_reason(observed: Observed, name: str) -> str:
 
 VOLUME_ELSEWHERE: Final = Cause(
     code="LWS-E045",
-    title="the volume is on another node",
-    meaning="The volume of a claim is available only on nodes that do not accept the pod.",
+    title="the volume of a pod is on another node",
+    meaning="The volume of a claim is available only on nodes on which the pod cannot run.",
     person=Person.ADMINISTRATOR,
-    remedy="Free resources on the nodes with the volume, or delete the claim if its data can be lost.",
+    remedy="Free resources on the nodes with the volume. If you do not need the data, you can delete the claim instead.",
     find=StageMessage(
         is_unscheduled,
         r"volume node affinity conflict|(?:max|exceed\w*) (?:node )?volume (?:count|limit)",
@@ -171,7 +171,7 @@ CANNOT_MOUNT: Final = StageMessage(
     code="LWS-E064",
     title="a volume cannot be mounted",
     meaning="The kubelet cannot attach or mount a volume, because a Secret or ConfigMap is missing or the storage driver fails.",
-    remedy="Create the missing object, or check the storage driver.",
+    remedy="Create the missing Secret or ConfigMap, or check the storage driver.",
 )
 def find_failed_mount(observed: Observed) -> Finding | None:
     """Find a volume that cannot be mounted. If its Secret or ConfigMap is missing, the next step creates it."""
@@ -198,12 +198,9 @@ ATTACHED: Final = re.compile(
 @cause(
     code="LWS-E116",
     title="a volume is attached to another node",
-    meaning=(
-        "A ReadWriteOnce volume can be attached to only one node at a time. Another pod uses it on another node, or the node of a previous pod has not "
-        "released it."
-    ),
+    meaning="A ReadWriteOnce volume can be attached to only one node at a time. A pod on another node uses the volume, or the node of a previous pod has not released it.",
     person=Person.AUTHOR,
-    remedy="Use a claim with access mode ReadWriteMany or ReadOnlyMany. Alternatively, use volumeClaimTemplates to create one claim per rank.",
+    remedy="Use a claim with the access mode ReadWriteMany or ReadOnlyMany, or use volumeClaimTemplates to create one claim per rank.",
 )
 def find_attached_volume(observed: Observed) -> Finding | None:
     """Find a volume that is attached to a different node, its claim, and the pods on that node that use it."""

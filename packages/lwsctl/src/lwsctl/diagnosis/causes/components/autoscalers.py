@@ -80,11 +80,8 @@ def nominated_node_claims(observed: Observed) -> set[str]:
 
 @cause(
     code="LWS-E108",
-    title="nodes are being added",
-    meaning=(
-        "An autoscaler is adding nodes for the group, which takes several minutes. If no node is added within 15 minutes (`--node-patience`), the "
-        "message of the scheduler is reported."
-    ),
+    title="an autoscaler is adding nodes",
+    meaning="An autoscaler is adding nodes, which can take several minutes. If no node is added within 15 minutes (`--node-patience`), the diagnosis reports the message of the scheduler.",
     remedy="Wait.",
     verdict=Verdict.PROGRESSING,
     patience=NODE_PATIENCE,

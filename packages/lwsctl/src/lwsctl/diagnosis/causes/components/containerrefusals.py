@@ -174,7 +174,7 @@ def _template_values(observed: Observed, rank: Rank, container: str, match: Matc
 INSECURE: Final = Cause(
     code="LWS-E112",
     title="a security setting prevents a container from starting",
-    meaning="The node rejects the securityContext of a container. Often, the image runs as root, or a seccomp or AppArmor profile is missing.",
+    meaning="The node rejects the securityContext of a container. Typical causes are an image that runs as root, and a missing seccomp or AppArmor profile.",
     remedy="Correct securityContext in the pod template, use an image that does not run as root, or install the profile on the nodes.",
     find=find_rejection(SECURITY),
 )
@@ -183,7 +183,7 @@ NO_DEVICE: Final = Cause(
     title="a driver, a runtime or a device is missing on the node",
     meaning="The node does not have a driver, a runtime handler or a device that the container requires. The image is not the cause.",
     person=Person.ADMINISTRATOR,
-    remedy="Repair the node, or drain it.",
+    remedy="Repair or drain the node.",
     find=find_rejection(DEVICES),
 )
 BAD_PATH: Final = Cause(
@@ -196,7 +196,7 @@ BAD_PATH: Final = Cause(
 BAD_FIELD: Final = Cause(
     code="LWS-E117",
     title="a probe or hook of a container is invalid",
-    meaning="A probe or hook uses an undeclared port, or a type that this cluster does not support.",
-    remedy="Correct the probe or the hook in the pod template.",
+    meaning="A probe or hook uses a port that the container does not declare, or a probe type that this cluster does not support.",
+    remedy="Correct the probe or hook in the pod template.",
     find=find_rejection(FIELDS),
 )

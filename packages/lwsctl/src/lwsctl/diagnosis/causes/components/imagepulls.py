@@ -20,7 +20,7 @@ PULL_PATIENCE: Final = timedelta(minutes=30)
 @cause(
     code="LWS-E109",
     title="an image is being pulled",
-    meaning="The kubelet is pulling an image. The message contains the elapsed time and the duration of the previous pull, if known.",
+    meaning="The kubelet is pulling an image. The message shows the elapsed time, and the duration of the previous pull if known.",
     remedy="Wait. If pulls are slow, use a nearby registry, a smaller image, or nodes that have the image.",
     verdict=Verdict.PROGRESSING,
     patience=PULL_PATIENCE,

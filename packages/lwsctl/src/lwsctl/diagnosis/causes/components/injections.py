@@ -37,9 +37,9 @@ def injected_containers(observed: Observed, rank: Rank) -> list[str]:
 @cause(
     code="LWS-E111",
     title="an injected container is not ready",
-    meaning="A webhook injected a container into the pod, such as a service mesh proxy. The pod waits until this container is ready.",
+    meaning="A webhook injected a container, such as a service mesh proxy, into the pod. The pod is not ready until this container is ready.",
     person=Person.ADMINISTRATOR,
-    remedy="Read the log of the container, or use an annotation of the webhook to exclude pods from injection.",
+    remedy="Read the log of the container. Alternatively, use an annotation of the webhook to exclude pods from the injection.",
 )
 def find_unready_injection(observed: Observed) -> Finding | None:
     """Find an injected container that prevents a pod from starting or from becoming ready."""

@@ -78,12 +78,10 @@ OTHERWISE: Final = CreationError(r"", "{message}", "{lws} nodes {node}")
 
 @cause(
     code="LWS-E110",
-    title="the kubelet rejects the pod",
-    meaning=(
-        "The kubelet rejected a pod after scheduling, for example because devices are insufficient. The pod is replaced, and might be rejected again."
-    ),
+    title="a kubelet rejects a pod",
+    meaning="The kubelet rejected a pod after scheduling, for example because the node has too few devices. The replacement pod might also be rejected.",
     person=Person.ADMINISTRATOR,
-    remedy="Fix the problem that the kubelet reports. After three consecutive rejections, the group is reported as stuck.",
+    remedy="Fix the problem that the kubelet reports. After three consecutive rejections, the verdict is `stuck`.",
 )
 def find_rejected_pod(observed: Observed) -> Finding | None:
     """Find a rank whose current or latest pods were rejected by a kubelet."""

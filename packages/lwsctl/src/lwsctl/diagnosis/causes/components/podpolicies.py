@@ -63,10 +63,10 @@ def missing_and_edited_kinds(stored: Mapping[str, JSONObject | None]) -> tuple[l
 
 @cause(
     code="LWS-E122",
-    title="the pod admission policy is missing or was edited",
-    meaning="The MutatingAdmissionPolicy for pods, or its binding, is missing or was edited. Pods then depend on the webhook, or the edited policy rejects them.",
+    title="the pod admission policy is missing or was changed",
+    meaning="The MutatingAdmissionPolicy for pods or its binding is missing or was changed. If it is missing, pods require the webhook. A changed policy can reject pods.",
     person=Person.ADMINISTRATOR,
-    remedy="Start the manager, which restores the policy, and check its permissions. See [create pods without webhooks](../how-to/pod-admission.md).",
+    remedy="Start the manager. If the manager does not restore the policy, check its permissions. See [create pods without webhooks](../how-to/pod-admission.md).",
 )
 def find_impaired_policy(observed: Observed) -> Finding | None:
     """Find a rejected pod that the unmodified policy would admit."""

@@ -98,9 +98,9 @@ class Eviction(Struct, frozen=True, kw_only=True):
 @cause(
     code="LWS-E054",
     title="a pod was evicted or preempted",
-    meaning="A pod exceeded a limit or was preempted, or its node was low on resources or shut down.",
+    meaning="A pod exceeded a limit or was preempted, or its node ran low on resources or was shut down.",
     person=Person.AUTHOR,
-    remedy="Increase the request or the limit in the message, use a priority class, or check the node.",
+    remedy="Increase the request or the limit that the message shows, assign a priority class to the pods, or check the node.",
     verdict=Verdict.CRASHING,
 )
 def find_evicted_pod(observed: Observed) -> Finding | None:

@@ -42,7 +42,7 @@ WITHOUT_OUTPUT: Final = re.compile(r"(?:failed|errored):?\s*$")
 @cause(
     code="LWS-E072",
     title="a liveness or startup probe fails",
-    meaning="A probe failed repeatedly, so the container is killed and restarted.",
+    meaning="A probe failed repeatedly, so the kubelet kills and restarts the container.",
     remedy="Find out why the container does not respond. If the container starts slowly, add a startupProbe that permits enough time.",
     verdict=Verdict.CRASHING,
 )
