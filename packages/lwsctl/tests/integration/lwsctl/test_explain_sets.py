@@ -68,7 +68,7 @@ async def test_explain_names_a_scaler_of_a_different_owner(
     await space.until(warned("has a different owner"))
     found = await told(space, code)
     assert (found.target, found.verdict) == ("split", Verdict.STUCK)
-    line = f"split is stuck (LWS-E016): the scaler of a role has a different owner; use `lws -n {space.namespace} explain split`"
+    line = f"split is stuck (LWS-E016): the scaler of a role belongs to another owner; use `lws -n {space.namespace} explain split`"
     capsys.readouterr()
     session = session_of(space)
     wanted = shown.GetRequest((parse("split"),), None, everywhere=False, selector="", managed_fields=False)

@@ -147,7 +147,7 @@ OTHER_STEP: Final = "correct or delete the object in the message; the manager re
 @cause(
     code="LWS-E018",
     title="the scheduling objects cannot be created",
-    meaning="If spec.scheduling is set, a LeaderWorkerSet requires a Workload. Gang scheduling also requires PodGroups. The manager does not change leaders until the Workload and the PodGroups are correct.",
+    meaning="If spec.scheduling is set, a LeaderWorkerSet requires a Workload. Gang scheduling also requires PodGroups. The manager does not change leaders until these objects are correct.",
     person=Person.ADMINISTRATOR,
     remedy="Read the message of the condition WorkloadSchedulingCreated. Typical causes are an API that is not served, and an object that was changed or belongs to another owner.",
 )

@@ -199,7 +199,7 @@ def _find_no_program(observed: Observed) -> Finding | None:
 
 NO_PROGRAM: Final = Cause(
     code="LWS-E057",
-    title="the executable for an image is not installed",
+    title="this machine has no executable for the image",
     meaning="The embedded cluster runs executables on this machine instead of images. No executable for the image is installed.",
     remedy="Install the executable, map the image to a directory with `--image NAME=DIR`, or use `--stub`.",
     find=_find_no_program,

@@ -90,7 +90,7 @@ def _unready_reason(node: JSONObject | None) -> str:
 @cause(
     code="LWS-E052",
     title="a finalizer blocks the deletion of a pod",
-    meaning="A pod is terminating, but a finalizer blocks its deletion. Until the pod is deleted, its replacement cannot be created.",
+    meaning="A pod is terminating, but a finalizer blocks its deletion. The replacement pod cannot be created until the pod is deleted.",
     remedy="Find out which component should remove the finalizer, and why the finalizer still exists.",
 )
 def find_blocking_finalizer(observed: Observed) -> Finding | None:
@@ -112,7 +112,7 @@ def find_blocking_finalizer(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E053",
     title="a pod does not terminate",
-    meaning="The grace period of a pod has expired, but the node has not terminated the containers of the pod.",
+    meaning="The grace period of a pod has expired, but the node has not terminated the containers.",
     person=Person.ADMINISTRATOR,
     remedy="Repair the node. Force the deletion of the pod only if you are sure that its processes have stopped.",
 )

@@ -73,7 +73,7 @@ def _with_manager_steps(observed: Observed, finding: Finding | None) -> Finding 
     title="the certificate of a webhook is not trusted",
     meaning="The API server does not trust the certificate of an admission webhook. The certificate has expired or was issued by a different CA.",
     person=Person.ADMINISTRATOR,
-    remedy="Renew the certificate, or correct caBundle in the webhook configuration. A running manager renews its own certificate automatically.",
+    remedy="Renew the certificate, or correct caBundle in the webhook configuration. A running manager renews its own certificate.",
 )
 def find_untrusted_webhook(observed: Observed) -> Finding | None:
     """Find a webhook whose certificate the API server does not trust."""

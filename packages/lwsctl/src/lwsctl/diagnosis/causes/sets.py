@@ -58,7 +58,7 @@ def find_scaler_conflict(observed: Observed) -> Finding | None:
     code="LWS-E017",
     title="an object of a DisaggregatedSet cannot be created",
     meaning="The API server rejected an object of the DisaggregatedSet, or an object with the same name belongs to another owner.",
-    remedy="Fix the error in the message, for example an exceeded quota, a webhook that rejects the object, an invalid value, or an object that belongs to another owner.",
+    remedy="Fix the error in the message. Examples are an exceeded quota, a webhook that rejects the object, an invalid value, and an object with another owner.",
 )
 def find_rejected_part(observed: Observed) -> Finding | None:
     """Find a failed write of an object of the set, or a different error of the reconciliation."""

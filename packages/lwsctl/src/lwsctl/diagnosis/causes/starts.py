@@ -191,7 +191,7 @@ def _eviction_note(observed: Observed, recreation: Recreations) -> tuple[str, ..
     code="LWS-E080",
     title="the recreation of a group is delayed",
     meaning="A group failed again soon after it was recreated. The manager delays the next recreation. The delay increases to a maximum of five minutes.",
-    remedy="Read the log of the failed pod, and correct the template. The manager rolls out the corrected template immediately.",
+    remedy="Read the log of the failed pod, and correct the template. A corrected template is rolled out immediately.",
     verdict=Verdict.PROGRESSING,
 )
 def find_backoff(observed: Observed) -> Finding | None:

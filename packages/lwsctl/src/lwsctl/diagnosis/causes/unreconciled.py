@@ -160,7 +160,7 @@ def find_unobserved_statefulset(observed: Observed) -> Finding | None:
 @cause(
     code="LWS-E015",
     title="the ControllerRevision of a group is missing",
-    meaning="The ControllerRevision of a leader was deleted. Therefore, the manager cannot create the workers of the group.",
+    meaning="The ControllerRevision of a leader was deleted, so the manager cannot create the workers of the group.",
     remedy="Delete the leader pod. The group is then recreated from an existing revision.",
 )
 def find_missing_revision(observed: Observed) -> Finding | None:

@@ -200,7 +200,7 @@ ATTACHED: Final = re.compile(
     title="a volume is attached to another node",
     meaning="A ReadWriteOnce volume can be attached to only one node at a time. A pod on another node uses the volume, or the node of a previous pod has not released it.",
     person=Person.AUTHOR,
-    remedy="Use a claim with the access mode ReadWriteMany or ReadOnlyMany, or use volumeClaimTemplates to create one claim per rank.",
+    remedy="Use a claim with the access mode ReadWriteMany or ReadOnlyMany. Alternatively, create one claim per rank with volumeClaimTemplates.",
 )
 def find_attached_volume(observed: Observed) -> Finding | None:
     """Find a volume that is attached to a different node, its claim, and the pods on that node that use it."""

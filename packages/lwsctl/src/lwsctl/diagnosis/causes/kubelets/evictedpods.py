@@ -100,7 +100,7 @@ class Eviction(Struct, frozen=True, kw_only=True):
     title="a pod was evicted or preempted",
     meaning="A pod exceeded a limit or was preempted, or its node ran low on resources or was shut down.",
     person=Person.AUTHOR,
-    remedy="Increase the request or the limit that the message shows, assign a priority class to the pods, or check the node.",
+    remedy="Increase the request or limit that the message shows. Alternatively, assign a priority class to the pods, or check the node.",
     verdict=Verdict.CRASHING,
 )
 def find_evicted_pod(observed: Observed) -> Finding | None:
