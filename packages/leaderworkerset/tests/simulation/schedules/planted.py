@@ -180,8 +180,7 @@ def _forgets_what_is_due_later() -> Plant:
     return _changed_plans(of_pod, lambda plan: replace(plan, requeue_after=None))
 
 
-def _reports_once() -> Plant:
-    """Write a status only if the object has none."""
+def _reports_once() -> Plant: """Do not write a status after the spec has changed."""
 
     def kept(plan: Plan) -> Plan:
         actions = plan.actions
