@@ -180,7 +180,8 @@ def _forgets_what_is_due_later() -> Plant:
     return _changed_plans(of_pod, lambda plan: replace(plan, requeue_after=None))
 
 
-def _reports_once() -> Plant: """Do not write a status after the spec has changed."""
+def _reports_once() -> Plant:
+    """Write no status after the spec has changed."""
 
     def kept(plan: Plan) -> Plan:
         actions = plan.actions
