@@ -45,7 +45,7 @@ def test_first_steps_name_tested_pythons_and_the_next_one() -> None:
 
 def test_contributing_names_the_same_pythons() -> None:
     first = ", ".join(TRIED[:-1])
-    assert f"every minor version that is tried: {first} and {TRIED[-1]}." in text_of("CONTRIBUTING.md")
+    assert f"every tested minor version: {first} and {TRIED[-1]}." in text_of("CONTRIBUTING.md")
 
 
 def test_tools_check_for_the_oldest_python() -> None:
