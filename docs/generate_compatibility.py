@@ -146,8 +146,8 @@ DIFFERENT: Final = """\
 <!-- Written by docs/generate_compatibility.py from tests and decisions. Do not edit: make generate. -->
 
 This page lists the differences between this project and the Go controller. Names, labels, revisions and environment variables are the same,
-so you can migrate in both directions. The following differences are intended, and each has a test. If you find other differences, report
-them as bugs.
+so you can migrate in both directions. The following differences are intended, and each difference has a test. If you find a difference that this page
+does not list, report it as a bug.
 
 ## Migrate in both directions
 
@@ -158,35 +158,36 @@ lws explain -A                                                               # l
 ```
 
 To return to the Go manager, remove [groupRestarts](../how-to/restarts.md#for-all-leaderworkersets-of-a-cluster) from the manager's configuration, because
-the Go manager rejects this section. Then install the Go manager with its own manifests. The tests in `packages/leaderworkerset/tests/parity` cover both
-directions, including migrations during rollouts. They verify that no pod is restarted. For details, see [Upgrade and downgrade](../how-to/upgrade.md).
+the Go manager rejects this section. Then install the Go manager with the upstream manifests. The tests in `packages/leaderworkerset/tests/parity` cover
+both directions, including migrations during rollouts, and verify that no pod is restarted. For details, see [Upgrade and
+downgrade](../how-to/upgrade.md).
 
 ## Decisions
 
 | decision | difference |
 |---|---|
-| [0003](../adr/0003-recreation-backoff.md) | Groups that fail repeatedly are recreated with increasing delays of up to five minutes. |
-| [0004](../adr/0004-max-unavailable.md) | `maxUnavailable` applies on every cluster, even if the StatefulSet controller replaces one pod at a time. |
-| [0005](../adr/0005-installation.md#difference-from-upstreams-roles) | The manager has fewer permissions. |
-| [0006](../adr/0006-manager.md) | The manager handles certificates, readiness and the loss of leadership differently. |
+| [0003](../adr/0003-recreation-backoff.md) | Groups that fail repeatedly are recreated with increasing delays, up to a maximum of five minutes. |
+| [0004](../adr/0004-max-unavailable.md) | `maxUnavailable` applies on every cluster, even if the StatefulSet controller replaces only one pod at a time. |
+| [0005](../adr/0005-installation.md#difference-from-upstreams-roles) | The manager has fewer permissions than the Go manager. |
+| [0006](../adr/0006-manager.md) | The manager handles certificates, readiness and the loss of leadership in a different way than the Go manager. |
 | [0010](../adr/0010-bounds.md) | Rollouts never exceed their limits. |
-| [0011](../adr/0011-disaggregatedset.md) | Rollouts of DisaggregatedSets do not remove groups that serve requests, and do not stop permanently. |
-| [0012](../adr/0012-revision-history.md) | Old revisions are kept as history. |
+| [0011](../adr/0011-disaggregatedset.md) | Rollouts of DisaggregatedSets do not remove groups that serve requests, and never stall permanently. |
+| [0012](../adr/0012-revision-history.md) | The manager keeps old revisions as a rollout history. |
 | [0014](../adr/0014-workers-lost-unseen.md) | If a worker is deleted while no manager is running, the next manager detects the deletion. |
-| [0017](../adr/0017-newest.md) | Fields that were added to the API after v0.10 are supported. |
-| [0025](../adr/0025-places-and-ends.md) | The `podTerminationPolicy` field has no stored default. If the field changes, leaders are not replaced. |
-| [0029](../adr/0029-stored-values.md) | Invalid values that are already stored do not block updates. More kinds of invalid values are rejected at creation. |
+| [0017](../adr/0017-newest.md) | The manager supports fields that were added to the API after v0.10. |
+| [0025](../adr/0025-places-and-ends.md) | The API server does not store a default for the field `podTerminationPolicy`. A change of this field does not replace leaders. |
+| [0029](../adr/0029-stored-values.md) | Invalid values that are already stored do not block updates. When an object is created, more kinds of invalid values are rejected. |
 | [0030](../adr/0030-broken-groups-and-foreign-owners.md) | Broken groups of an earlier revision never block a rollout. Conflicts with objects of other owners are reported. |
 | [0031](../adr/0031-leases-and-drains.md) | A manager that becomes the leader compares objects before it applies them, and writes only differences. CA certificates with the serial number 0 are renewed. |
-| [0032](../adr/0032-what-a-release-says.md) | The operator is available only after the API server has reached the webhooks. |
+| [0032](../adr/0032-what-a-release-says.md) | The operator becomes available only after the API server has reached the manager's webhooks. |
 | [0041](../adr/0041-less-processor-time.md) | The validating webhook for pods is installed but never called, because it would admit every pod. |
 | [0042](../adr/0042-versions-of-kubernetes.md) | The manager does not start on Kubernetes versions before 1.27, because their StatefulSets do not support `spec.ordinals`. |
-| [0043](../adr/0043-services-of-users.md) | If a Service for other pods has the name of a LeaderWorkerSet, the LeaderWorkerSet is unavailable. |
-| [0045](../adr/0045-names-of-old-workers.md) | Workers are created after the old workers with their names are deleted. |
+| [0043](../adr/0043-services-of-users.md) | If a Service has the name of a LeaderWorkerSet but selects other pods, the LeaderWorkerSet is unavailable. |
+| [0045](../adr/0045-names-of-old-workers.md) | New workers are created only after the old workers with the same names have been deleted. |
 
 ## Tests
 
-Each of these {count} tests verifies a difference. Codes such as R-ROLL-7 refer to the rules of the [contract](contract.md):
+Each of the following {count} tests verifies one difference. Codes such as R-ROLL-7 identify rules of the [contract](contract.md):
 
 | difference | test |
 |---|---|

@@ -44,7 +44,7 @@ async def test_foreground_deletion_removes_the_owner_last(space: LiveScenario) -
 
 
 async def test_differs_from_upstream_foreground_delete_is_unaided(space: LiveScenario) -> None:
-    """A LeaderWorkerSet is deleted in the foreground even if the webhooks of the manager are unreachable (ADR 29)."""
+    """Foreground deletion of a LeaderWorkerSet succeeds even if the manager's webhooks are unreachable (ADR 29)."""
     await space.bring_up(lws(replicas=2, size=2))
     async with unreachable_webhooks(space):
         await space.delete("web", propagation="Foreground")

@@ -270,7 +270,7 @@ async def test_disaggregated_set_of_upstream_is_adopted_unchanged(space: LiveSce
 async def test_differs_from_upstream_orphans_of_a_set_are_adopted(space: LiveScenario) -> None:
     """A recreated DisaggregatedSet adopts objects that remain after `kubectl delete --cascade=orphan`.
 
-    The Go controller fails permanently (R-DS-72, docs/adr/0030).
+    The Go controller fails permanently (R-DS-72, ADR 30).
     """
     roles = rolling(1, 1)
     obj = await create(space, roles)

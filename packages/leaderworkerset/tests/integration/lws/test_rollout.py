@@ -322,7 +322,7 @@ async def test_new_size_replaces_all_groups(space: LiveScenario, old: int, new: 
 async def test_differs_from_upstream_service_account_is_removed(space: LiveScenario) -> None:
     """If you remove serviceAccountName from a template, pods use the default service account.
 
-    With the Go controller, the alias `serviceAccount` restores the removed value (docs/adr/0030).
+    With the Go controller, the alias `serviceAccount` restores the removed value (ADR 30).
     """
     await space.create(SERVICE_ACCOUNTS.type_meta | {"metadata": {"name": "team"}}, SERVICE_ACCOUNTS)
     named = {"workerTemplate": pod_template(serviceAccountName="team")}

@@ -78,7 +78,7 @@ async def test_name_of_maximum_length_has_workers(space: LiveScenario) -> None:
 
 
 async def test_differs_from_upstream_too_long_name_is_rejected(space: LiveScenario) -> None:
-    """A name that is too long for the names of worker pods is rejected.
+    """A LeaderWorkerSet is rejected if its name is too long for the names of worker pods.
 
     The Go webhook accepts the name, but no worker pods can be created (R-VAL-28, ADR 29).
     """
@@ -177,7 +177,10 @@ async def test_pod_update_is_always_allowed(space: LiveScenario) -> None:
 
 
 async def test_differs_from_upstream_template_leader_name_is_ignored(space: LiveScenario) -> None:
-    """The leader name in a template is ignored, because the template can be a copy of a worker pod (R-POD-6, ADR 29)."""
+    """The leader-name annotation in a template is ignored.
+
+    The template might be a copy of a worker pod (R-POD-6, ADR 29).
+    """
     leader = pod_template()
     leader["metadata"] = {"annotations": {labels.LEADER_NAME: "web-9"}}
     state = await space.bring_up(lws(replicas=1, size=2, template={"leaderTemplate": leader}))

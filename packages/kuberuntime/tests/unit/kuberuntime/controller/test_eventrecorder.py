@@ -149,9 +149,9 @@ async def test_event_with_a_different_field_is_separate(other: dict[str, Any]) -
 
 
 async def test_differs_from_upstream_status_write_keeps_the_series() -> None:
-    """An event series continues if the resourceVersion of its object changes.
+    """If the resourceVersion of an object changes, its event series continues.
 
-    With the Go controller, a new event starts.
+    The Go controller creates a new event.
     """
     async with rig() as r:
         r.recorder.record(CREATED)
@@ -352,7 +352,7 @@ def one_of_many(number: int) -> Event:
 
 
 async def test_differs_from_upstream_concurrent_events_become_ranges() -> None:
-    """Similar events within five seconds are combined, for example into `Created 0-2,5-6` (contract 8.3)."""
+    """Similar events within five seconds are combined into one event, such as `Created 0-2,5-6` (contract 8.3)."""
     async with rig() as r:
         for number in (3, 0, 1, 2, 5, 6):
             r.recorder.record(one_of_many(number))

@@ -237,7 +237,10 @@ async def test_leader_keeps_the_lease_when_the_server_is_slow(delay: float) -> N
 
 @pytest.mark.parametrize("delay", [6.0, 9.0], ids=["6 s", "9 s"])
 async def test_differs_from_upstream_leader_waits_for_a_late_answer(delay: float) -> None:
-    """The lease is kept if the API server responds after 9.5 s. client-go cancels requests after 5 s (ADR 31)."""
+    """A manager keeps the lease if the API server responds after 9.5 s.
+
+    client-go cancels requests after 5 s (ADR 31).
+    """
     server, acting = LeaseServer(), dict[str, float]()
     only = Candidate("only", server, acting)
     task = asyncio.create_task(only.run())

@@ -101,7 +101,10 @@ def test_worker_statefulset_enqueues_its_leader() -> None:
 
 
 def test_differs_from_upstream_deleted_service_enqueues_group() -> None:
-    """If a Service is deleted, the group with its name is reconciled, regardless of the owner of the Service (R-SVC-5)."""
+    """If a Service is deleted, the group with the same name is reconciled.
+
+    The owner of the Service does not matter (R-SVC-5).
+    """
     own = {"metadata": {"name": "web-0", "namespace": "default"}}
     service = owned_by(builders.leader_pod(LWS, uid="earlier"), own)
 

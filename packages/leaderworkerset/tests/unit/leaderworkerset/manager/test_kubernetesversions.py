@@ -45,9 +45,9 @@ def test_warning_names_what_an_old_version_lacks() -> None:
 
 
 def test_differs_from_upstream_manager_ends_on_kubernetes_1_26() -> None:
-    """On Kubernetes 1.26, the manager exits and logs a solution.
+    """On Kubernetes 1.26, the manager exits and logs the required Kubernetes version.
 
-    The Go manager starts, but does not create workers (docs/adr/0042).
+    The Go manager starts, but does not create workers (ADR 42).
     """
     with pytest.raises(
         kubernetesversions.UnsupportedKubernetesError, match=r"does not support spec\.ordinals .* Upgrade .* 1\.27"

@@ -42,7 +42,7 @@ def test_available_requires_all_replicas(deployment: JSONObject | None, expected
 
 
 def test_differs_from_upstream_available_needs_webhooks() -> None:
-    """The operator is available only after the API server has reached the webhooks (R-OP-6, ADR 32)."""
+    """The operator becomes available only after the API server has reached the manager's webhooks (R-OP-6, ADR 32)."""
     found = conditions(refresh(cluster(), running(DEPLOYMENT), SyncOutcome(unreachable="no endpoints")))
     assert found["Available"] == ("False", "WebhooksUnreachable")
 

@@ -56,7 +56,7 @@ def test_terminating_objects_are_exempt_from_webhooks() -> None:
 
 
 def test_differs_from_upstream_pod_validation_is_not_called() -> None:
-    """The validating webhook for pods is never called, because it allows all pods (R-ADM-16, ADR 41)."""
+    """The validating webhook for pods is never called, because it would admit every pod (R-ADM-16, ADR 41)."""
     uncalled = {one.name: one.decide for one in MANAGED.webhooks if not one.is_called}
     webhooks = [one for obj in built(at_url("https://a", b"PEM")).values() for one in obj["webhooks"]]
     assert {one["name"] for one in webhooks if NOTHING_TO_CHECK in one.get("matchConditions", ())} == uncalled.keys()

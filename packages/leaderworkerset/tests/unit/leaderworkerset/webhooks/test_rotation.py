@@ -159,9 +159,9 @@ def _of_go(key: rsa.RSAPrivateKey) -> Certificate:
 
 @pytest.mark.filterwarnings("ignore:.*serial number")
 def test_differs_from_upstream_serial_zero_is_renewed() -> None:
-    """A CA certificate with the serial number 0 is renewed, because libraries will reject it.
+    """A CA certificate with the serial number 0 is renewed, because libraries will reject such certificates.
 
-    Certificates of Go managers remain trusted for a day.
+    Certificates that Go managers issued remain trusted for one day.
     """
     old = _of_go(rsa.generate_private_key(public_exponent=65537, key_size=2048))
     served = certificates.issue(old, HOSTS, NOW)

@@ -55,7 +55,7 @@ def test_invalid_settings_are_rejected_and_ignored(key: str, text: str) -> None:
 
 
 def test_differs_from_upstream_stored_settings_block_no_update() -> None:
-    """Invalid restart annotations that are already stored do not block an update (R-VAL, ADR 29)."""
+    """Invalid restart annotations that are already stored do not block updates (R-VAL, ADR 29)."""
     stored = builders.annotated({labels.RESTART_FIRST_DELAY: "soon"})
     edited = builders.annotated({labels.RESTART_FIRST_DELAY: "soon", "example.com/team": "a"})
 

@@ -47,7 +47,7 @@ def test_invalid_budgets_are_rejected(entry: JSONObject, path: str, words: str) 
 
 
 def test_differs_from_upstream_stored_role_blocks_no_update() -> None:
-    """Invalid values of a role that are already stored do not block an update of the DisaggregatedSet (ADR 29)."""
+    """Invalid role values that are already stored do not block updates of a DisaggregatedSet (ADR 29)."""
     stored = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="20%"), DECODE])
     edited = stored | {"metadata": stored["metadata"] | {"labels": {"team": "a"}}}
     worse = disaggregatedset_object([rolling(maxSurge="0%", maxUnavailable="10%"), DECODE])
@@ -98,7 +98,7 @@ def test_role_names_must_leave_space_for_service_names(length: int, slices: int,
 def test_differs_from_upstream_role_names_leave_space_for_pods(size: int, length: int) -> None:
     """A role name is rejected if it is too long for the labels of worker pods.
 
-    The label `<set>-<slice>-<revision>-<role>-<group>-<hash>` has at most 63 characters (ADR 29).
+    The label value `<set>-<slice>-<revision>-<role>-<group>-<hash>` can have at most 63 characters (ADR 29).
     """
     (error,) = errors_of(role("prefill", 4, size=size), name="s" * (length + 1))
     assert error.startswith("spec.roles[0].name: Invalid value: ")

@@ -389,9 +389,9 @@ QUARTER = {"maxUnavailable": "25%", "maxSurge": 0}
     ],
 )
 def test_differs_from_upstream_stored_value_blocks_no_update(stored: dict[str, Any]) -> None:
-    """Invalid values that are already stored do not block an update of the LeaderWorkerSet (R-VAL, ADR 29).
+    """Invalid values that are already stored do not block updates of a LeaderWorkerSet (R-VAL, ADR 29).
 
-    `/scale` and clusters without the webhook can store invalid values.
+    Invalid values can be stored through `/scale`, or while the webhook is not installed.
     """
     edited = copy.deepcopy(stored)
     edited["metadata"] = {**stored["metadata"], "labels": {"team": "a"}, "finalizers": ["a.b/c"]}

@@ -23,9 +23,9 @@ def named(length: int, *, replicas: int = 2, size: int = 2, surge: int = 0) -> L
     [(52, 1, 2), (52, 10, 2), (51, 11, 2), (50, 101, 2), (52, 0, 2), (54, 1, 1), (54, 1000, 1), (54, 1_000_000, 1)],
 )
 def test_differs_from_upstream_names_without_pods_are_rejected(longest: int, replicas: int, size: int) -> None:
-    """A name that leaves no space for a revision hash of 8 characters is rejected.
+    """A name is rejected if it leaves no space for a revision hash of 8 characters.
 
-    The Go webhook accepts 63 characters, but the pods are never created (R-VAL-28).
+    The Go webhook accepts names of 63 characters, but the pods are never created (R-VAL-28).
     """
     assert validate_leaderworkerset(named(longest, replicas=replicas, size=size)) == []
     (error,) = validate_leaderworkerset(named(longest + 1, replicas=replicas, size=size))

@@ -43,7 +43,7 @@ def test_leader_has_the_size_of_its_creation(text: str, expected: int) -> None:
 def test_differs_from_upstream_workers_of_old_leader_are_ignored() -> None:
     """Ready workers of a previous leader do not make a group ready (unlike R-STAT-6).
 
-    The workers exist until the garbage collector deletes them.
+    These workers exist until the garbage collector deletes them.
     """
     earlier, leader = builders.leader_pod(LWS, uid="earlier"), builders.leader_pod(LWS)
 

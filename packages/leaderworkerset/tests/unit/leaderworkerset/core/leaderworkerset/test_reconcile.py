@@ -215,9 +215,9 @@ def test_terminating_leader_statefulset_is_awaited() -> None:
 
 
 def test_differs_from_upstream_statefulset_of_old_set_is_awaited() -> None:
-    """A recreated LeaderWorkerSet waits until the leader StatefulSet of its predecessor is deleted.
+    """A recreated LeaderWorkerSet waits until the leader StatefulSet of the deleted LeaderWorkerSet no longer exists.
 
-    It does not adopt the revision of the old StatefulSet (R-LSTS-4).
+    The new LeaderWorkerSet does not adopt the revision of the old StatefulSet (R-LSTS-4).
     """
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 
@@ -430,9 +430,9 @@ REFUSALS = {
 
 @pytest.mark.parametrize("observed", REFUSALS.values(), ids=REFUSALS)
 def test_differs_from_upstream_rejected_write_updates_status(observed: ObservedLeaderWorkerSet) -> None:
-    """If the API server rejects a write, `Available` becomes False.
+    """If the API server rejects a write, the condition `Available` becomes False.
 
-    The Go controller does not update the status (R-STAT-2, docs/adr/0030).
+    The Go controller does not update the status (R-STAT-2, ADR 30).
     """
     (held,) = reconcile(observed, builders.NOW).on_failure
     assert isinstance(held, PutStatus)

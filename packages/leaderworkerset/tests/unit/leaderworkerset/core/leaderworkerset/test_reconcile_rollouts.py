@@ -61,7 +61,7 @@ def test_released_groups_are_reported(before: int, unavailable: int, note: str) 
 
 
 def test_differs_from_upstream_raised_partition_has_no_event() -> None:
-    """If the partition is raised, no event is created.
+    """If the partition increases, no event is created.
 
     The Go controller reports "Updating replicas 2 to -1 (inclusive)" (Q-10).
     """

@@ -224,7 +224,7 @@ def test_data_with_invalid_types_differs() -> None:
 
 
 def test_differs_from_upstream_reverted_template_reuses_revision() -> None:
-    """If a template is reverted, its revision is reused with the next number.
+    """If a template is reverted, the existing revision is reused and receives the next revision number.
 
     The Go controller creates a second revision with the same key (Q-5).
     """

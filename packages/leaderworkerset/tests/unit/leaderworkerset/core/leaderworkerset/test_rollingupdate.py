@@ -130,7 +130,7 @@ def test_removed_surge_keeps_groups_that_are_needed(states: str, partition: int,
 def test_differs_from_upstream_zero_percentages_roll_one_group() -> None:
     """If maxUnavailable is 25% of 2 groups, one group is replaced at a time.
 
-    The Go controller rounds the limit to 0 and stalls permanently (Q-28, W-26).
+    The Go controller rounds the limit down to 0, and the rollout stalls permanently (Q-28, W-26).
     """
     limits = budget.read(spec(2, "25%"))
 
@@ -278,7 +278,7 @@ def test_differs_from_upstream_group_has_its_original_size(
 ) -> None:
     """The original size of a group determines whether the group is ready (unlike Q-12).
 
-    If the size changes from 1 to 3, existing groups remain ready (docs/adr/0010-bounds.md).
+    If the size changes from 1 to 3, existing groups remain ready (ADR 10).
     """
     workers = Workers(is_ready=True, revision="old", group_index="0") if has_workers else None
     made = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=workers, original_size=own_size)

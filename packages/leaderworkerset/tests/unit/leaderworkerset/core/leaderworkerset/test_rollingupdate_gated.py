@@ -64,9 +64,9 @@ def test_partition_of_the_user_holds_queued_groups() -> None:
 
 
 def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
-    """A group whose leader is terminating is not ready.
+    """A group is not ready while its leader is terminating.
 
-    Therefore, no second group is replaced if an update is reverted at this time.
+    If an update is reverted at this time, no second group is replaced.
     """
     workers = Workers(is_ready=True, revision="old", group_index="0")
     staying = GroupFacts(
@@ -87,7 +87,7 @@ def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
 def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expected: int) -> None:
     """Unready groups that an update has already replaced count as unavailable.
 
-    Therefore, the last ready group remains after a revert (docs/adr/0010-bounds.md).
+    Therefore, a revert of the update does not replace the last ready group (ADR 10).
     """
     step = rollingupdate.next_step(budget.read(spec(3, 1, 1)), StatefulSetProgress(4, 4, "3"), seen(letters))
 
@@ -104,9 +104,9 @@ def test_differs_from_upstream_unready_replaced_groups_count(letters: str, expec
     ],
 )
 def test_differs_from_upstream_step_waits_for_the_previous_one(step: RolloutStep, expected: RolloutStep) -> None:
-    """A rollout step starts after the StatefulSet controller has observed the previous step.
+    """A rollout step starts only after the StatefulSet controller has observed the previous step.
 
-    Changes by users take effect immediately (docs/adr/0010-bounds.md).
+    Changes by users take effect immediately (ADR 10).
     """
     assert rollingupdate.hold_step(step, StatefulSetProgress(4, 2, "4")) == expected
 

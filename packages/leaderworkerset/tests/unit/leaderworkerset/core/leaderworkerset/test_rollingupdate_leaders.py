@@ -108,7 +108,10 @@ def test_leaders_are_selected_within_the_budget(
 def test_differs_from_upstream_abandoned_groups_block_no_others(
     letters: str, partition: int, expected: list[int]
 ) -> None:
-    """Unavailable groups of an abandoned revision are replaced within the limits of the rollout (unlike R-ROLL-7)."""
+    """Unavailable groups of an abandoned revision are replaced (unlike R-ROLL-7).
+
+    The partition and maxUnavailable still apply.
+    """
     status = SEEN | {"currentRevision": "web-new"}
     assert chosen(letters, limits(2, 0, 1), partition=partition, status=status, maxUnavailable=1) == expected
 
@@ -253,7 +256,7 @@ def test_differs_from_upstream_broken_groups_are_replaced_first(
 ) -> None:
     """Broken groups of an earlier revision are replaced first.
 
-    Missing groups and unready groups with the new template count as unavailable.
+    Missing groups, and unready groups with the new template, count as unavailable.
     """
     status = SEEN | {"currentRevision": "web-new"}
     assert chosen(letters, budget, partition=partition, status=status, **rolling) == expected

@@ -187,9 +187,9 @@ def test_progressing_does_not_exclude_an_update() -> None:
 
 
 def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
-    """All conditions are set in one reconcile.
+    """All conditions are set in one reconciliation.
 
-    The Go controller v0.10 needs two reconciles and two events (R-STAT-13, Q-2, N-ST-10, N-AT-16).
+    The Go controller v0.10 needs two reconciliations and two events (R-STAT-13, Q-2, N-ST-10, N-AT-16).
     """
     found = lws(
         metadata={"generation": 2},

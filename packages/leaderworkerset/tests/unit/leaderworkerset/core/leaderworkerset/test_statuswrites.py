@@ -45,7 +45,7 @@ def failed(plan: Plan) -> list[JSONObject]:
 
 @pytest.mark.parametrize("observed", FAILURES.values(), ids=FAILURES)
 def test_differs_from_upstream_failure_ends_available(observed: ObservedLeaderWorkerSet) -> None:
-    """If a reconcile fails, `Available` becomes False, and the failure is written once.
+    """If a reconciliation fails, `Available` becomes False, and the status records the failure once.
 
     With the Go controller, `Available` remains True.
     """

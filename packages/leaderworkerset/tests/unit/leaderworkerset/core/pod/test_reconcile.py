@@ -91,10 +91,7 @@ def test_group_of_one_has_no_worker_statefulset() -> None:
 
 
 def test_differs_from_upstream_group_has_the_size_of_its_leader() -> None:
-    """The annotation of a leader determines the number of its workers, even if the size has changed.
-
-    See docs/adr/0010-bounds.md.
-    """
+    """The annotation of a leader determines the number of its workers, even if the size has changed (ADR 10)."""
     small, large = builders.leaderworkerset_object(size=1), builders.leaderworkerset_object(size=3)
     revisions_ = [builders.revision(small, number=1), builders.revision(large, number=2)]
     of_small = builders.leader_pod(small, annotations={labels.SIZE: "1"})
@@ -190,9 +187,9 @@ def ignored(pod: dict[str, Any], why: str) -> Plan:
 
 @pytest.mark.parametrize("label", [labels.NAME, labels.WORKER_INDEX])
 def test_differs_from_upstream_pod_without_labels_is_reported(label: str) -> None:
-    """A pod without a required label is reported, and the reconcile is not retried.
+    """If a required label of a pod is missing, the pod is reported, and the reconciliation is not retried.
 
-    If the pod changes, it is reconciled again (R-POD-1).
+    The pod is reconciled again when it changes (R-POD-1).
     """
     pod = builders.leader_pod(LWS, extra_labels={label: ""})
 

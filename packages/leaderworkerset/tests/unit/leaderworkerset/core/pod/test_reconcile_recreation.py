@@ -188,9 +188,9 @@ def test_new_leader_waits_until_previous_workers_are_deleted() -> None:
 
 
 def test_differs_from_upstream_names_of_old_workers_are_awaited() -> None:
-    """Workers are created after the old workers with their names are deleted.
+    """New workers are created only after the old workers with the same names have been deleted.
 
-    Otherwise, the StatefulSet controller would retry after up to 20 s (R-WSTS-1, ADR 45).
+    Otherwise, the StatefulSet controller might retry the creation only after 20 s (R-WSTS-1, ADR 45).
     """
     old = builders.worker_pod(EARLIER, deleting=True)
     orphan = old | {"metadata": {**old["metadata"], "ownerReferences": []}}

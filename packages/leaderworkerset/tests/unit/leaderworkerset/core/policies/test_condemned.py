@@ -31,9 +31,9 @@ def is_condemned(*pods: JSONObject, known: JSONObject | None = None, lws: JSONOb
 
 @pytest.mark.parametrize("state", RecreationState)
 def test_differs_from_upstream_group_that_waits_is_not_ready(state: RecreationState) -> None:
-    """A failed group that waits for its recreation is not ready.
+    """A failed group is not ready while it is waiting to be recreated.
 
-    The Go controller recreates a failed group immediately.
+    The Go controller recreates failed groups immediately.
     """
     assert is_condemned(known=record(state))
     assert not is_condemned(known=record(state, builders.leader_pod(LWS, uid="earlier")))

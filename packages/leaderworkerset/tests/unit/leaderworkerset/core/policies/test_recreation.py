@@ -225,7 +225,7 @@ def test_disruptions_use_restarts_where_they_are_limited() -> None:
 def test_differs_from_upstream_sixth_deletion_waits(pauses: list[int], backs_off: bool) -> None:
     """If pods are deleted repeatedly, their group is recreated without a delay at most five times in two minutes.
 
-    The Go controller has no limit (docs/adr/0003).
+    The Go controller has no limit (ADR 3).
     """
     settings, times, now, previous = RestartSettings(has_backoff=backs_off), [], 0.0, None
     for number, pause in enumerate(pauses):
