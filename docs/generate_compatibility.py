@@ -187,7 +187,8 @@ downgrade](../how-to/upgrade.md).
 
 ## Tests
 
-Each of the following {count} tests verifies one difference. Codes such as R-ROLL-7 identify rules of the [contract](contract.md):
+Each of the following {count} tests verifies one difference. Codes such as R-ROLL-7 identify rules of the [contract](contract.md).
+Numbers such as ADR 29 identify decisions in the table above.
 
 | difference | test |
 |---|---|
