@@ -51,43 +51,43 @@ def metrics() -> int:
 
 
 FEATURES: Final = (
-    Feature("runs LeaderWorkerSet manifests", "yes", ("yes", "", "", "")),
+    Feature("support for LeaderWorkerSet manifests", "yes", ("yes", "", "", "")),
     Feature(
-        "runs to completion",
-        f"yes, {how_to('by annotation', 'progress')}",
+        "groups that run to completion",
+        f"yes, {how_to('with an annotation', 'progress')}",
         ("", "yes", "", ""),
         settings=(labels.RUN_TO_COMPLETION, labels.COMPLETION_DEADLINE, labels.TTL_AFTER_FINISHED),
     ),
     Feature(
         "gang scheduling",
-        how_to(f"{NUMBERS[len(gangs.NAMES)]} ways", "gang-scheduling"),
+        how_to(f"{NUMBERS[len(gangs.NAMES)]} methods", "gang-scheduling"),
         ("alpha", "alpha", "yes", "yes"),
         settings=(labels.GANG_SCHEDULER,),
         fields=("LeaderWorkerSetSpec.scheduling",),
     ),
     Feature(
         "topology-aware placement in the API",
-        "part: exclusive placement",
-        ("part: exclusive placement", "part", "part", "yes, on three levels"),
+        "partial: exclusive placement",
+        ("partial: exclusive placement", "partial", "partial", "yes, at three levels"),
         settings=(labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY),
     ),
     Feature("Kueue", "yes", ("yes", "yes", "", "")),
-    Feature("`maxUnavailable`, `maxSurge`, partition", "yes", ("yes", "", "yes", "part: one replica at a time")),
+    Feature("`maxUnavailable`, `maxSurge`, partition", "yes", ("yes", "", "yes", "partial: one replica at a time")),
     Feature(
         "coordinated rollout of several roles",
         DISAGGREGATED_SETS.kind,
-        ("DisaggregatedSet", "part", "yes, with a skew limit", "alpha"),
+        ("DisaggregatedSet", "partial", "yes, with a skew limit", "alpha"),
     ),
     Feature(
         "in-place image update",
-        f"yes, {how_to('by annotation', 'in-place')}",
+        f"yes, {how_to('with an annotation', 'in-place')}",
         ("", "", "yes, by default", ""),
         settings=(labels.IN_PLACE,),
     ),
     Feature(
         "in-place restart",
-        f"yes, {how_to('by annotation', 'in-place')}, with Kubernetes 1.36 or later",
-        ("", "yes", "part", ""),
+        f"yes, {how_to('with an annotation', 'in-place')}, on Kubernetes 1.36 or later",
+        ("", "yes", "partial", ""),
         settings=(labels.IN_PLACE_RESTARTS,),
     ),
     Feature(
@@ -102,12 +102,12 @@ FEATURES: Final = (
     Feature(
         "restart limits or failure policies",
         "limits",
-        ("limits, not released", "both", "yes", "part"),
+        ("limits (unreleased)", "both", "yes", "partial"),
         settings=(labels.MAX_GROUP_RESTARTS, labels.RESUME_GROUP_RESTARTS, labels.RECREATE_GROUP_AFTER_START),
         fields=("LeaderWorkerTemplate.maxGroupRestarts",),
     ),
     Feature("device claims shared by a group", "", ("", "", "", "yes")),
-    Feature("autoscaling of groups", "yes", ("yes", "", "yes", "yes, on three levels")),
+    Feature("autoscaling of groups", "yes", ("yes", "", "yes", "yes, at three levels")),
     Feature(
         "command to undo a rollout",
         "yes",
@@ -115,11 +115,15 @@ FEATURES: Final = (
         settings=(labels.REVISION_HISTORY_LIMIT,),
         command="rollout undo",
     ),
-    Feature("preview of a rollout", "yes", ("part: for developers", "", "", ""), command="plan"),
-    Feature("one diagnosis for an unready set", "yes", ("", "", "", ""), command="explain"),
+    Feature("preview of a rollout", "yes", ("partial: for developers", "", "", ""), command="plan"),
+    Feature("diagnosis of sets that are not ready", "yes", ("", "", "", ""), command="explain"),
     Feature("custom metrics", f"[{metrics()}](../reference/manager.md#metrics)", ("0", "2", "0", "0")),
-    Feature("runs without a cluster", "yes", ("", "", "", ""), command="run"),
-    Feature("published scale tests", "[one machine](performance.md)", ("", "numbers in proposals", "", "every week")),
+    Feature("use without a cluster", "yes", ("", "", "", ""), command="run"),
+    Feature(
+        "published scale tests",
+        "yes, [on one machine](performance.md)",
+        ("", "partial: in proposals", "", "yes, every week"),
+    ),
 )
 
 NOT_COMPARED: Final = frozenset(

@@ -24,7 +24,7 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_cli.py from the commands themselves. Do not edit: make generate. -->
 
-Run `lws COMMAND [OPTIONS]`, or `kubectl lws COMMAND [OPTIONS]` if `kubectl-lws` is in PATH.
+This page describes all commands of `lws` and their options. Run `lws COMMAND [OPTIONS]`, or `kubectl lws COMMAND [OPTIONS]` if `kubectl-lws` is in PATH.
 To select groups and ranks, use paths: `LWS`, `LWS/GROUP` or `LWS/GROUP/RANK`, for example `web/0/2`.
 
 ## Cluster options

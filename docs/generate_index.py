@@ -23,7 +23,7 @@ HEAD: Final = """\
 
 <!-- Written by docs/generate_index.py from mkdocs.yml. Do not edit: make generate. -->
 
-This page lists all pages by section. `make docs-serve` shows them as a site with search.
+This page lists all pages by section. To browse the pages as a website with search, run `make docs-serve`.
 """
 
 

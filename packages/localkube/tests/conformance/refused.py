@@ -41,7 +41,7 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "PersistentVolumeClaims do not have the finalizer `kubernetes.io/pvc-protection`.",
-        "The directory of a claim is removed with the claim, and no controller would remove the finalizer.",
+        "The directory of a claim is deleted together with the claim. The embedded cluster has no controller that removes the finalizer.",
         path=r".*\.finalizers",
         embedded="<absent>",
         real=r"\['kubernetes.io/pvc-protection'\]",
@@ -53,13 +53,13 @@ TABLE: tuple[RefusedError, ...] = (
         real=".*node.kubernetes.io/not-ready.*",
     ),
     RefusedError(
-        "The descriptions of table columns are shorter.",
-        "kubectl does not show the descriptions.",
+        "The descriptions of table columns are shorter than in kube-apiserver.",
+        "kubectl does not display the descriptions.",
         path=r".*\.columnDefinitions\[\d+\]\.description",
     ),
     RefusedError(
         "Table rows of terminated pods do not have the condition `Completed`.",
-        "kubectl ignores the condition since version 1.11.",
+        "kubectl has ignored the condition since version 1.11.",
         path=r"\.rows\[\d+\]\.conditions",
         embedded="<absent>",
     ),
@@ -72,7 +72,7 @@ TABLE: tuple[RefusedError, ...] = (
         real=r"\(500, .*",
     ),
     RefusedError(
-        "A patch with a different UID is rejected with status 409.",
+        "A patch that contains a different UID is rejected with status 409.",
         "kube-apiserver returns status 422 for most kinds, and 409 for other kinds. Clients handle status 409 correctly.",
         request="PATCH .*",
         path="answer",
@@ -81,7 +81,7 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "A `managedFields` entry for the `scale` subresource has a time, and is retained when the status is written.",
-        "kube-apiserver writes the entry without a time, and drops the entry when the status is written.",
+        "kube-apiserver writes the entry without a time, and removes it when the status is written.",
         request="GET .*/(leaderworkersets|statefulsets)/.*",
         path=r"\.metadata\.managedFields",
         embedded=r".*'subresource': 'scale'.*",
@@ -94,20 +94,20 @@ TABLE: tuple[RefusedError, ...] = (
         embedded=r"<absent>|\{'f:finalizers': \{\}\}",
     ),
     RefusedError(
-        "A list item without its key is rejected when the patch is applied, and not when the result is validated.",
-        "The status code is 400 instead of 422.",
+        "A list item without its key is rejected when the patch is applied, before the result is validated.",
+        "The embedded cluster returns status 400. kube-apiserver returns status 422.",
         request="PATCH .*",
         path="answer",
         embedded=r".*an element that omits key field.*",
     ),
     RefusedError(
-        "A watch from a future resourceVersion is rejected with status 504, like a list.",
-        "kube-apiserver waits for the resourceVersion. Only clients that have switched servers request a future resourceVersion.",
+        "A watch request or a list request with a future resourceVersion is rejected with status 504.",
+        "For a watch, kube-apiserver waits. Only clients that switched servers request a future resourceVersion.",
         request="WATCH .*",
         path=r"answer|\[0\].*",
     ),
     RefusedError(
-        "A terminating namespace has `deletionGracePeriodSeconds: 0`, and a finalized namespace has an empty list of finalizers.",
+        "In a terminating namespace, `deletionGracePeriodSeconds` is 0. In a finalized namespace, the list of finalizers is empty.",
         "All other terminating objects have the same values.",
         request=".*/namespaces/.*",
         path=r"\.metadata\.deletionGracePeriodSeconds|\.spec\.finalizers",
@@ -115,7 +115,7 @@ TABLE: tuple[RefusedError, ...] = (
         real="<absent>",
     ),
     RefusedError(
-        "The names of a CRD are accepted when the CRD is created.",
+        "The names of a CRD are accepted immediately when the CRD is created.",
         "The embedded cluster has no controller that accepts the names later.",
         request=".*/customresourcedefinitions.*",
         path=r"\.status\.(acceptedNames|conditions)",
@@ -128,7 +128,7 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "Discovery of custom resources lists the verbs in a different order, and does not include `storageVersionHash`.",
-        "The order has no meaning, and the hash is used only for storage migrations.",
+        "The order of the verbs has no meaning, and the hash is used only for storage migrations.",
         request="GET /apis/.*",
         path=r"\.resources\[\d+\]\.(verbs.*|storageVersionHash)",
     ),
@@ -140,8 +140,8 @@ TABLE: tuple[RefusedError, ...] = (
         real=r".*(error looking up service account|pod rejected: RuntimeClass).*",
     ),
     RefusedError(
-        "Privileged containers are always permitted.",
-        "kube-apiserver permits privileged containers with the flag `--allow-privileged`, which every installer sets.",
+        "Privileged containers are permitted without a flag.",
+        "kube-apiserver permits privileged containers only if the flag `--allow-privileged` is set. Every installer sets this flag.",
         request="POST .*/pods",
         path=r"answer|\.details\.causes",
         embedded=r"\(201, .*|.*cannot set `allowPrivilegeEscalation` to false and `privileged` to true.*",
@@ -171,7 +171,7 @@ TABLE: tuple[RefusedError, ...] = (
         real=r"\(500, .*",
     ),
     RefusedError(
-        "A resourceVersion that is not a number is rejected with status 400 in a watch, and with status 409 in a write of `/scale`.",
+        "A resourceVersion that is not a number is rejected with status 400 in a watch request, and with status 409 in an update of `/scale`.",
         "kube-apiserver returns status 500, which indicates a server error.",
         request=".*('resourceVersion': 'odd'|\"resourceVersion\": \"odd\").*",
         path="answer",
@@ -179,7 +179,7 @@ TABLE: tuple[RefusedError, ...] = (
         real=r"\(500, .*",
     ),
     RefusedError(
-        "A field selector without a field is rejected with status 400.",
+        "A field selector without a field name is rejected with status 400.",
         "kube-apiserver selects all objects.",
         request=".*'fieldSelector': '='.*",
         path="answer",
@@ -218,8 +218,8 @@ TABLE: tuple[RefusedError, ...] = (
         real=r"\(201, .*",
     ),
     RefusedError(
-        "In autoscaling/v1, an annotation of a HorizontalPodAutoscaler contains its other metrics in the v2 format.",
-        "The annotation preserves the metrics when the object is written. The older format exists only in autoscaling/v1.",
+        "In autoscaling/v1, metrics without a v1 field are stored in an annotation of the HorizontalPodAutoscaler, in the v2 format.",
+        "The metrics are preserved when a client writes the object with autoscaling/v1. kube-apiserver uses an older format, which exists only in autoscaling/v1.",
         request="GET .*/autoscaling/v1/.*",
         path=r"\.metadata\.annotations\.autoscaling\.alpha\.kubernetes\.io/metrics",
     ),

@@ -54,24 +54,24 @@ TEXTS: dict[str, str] = {
     "status": "The observed state of the DisaggregatedSet.",
     "spec.roles": "The roles of the DisaggregatedSet. A change to a template, or to the order of the roles, is rolled out to all roles.",
     "spec.roles[].name": "The name of the role.",
-    "spec.roles[].scaling": "The scaling settings, which determine the number of groups of the role.",
+    "spec.roles[].scaling": "The settings that determine the number of groups of the role.",
     "spec.roles[].scaling.mode": (
         "Whether spec.replicas (Static, default) or a DisaggregatedSetRoleScaler (External) determines the number of"
         " groups. With External, the controller creates a DisaggregatedSetRoleScaler for the role."
     ),
     "spec.roles[].metadata": "The labels and annotations for the LeaderWorkerSets of the role.",
     "spec.roles[].spec": (
-        "The spec for the LeaderWorkerSets of the role. The replicas field is the number of groups in each slice."
+        "The spec for the LeaderWorkerSets of the role. The replicas field specifies the number of groups in each slice."
     ),
     "spec.slices": "The number of independent copies of all roles. Defaults to 1.",
     "spec.placementPolicy": "The topology constraints for slices.",
     "spec.placementPolicy.type": (
-        "Whether slices can share a topology domain (None, default) or not. With ExclusiveSlice, slices of the same"
-        " DisaggregatedSet cannot share a domain. With ExclusiveTopology, no slices in the namespace share a domain."
+        "Whether slices can share a topology domain. With None (default), they can. With ExclusiveSlice, slices of the same"
+        " DisaggregatedSet cannot share a domain. With ExclusiveTopology, slices in the same namespace cannot share a domain."
     ),
     "spec.placementPolicy.topology": "The key of the node label that defines the topology domains.",
     "status.observedGeneration": "The most recent generation that the controller has observed.",
-    "status.roleStatuses": "The number of groups of each role across all slices.",
+    "status.roleStatuses": "The status of each role. All numbers of groups are totals across all slices.",
     "status.roleStatuses[].name": "The name of the role.",
     "status.roleStatuses[].replicas": "The number of groups of the role that have been created.",
     "status.roleStatuses[].readyReplicas": "The number of groups of the role whose pods are all ready.",
