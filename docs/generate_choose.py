@@ -75,8 +75,8 @@ FEATURES: Final = (
     Feature("`maxUnavailable`, `maxSurge`, partition", "yes", ("yes", "", "yes", "partial: one replica at a time")),
     Feature(
         "coordinated rollout of several roles",
-        DISAGGREGATED_SETS.kind,
-        ("DisaggregatedSet", "partial", "yes, with a skew limit", "alpha"),
+        f"yes, with a {DISAGGREGATED_SETS.kind}",
+        ("yes, with a DisaggregatedSet", "partial", "yes, with a skew limit", "alpha"),
     ),
     Feature(
         "in-place image update",

@@ -80,7 +80,8 @@ date of the last commit determines this version ([ADR 42](../adr/0042-versions-o
 
 ## Support
 
-The latest minor version receives fixes. The previous minor version receives security fixes for three more months.
+The latest minor version receives fixes. After a new minor version is released, the previous minor
+version receives security fixes for three months.
 
 This project supports a Kubernetes version as long as the Kubernetes project supports the version and the tests run on it. Only a minor version of this
 project can end the support. The changelog of the preceding minor version announces the end of support.
@@ -273,7 +274,7 @@ def differing() -> Iterator[str]:
         since = f"1.{feature.since.minor}"
         if feature.exceptions is not None:
             first, end = (f"1.{release.minor}.{release.patch}" for release in feature.exceptions)
-            since += f" (disabled from {first} until {end})"
+            since += f" (disabled from {first}, enabled again in {end})"
         cells = (feature.name, since, *("yes" if feature.is_enabled_in(version) else "no" for version in versions))
         yield f"| {' | '.join(cells)} | {feature.missing_effect[0].upper()}{feature.missing_effect[1:]}. |"
 

@@ -17,6 +17,8 @@ PAGE: Final = Path(__file__).parent / "README.md"
 OWN: Final = "docs/README.md"
 DECISIONS: Final = "docs/adr/0"
 """The pages that are listed elsewhere."""
+README: Final = "Introduces LeaderWorkerSet, which runs groups of pods on Kubernetes, and shows how to run a demo."
+"""The content of the README, whose first sentence describes the product."""
 
 HEAD: Final = """\
 # All pages
@@ -53,7 +55,7 @@ def line(path: str) -> str:
     title, sentence = buildsite.introduction((buildsite.ROOT / path).read_text(encoding="utf-8"))
     sentence = re.sub(r"^This page ([a-z])", lambda match: match[1].upper(), sentence)
     link = os.path.relpath(path, PAGE.parent.relative_to(buildsite.ROOT))
-    return f"| [{title}]({link}) | {sentence} |"
+    return f"| [{title}]({link}) | {README if path == 'README.md' else sentence} |"
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ prepares groups for these providers:
 |---|---|---|
 | `native` | kube-scheduler | `tests/kubernetes/gang` |
 | `kubernetes` | kube-scheduler 1.37, because `spec.scheduling` requires this version | `tests/kubernetes/gang/test_workloadaware.py` |
-| `built-in` | kube-scheduler, after the manager has removed the scheduling gates | `tests/kubernetes/ganggate` |
+| `built-in` | kube-scheduler, which schedules the pods after the manager has removed the scheduling gates | `tests/kubernetes/ganggate` |
 | `coscheduling` | the scheduler of scheduler-plugins {plugins}, if `make extras` has built it | `tests/kubernetes/coscheduling` |
 | `volcano` | none, because the tests bind the pods directly | `tests/kubernetes/gang` |
 

@@ -127,7 +127,7 @@ def rollout() -> str:
     for number, (kind, text) in enumerate((("", "previous template"), ("busy", "updating"), ("new", "new template"))):
         parts.append(box((10 + 240 * number, legend), (24, 18), "", kind))
         parts.append(label(42 + 240 * number, legend + 10, text))
-    return picture(legend + 30, "Which groups a rollout updates in each step", *parts)
+    return picture(legend + 30, "The groups that a rollout updates in each step", *parts)
 
 
 def _steps(steps: Sequence[tuple[int, ...]], top: int, limits: Budget) -> Iterator[str]:

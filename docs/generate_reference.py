@@ -43,7 +43,7 @@ EXPLAINED: Final = ("leaderworkerset-v1", "disaggregatedset-v1")
 PREFIX: Final = "leaderworkerset.sigs.k8s.io/"
 
 REPEATED: Final = re.compile(
-    r" (?:Defaults to|Immutable|The level is immutable|It cannot be|It must divide|Immediate requires|Only \w+ is)[^.]*\."
+    r" (?:Defaults to|Immutable|The level is immutable|It cannot be|The size of the group, or|Immediate requires|Only \w+ is)[^.]*\."
 )
 """The sentences of a description that repeat the default or the validation."""
 CONDITIONS_LINK: Final = "For their meaning, see [Conditions](conditions-events-metrics.md#conditions)."

@@ -128,7 +128,7 @@ def test_other_times_equal_those_of_the_client() -> None:
         "request of the manager": f"{http.REQUEST_SECONDS:g} s",
         "duration of a watch": f"{reflector.TIMEOUT} s",
         "watch without changes or bookmarks": f"{reflector.SILENCE:g} s",
-        "time for which `lws drain` and `lws move` wait for the manager to report groups": f"{nodewrites.PATIENCE:g} s",
+        "wait of `lws drain` and `lws move` until the manager reports the groups to move": f"{nodewrites.PATIENCE:g} s",
         "maximum delay that a server can request with status 429": (
             f"{client.LONGEST_WAIT:g} s, up to {client.RETRIES} times"
         ),

@@ -24,7 +24,7 @@ PROGRESSING: Final = {
     "type": "Progressing",
     "status": "True",
     "reason": "RolloutInProgress",
-    "message": "Not all desired groups of all roles are ready and have the latest revision",
+    "message": "At least one desired group of a role is not ready, or does not have the latest revision",
 }
 """The condition of an incomplete DisaggregatedSet."""
 

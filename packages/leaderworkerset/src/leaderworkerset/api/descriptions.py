@@ -148,8 +148,8 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
         "Whether the leader belongs to the first subgroup (LeaderWorker, default) or to no subgroup (LeaderExcluded)."
     ),
     ("SubGroupPolicy", "subGroupSize"): (
-        "The number of pods in a subgroup. It must divide the size of the group, or the size without the leader."
-        " Immutable."
+        "The number of pods in a subgroup. The size of the group, or the size without the leader, must be divisible by"
+        " this number. Immutable."
     ),
     ("RolloutStrategy", "type"): "The type of the rollout. Only RollingUpdate is supported.",
     ("RolloutStrategy", "rollingUpdateConfiguration"): "The limits of a rolling update.",

@@ -189,7 +189,7 @@ class RecreationCollector(Collector):
         )
         in_a_row = GaugeMetricFamily(
             "lws_group_recreations_in_a_row",
-            "Maximum number of consecutive recreations of a group with the current revision.",
+            "Highest number of consecutive recreations of a group with the current revision.",
             labels=place,
         )
         for lws in self._leaderworkersets.list():

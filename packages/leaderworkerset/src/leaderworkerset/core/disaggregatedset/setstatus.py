@@ -40,7 +40,7 @@ PROGRESSING: Final = ConditionPair(
     "Progressing",
     "Available",
     "RolloutInProgress",
-    "Not all desired groups of all roles are ready and have the latest revision",
+    "At least one desired group of a role is not ready, or does not have the latest revision",
     ObjectHealth.PROGRESSING,
 )
 CONDITIONS: Final = (AVAILABLE, PROGRESSING)

@@ -207,7 +207,7 @@ NO_PROGRAM: Final = Cause(
 NO_COMMAND: Final = Cause(
     code="LWS-E065",
     title="the container has no command",
-    meaning="Neither the pod template nor the image specifies a command, or the image does not contain the executable.",
+    meaning="Neither the pod template nor the image specifies a command. Alternatively, the image does not contain the executable of the command.",
     remedy="Set the command in the pod template to an executable in the image.",
     find=WaitingContainers(
         START | {"CommandMissing", "CrashLoopBackOff"},

@@ -360,7 +360,7 @@ PORTS: Final = Cause(
     code="LWS-E047",
     title="a host port is in use",
     meaning="Other pods use the requested host port on all suitable nodes.",
-    remedy="Remove hostPort, or add nodes.",
+    remedy="Remove the `hostPort` field, or add nodes.",
     find=with_autoscaler_note(
         StageMessage(
             is_unscheduled,

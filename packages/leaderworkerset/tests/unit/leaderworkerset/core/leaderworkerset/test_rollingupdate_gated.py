@@ -66,7 +66,7 @@ def test_partition_of_the_user_holds_queued_groups() -> None:
 def test_differs_from_upstream_terminating_group_is_not_ready() -> None:
     """A group is not ready while its leader is terminating.
 
-    If an update is reverted at this time, no second group is replaced.
+    If an update is reverted while the leader is terminating, no other group is replaced.
     """
     workers = Workers(is_ready=True, revision="old", group_index="0")
     staying = GroupFacts(
