@@ -160,7 +160,7 @@ lws explain -A                                                               # l
 
 To return to the Go manager, remove [groupRestarts](../how-to/restarts.md#for-all-leaderworkersets-of-a-cluster) from the manager's configuration, because
 the Go manager rejects this section. Then install the Go manager with the upstream manifests. The tests in `packages/leaderworkerset/tests/parity` cover
-both directions, including migrations during rollouts, and verify that no pod is restarted. For details, see [Upgrade and
+migrations in both directions, also during rollouts, and verify that no pod is restarted. For details, see [Upgrade and
 downgrade](../how-to/upgrade.md).
 
 ## Decisions
@@ -170,19 +170,19 @@ downgrade](../how-to/upgrade.md).
 | [0003](../adr/0003-recreation-backoff.md) | Groups that fail repeatedly are recreated with increasing delays, up to a maximum of five minutes. |
 | [0004](../adr/0004-max-unavailable.md) | `maxUnavailable` applies on every cluster, even if the StatefulSet controller replaces only one pod at a time. |
 | [0005](../adr/0005-installation.md#difference-from-upstreams-roles) | The manager has fewer permissions than the Go manager. |
-| [0006](../adr/0006-manager.md) | The manager handles certificates, readiness and the loss of leadership in a different way than the Go manager. |
+| [0006](../adr/0006-manager.md) | The manager handles certificates, readiness and the loss of leadership differently than the Go manager. |
 | [0010](../adr/0010-bounds.md) | Rollouts never exceed their limits. |
 | [0011](../adr/0011-disaggregatedset.md) | Rollouts of DisaggregatedSets do not remove groups that serve requests, and never stall permanently. |
 | [0012](../adr/0012-revision-history.md) | The manager keeps old revisions as a rollout history. |
 | [0014](../adr/0014-workers-lost-unseen.md) | If a worker is deleted while no manager is running, the next manager detects the deletion. |
 | [0017](../adr/0017-newest.md) | The manager supports fields that were added to the API after v0.10. |
-| [0025](../adr/0025-places-and-ends.md) | The API server does not store a default for the field `podTerminationPolicy`. A change of this field does not replace leaders. |
-| [0029](../adr/0029-stored-values.md) | Invalid values that are already stored do not block updates. When an object is created, more kinds of invalid values are rejected. |
+| [0025](../adr/0025-places-and-ends.md) | The API server does not store a default for the field `podTerminationPolicy`. A change to this field does not replace leaders. |
+| [0029](../adr/0029-stored-values.md) | Invalid values that are already stored do not block updates. When an object is created, more kinds of invalid values are rejected than with the Go controller. |
 | [0030](../adr/0030-broken-groups-and-foreign-owners.md) | Broken groups of an earlier revision never block a rollout. Conflicts with objects of other owners are reported. |
 | [0031](../adr/0031-leases-and-drains.md) | A manager that becomes the leader compares objects before it applies them, and writes only differences. CA certificates with the serial number 0 are renewed. |
 | [0032](../adr/0032-what-a-release-says.md) | The operator becomes available only after the API server has reached the manager's webhooks. |
 | [0041](../adr/0041-less-processor-time.md) | The validating webhook for pods is installed but never called, because it would admit every pod. |
-| [0042](../adr/0042-versions-of-kubernetes.md) | The manager does not start on Kubernetes versions before 1.27, because their StatefulSets do not support `spec.ordinals`. |
+| [0042](../adr/0042-versions-of-kubernetes.md) | The manager does not start on Kubernetes versions before 1.27, because StatefulSets in these versions do not support `spec.ordinals`. |
 | [0043](../adr/0043-services-of-users.md) | If a Service has the name of a LeaderWorkerSet but selects other pods, the LeaderWorkerSet is unavailable. |
 | [0045](../adr/0045-names-of-old-workers.md) | New workers are created only after the old workers with the same names have been deleted. |
 

@@ -177,9 +177,9 @@ async def test_pod_update_is_always_allowed(space: LiveScenario) -> None:
 
 
 async def test_differs_from_upstream_template_leader_name_is_ignored(space: LiveScenario) -> None:
-    """The leader-name annotation in a template is ignored.
+    """The leader-name annotation in a template is ignored (R-POD-6, ADR 29).
 
-    The template might be a copy of a worker pod (R-POD-6, ADR 29).
+    The annotation is present if the template was copied from a worker pod.
     """
     leader = pod_template()
     leader["metadata"] = {"annotations": {labels.LEADER_NAME: "web-9"}}

@@ -159,7 +159,7 @@ def _of_go(key: rsa.RSAPrivateKey) -> Certificate:
 
 @pytest.mark.filterwarnings("ignore:.*serial number")
 def test_differs_from_upstream_serial_zero_is_renewed() -> None:
-    """A CA certificate with the serial number 0 is renewed, because libraries will reject such certificates.
+    """A CA certificate with the serial number 0 is renewed, because libraries will reject this serial number.
 
     Certificates that Go managers issued remain trusted for one day.
     """

@@ -41,7 +41,7 @@ def test_missing_node_is_an_error() -> None:
 def test_differs_from_upstream_error_names_the_missing_label() -> None:
     """If a node does not have the topology label, the error contains the name of the label.
 
-    The error message of the Go controller ends after the colon (Q-13).
+    The error message of the Go controller does not contain the name (Q-13).
     """
     with pytest.raises(PlacementError, match=r"node does not have topology label: rack \(node n1\)"):
         exclusive.node_selector(placed("rack"), LEADER, {"metadata": {"name": "n1"}})
