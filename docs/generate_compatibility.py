@@ -83,20 +83,21 @@ date of the last commit determines this version ([ADR 42](../adr/0042-versions-o
 The latest minor version receives fixes. After a new minor version is released, the previous minor
 version receives security fixes for three months.
 
-This project supports a Kubernetes version as long as the Kubernetes project supports the version and the tests run on it. Only a minor version of this
-project can end the support. The changelog of the preceding minor version announces the end of support.
+This project supports a Kubernetes version as long as the Kubernetes project supports the version and the tests run on it. Support for a
+Kubernetes version ends only with a new minor version of this project. The changelog of the preceding minor version announces the end of
+support.
 
 ## Upgrades
 
 You can upgrade to the next minor version, and downgrade to the previous version, while groups are running. Version {before} was never
-published. Its commit is in `tests/predecessor.py`. The following tests cover upgrades from version {before}:
+published. The file `tests/predecessor.py` specifies the commit of this version. The following tests cover upgrades from version {before}:
 
 - `tests/e2e/test_upgrade.py` starts the current version with the state of an embedded cluster of version {before}. The state contains
   LeaderWorkerSets, revisions, records of recreations, recorded failures and CRDs. The test verifies that all objects are unchanged, that a
   rollout completes, and that the CRDs still contain all old fields. Then the test starts version {before} with the resulting state.
 - `tests/kubernetes/manager/test_upgrade.py` runs LeaderWorkerSets and DisaggregatedSets on a real control plane. The test installs version
   {before}, the current version, and then version {before} again. It verifies that the manager does not write unchanged objects, and that
-  each version can roll out and scale objects of the other version.
+  each version can roll out and scale objects that the other version created.
 - [Separate tests](differences.md#migrate-in-both-directions) cover the migration between this manager and the Go manager.
 
 ## Classes
