@@ -30,44 +30,44 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_causes.py from the catalogue. Do not edit: make generate. -->
 
-This page describes the meaning of each cause code, such as LWS-E040, and the next steps.
+This page describes the meaning of each cause code, such as LWS-E040, and lists the next steps.
 
 ```bash
 lws explain web      # prints the cause for a LeaderWorkerSet, a group or a rank that is not ready
 ```
 
-The meaning of a code never changes. On this page, *the message* refers to the output of `lws explain`. [Why does a group not start](../how-to/why-does-a-group-not-start.md) describes how to use
-the codes. The codes for frequent symptoms are LWS-E070 (out of memory), LWS-E071 (CrashLoopBackOff), LWS-E058 to LWS-E061 (ImagePullBackOff), and LWS-E035 (missing GPUs).
+The meaning of a code never changes. On this page, *the message* is the output of `lws explain`. To learn how to use the codes, see
+[Why does a group not start](../how-to/why-does-a-group-not-start.md). The codes for frequent symptoms are LWS-E070 (out of memory), LWS-E071 (CrashLoopBackOff), LWS-E058 to LWS-E061 (ImagePullBackOff), and LWS-E035 (missing GPUs).
 
 | verdict | meaning | exit code |
 |---|---|---|
 | healthy | Every group is ready and has the latest revision. | {healthy} |
 | complete | All groups have run to completion. | {complete} |
-| starting | A rank has never been ready, and its startup time limit has not expired. | {starting} |
-| progressing | The object is not ready, but no error was found. No action is required, or the spec delays the next step, for example with a partition. | {progressing} |
+| starting | A rank has not been ready in its current run, and its startup time limit has not expired. | {starting} |
+| progressing | The object is not ready, but no error was found. Either no action is required, or a setting in the spec (such as a partition) delays the next step. | {progressing} |
 | crashing | Containers fail repeatedly, and action is required. | {crashing} |
 | stuck | The object is not ready, and action is required. | {stuck} |
 | unknown | The object is not ready, and no cause on this page applies ([{unknown_code}](#{unknown_anchor})). | {unknown} |
 | unread | The object is not ready, and the data for the diagnosis could not be read ([{unread_code}](#{unread_anchor})). | {unread} |
 
-After a failure, a group is healthy when it has been ready for at least one minute, and for longer than its longest failed run. If the longest
-failed run lasted ten minutes or more, one minute is sufficient. For example, a process that repeatedly exits after two seconds is always reported as
-`crashing`. After the first failure of a group, the verdict is `progressing` until the group has been ready for the required time. Drains, evictions through the API and deletions
-by users are not counted as failures of the group.
+After a failure, a group is healthy again when it has been ready for one minute, and for longer than its longest failed run. If the longest failed
+run lasted ten minutes or more, one minute is sufficient. Until then, the verdict is `progressing` after one failure, and `crashing` after several
+failures. For example, if a process repeatedly exits after two seconds, the verdict remains `crashing` between the exits. Drains, evictions through
+the API, deletions by users and similar disruptions are not counted as failures of the group.
 
 If there are several causes, the diagnosis reports the cause that is listed first in the following table of codes. For example, a group that cannot be
-scheduled is reported before a group that crashes, because the first cause often explains the second.
+scheduled is reported before a group that crashes, because the scheduling problem often explains the crash.
 
-The causes {warming} apply to containers that are running but do not become ready. If a rank has never been ready, its verdict is
-`starting` for at least ten minutes, because loading a large model takes time. The time limit is longer if the probes of the rank permit more time.
-The time limit is also at least twice the startup time of the slowest ready rank. After the time limit, the verdict is `stuck`. If the rank was ready
-before, the verdict is `stuck` immediately. For three other causes, the verdict is `progressing` for a limited time:
+The causes {warming} apply to containers that are running but do not become ready. Loading a large model takes time. Therefore, if a rank has not
+been ready in its current run, its verdict is `starting` for at least ten minutes. This time limit is longer if the probes of the rank permit more
+time. It is at least twice the startup time of the slowest ready rank. When the time limit expires, the verdict becomes `stuck`. If a rank was ready
+earlier in the same run, its verdict is `stuck` immediately. For three other causes, the verdict is `progressing` for a limited time:
 
-- LWS-E044 (unbound volume claim): two minutes.
-- LWS-E109 (image pull): 30 minutes.
-- LWS-E108 (autoscaler): 15 minutes, or the duration that you set with `--node-patience`.
+- LWS-E044 (unbound volume claim): two minutes after the pod is created.
+- LWS-E109 (image pull): 30 minutes after the pull starts.
+- LWS-E108 (autoscaler): 15 minutes, or the duration that you set with `--node-patience`, after the autoscaler reports that it adds nodes.
 
-If you do not have permission to read some kinds of objects, the diagnosis lists these kinds and ignores the objects. To get an accurate diagnosis,
+If you do not have permission to read some kinds of objects, the diagnosis lists these kinds and ignores their objects. To get an accurate diagnosis,
 you need permission to read events, nodes, StatefulSets, ControllerRevisions and Services.
 """
 
