@@ -34,7 +34,7 @@ PodGroups, scheduling gates, ports, paths and leases.
 |---|---|---|
 | Kubernetes versions | {kubernetes} | {kubernetes}, {newer} |
 | manager processes | {usual} | {rows} |
-| configuration fields ({fields}) | all {values} values | all {pairs} combinations of the values of two fields |
+| configuration fields ({fields}) | all {values} values | all {pairs} combinations of values of any two fields |
 | manager flags ({flags}) | all {flag_values} values | all {flag_values} values |
 | annotations of LeaderWorkerSets ({annotations}) | all {annotation_values} values | all {annotation_values} values |
 
@@ -45,8 +45,8 @@ If the tests replace a component of the released product, `tests/shipped/replace
 GANGS = """
 ## Gang schedulers
 
-The scheduler determines whether all pods of a group start together. On both Kubernetes versions, the tests verify that the released manager
-prepares groups for these providers:
+The scheduler determines whether all pods of a group start together. The tests run on both Kubernetes versions, and verify that the released
+manager prepares groups for these providers:
 
 | provider | scheduler in the tests | test |
 |---|---|---|
@@ -56,7 +56,7 @@ prepares groups for these providers:
 | `coscheduling` | the scheduler of scheduler-plugins {plugins}, if `make extras` has built it | `tests/kubernetes/coscheduling` |
 | `volcano` | none, because the tests bind the pods directly | `tests/kubernetes/gang` |
 
-The tests do not run the Volcano scheduler, because its Go module was not available when the tests were written. Instead, the tests verify the owner and the
+The tests do not run the Volcano scheduler, because the Go module of the scheduler was not available when the tests were written. Instead, the tests verify the owner and the
 `minMember` of each PodGroup, and the pod annotations, which are the input of the scheduler. The tests also verify that
 PodGroups are deleted together with their leaders.
 """
