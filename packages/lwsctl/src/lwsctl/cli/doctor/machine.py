@@ -70,7 +70,7 @@ def _check_gpus(report: "GpuReport") -> Iterator[CheckResult]:
     if report.failing:
         text = f"GPUs that do not respond: {'; '.join(report.failing)}"
         yield CheckResult(
-            "LWS-D010",
+            "LWS-D014",
             Level.WARNING,
             "gpus",
             text,
@@ -79,7 +79,7 @@ def _check_gpus(report: "GpuReport") -> Iterator[CheckResult]:
     if report.busy:
         text = f"other processes use GPUs: {'; '.join(report.busy)}"
         yield CheckResult(
-            "LWS-D011",
+            "LWS-D015",
             Level.WARNING,
             "gpus",
             text,
@@ -87,7 +87,7 @@ def _check_gpus(report: "GpuReport") -> Iterator[CheckResult]:
         )
     if report.apart:
         text = f"{len(report.apart)} pairs of GPUs have no peer access, such as {report.apart[0]}, so NCCL copies data through host memory"
-        yield CheckResult("LWS-D012", Level.NOTE, "gpus", text, "to show the peer access, run `nvidia-smi topo -p2p r`")
+        yield CheckResult("LWS-D016", Level.NOTE, "gpus", text, "to show the peer access, run `nvidia-smi topo -p2p r`")
 
 
 def _check_python(machine: Machine) -> CheckResult:

@@ -219,7 +219,7 @@ NO_COMMAND: Final = Cause(
 )
 BAD_CONFIG: Final = Cause(
     code="LWS-E066",
-    title="a Secret or ConfigMap of a container is missing",
+    title="a Secret or ConfigMap that a container references is missing",
     meaning="An environment variable of a container refers to a Secret, ConfigMap or key that does not exist.",
     remedy="Create the missing object or key, or mark the reference as optional.",
     find=WaitingContainers(

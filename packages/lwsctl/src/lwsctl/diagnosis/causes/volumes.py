@@ -109,7 +109,7 @@ def _pending_reason(observed: Observed, name: str) -> str:
 
 VOLUME_ELSEWHERE: Final = Cause(
     code="LWS-E045",
-    title="the volume of a pod is on another node",
+    title="the volume of a pod is available only on another node",
     meaning="The volume of a claim is available only on nodes on which the pod cannot run.",
     person=Person.ADMINISTRATOR,
     remedy="Free resources on the nodes with the volume. If you do not need the data, you can delete the claim instead.",

@@ -188,7 +188,7 @@ NO_DEVICE: Final = Cause(
 )
 BAD_PATH: Final = Cause(
     code="LWS-E114",
-    title="a path of a container is invalid",
+    title="a path in a container is invalid",
     meaning="A subPath, mountPath or working directory is invalid for the volume or image of the container.",
     remedy="Correct the path in the pod template, or create the directory in the volume.",
     find=find_rejection(PATHS),

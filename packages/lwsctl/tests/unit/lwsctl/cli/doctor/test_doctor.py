@@ -1,7 +1,10 @@
 """Tests that each detected fault has a unique code, and that a healthy cluster and machine have no fault."""
 
+import re
+from collections import Counter
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -252,9 +255,9 @@ GOOD = Machine(
         ({"port_error": "denied"}, "LWS-D006", Level.ERROR),
         ({"gpus": GpuReport(problem="the NVIDIA driver does not respond")}, "LWS-D009", Level.NOTE),
         ({"gpus": GpuReport(driver="570.1")}, "LWS-D009", Level.NOTE),
-        ({"gpus": GpuReport(count=1, failing=("GPU 0: GPU is lost",))}, "LWS-D010", Level.WARNING),
-        ({"gpus": GpuReport(count=1, busy=("GPU-a has 1 of 80 GiB free",))}, "LWS-D011", Level.WARNING),
-        ({"gpus": GpuReport(count=2, apart=("GPU-a and GPU-b",))}, "LWS-D012", Level.NOTE),
+        ({"gpus": GpuReport(count=1, failing=("GPU 0: GPU is lost",))}, "LWS-D014", Level.WARNING),
+        ({"gpus": GpuReport(count=1, busy=("GPU-a has 1 of 80 GiB free",))}, "LWS-D015", Level.WARNING),
+        ({"gpus": GpuReport(count=2, apart=("GPU-a and GPU-b",))}, "LWS-D016", Level.NOTE),
     ],
 )
 def test_machine_problem_has_a_finding(change: dict[str, Any], code: str, level: Level) -> None:
@@ -293,3 +296,10 @@ FAULTS = (definitions(WANTED[0]), definitions(REFUSED), changed(deployment=deplo
 @pytest.mark.parametrize("facts", FAULTS)
 def test_fixes_need_no_program_except_lws(facts: ClusterState) -> None:
     assert not [one.fix for one in of_cluster(facts) if "kubectl" in one.fix]
+
+
+def test_each_code_belongs_to_one_module() -> None:
+    """The code of a finding is stable, so two modules must not use the same code."""
+    modules = sorted(Path(installationchecks.__file__).parent.glob("*.py"))
+    codes = [code for module in modules for code in set(re.findall(r"LWS-D\d{3}", module.read_text(encoding="utf-8")))]
+    assert [code for code, count in Counter(codes).items() if count > 1] == []
