@@ -122,7 +122,7 @@ FEATURES: Final = (
     Feature(
         "published scale tests",
         "yes, [on one machine](performance.md)",
-        ("", "partial: in proposals", "", "yes, every week"),
+        ("", "partial: results in design proposals", "", "yes, published every week"),
     ),
 )
 

@@ -172,7 +172,7 @@ MEASURED: Final[Mapping[str, tuple[str, int | None]]] = {
     "500 groups of 2 pods in one LeaderWorkerSet are created and become ready": ("groups: created", None),
     "500 groups of 2 pods are idle for 30 s": ("groups: at rest", None),
     "a rollout updates 500 groups of 2 pods, 25 % at a time": ("groups: rolled, 25 %", None),
-    "one worker is deleted in 100 of 500 groups": ("groups: a worker deleted in a fifth", None),
+    "one worker is deleted in each of 100 groups (of 500)": ("groups: a worker deleted in a fifth", None),
     "200 LeaderWorkerSets of 5 pods are created and become ready": ("many: all ready", 200),
     "2,000 LeaderWorkerSets of 5 pods are created and become ready": ("many: all ready", 2000),
 }
