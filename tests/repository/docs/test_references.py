@@ -132,6 +132,16 @@ def test_every_item_of_a_numbered_list_begins_a_line() -> None:
     assert not joined.search("1. One.\n2. Two.\n")
 
 
+def test_lists_and_paragraphs_are_separated_by_an_empty_line() -> None:
+    """Otherwise, Markdown renders the first item as text, or a line that begins with a number as an item."""
+    merged = re.compile(
+        r"(?:\A|\n\n)(?! *(?:\d+\.|[-*+]|[>|#<]))(?:(?!\n *(?:\d+\.|[-*+]) )[^\n]+\n)+ *(?:\d+\.|[-*+]) "
+    )
+    assert [page for page in pages() if merged.search(prose_of(page))] == []
+    assert merged.search("A paragraph:\n- an item\n")
+    assert not merged.search("A paragraph:\n\n- an item\n  of two lines\n- an item\n")
+
+
 def test_missing_target_is_detected() -> None:
     text = "See [that](../gone.md), [this](#not-there) and `tests/virtualtime.py`; `kinds/managedkinds.py` is there."
     assert broken_links("docs/adr/0001-shape.md", text) == ["../gone.md", "#not-there"]
