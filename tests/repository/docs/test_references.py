@@ -134,9 +134,8 @@ def test_every_item_of_a_numbered_list_begins_a_line() -> None:
 
 def test_lists_and_paragraphs_are_separated_by_an_empty_line() -> None:
     """Otherwise, Markdown renders the first item as text, or a line that begins with a number as an item."""
-    merged = re.compile(
-        r"(?:\A|\n\n)(?! *(?:\d+\.|[-*+]|[>|#<]))(?:(?!\n *(?:\d+\.|[-*+]) )[^\n]+\n)+ *(?:\d+\.|[-*+]) "
-    )
+    item = r" *(?:\d+\.|[-*+]) "
+    merged = re.compile(rf"(?:\A|\n\n)(?!{item}| *[>|#<])(?:(?!{item})[^\n]+\n)+{item}")
     assert [page for page in pages() if merged.search(prose_of(page))] == []
     assert merged.search("A paragraph:\n- an item\n")
     assert not merged.search("A paragraph:\n\n- an item\n  of two lines\n- an item\n")
