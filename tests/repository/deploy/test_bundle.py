@@ -59,7 +59,7 @@ def test_page_chart_and_version_name_the_same_kubernetes() -> None:
     chart = yaml.safe_load((ROOT / "deploy/helm/lws/Chart.yaml").read_text())
     assert chart["kubeVersion"] == f">={OLDEST_KUBERNETES}-0"
     oldest = OLDEST_KUBERNETES.removesuffix(".0")
-    assert f"before {oldest}" in (ROOT / "docs/how-to/install.md").read_text()
+    assert f"earlier than {oldest}" in (ROOT / "docs/how-to/install.md").read_text()
 
 
 def test_names_equal_those_of_the_contract() -> None:
