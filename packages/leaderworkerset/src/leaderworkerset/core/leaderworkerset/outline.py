@@ -69,7 +69,7 @@ def build_outline(
 ) -> Outline | Plan:
     """Prepare the actions for leaders, or return a plan that does not change leaders."""
     obj, living = observed.leaderworkerset, observed.leader_workload
-    if obj is None or "deletionTimestamp" in obj["metadata"]:
+    if obj is None or obj["metadata"].get("deletionTimestamp") is not None:
         return Plan(retention.remove_finalizer(observed.evidence) if observed.evidence else ())
     try:
         lws = leaderworkerset.decode(obj)
@@ -163,7 +163,7 @@ def _blocked_plan(
     The garbage collector soon deletes the workload of a previous LeaderWorkerSet with the same name. If it were used,
     the revision of a deleted spec would be reused (unlike a search by name only, R-LSTS-4).
     """
-    is_ending = "deletionTimestamp" in living["metadata"]
+    is_ending = living["metadata"].get("deletionTimestamp") is not None
     if not is_ending and meta.is_controlled(living, obj):
         return None
     if is_ending or meta.is_of_predecessor(living, obj):

@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from kuberuntime.objects import podstate
-from kuberuntime.texts.masking import mask_message
 from leaderworkerset.api.kubeletkills import HOOK_FAILED, Kill
 from lwsctl.diagnosis import ranks
 from lwsctl.diagnosis.causes.kubelets.lateevents import likely_kills
@@ -26,8 +24,8 @@ HOOK_ERROR: Final = "PostStartHookError"
 def find_failed_start_hook(observed: Observed) -> Finding | None:
     """Find a container that was killed because its postStart hook failed."""
     for group, rank in ranks.unready_ranks(observed):
-        kill = _find_kill(observed, group, rank) if is_scheduled_or_recorded(rank) else None
-        kill = kill or _waiting_kill(observed, rank)
+        reported = _find_kill(observed, group, rank) if is_scheduled_or_recorded(rank) else None
+        kill = reported or _waiting_kill(observed, rank)
         if kill is None:
             continue
         hooked = [
@@ -41,7 +39,7 @@ def find_failed_start_hook(observed: Observed) -> Finding | None:
         return Finding(
             subject=ranks.pod_subject(rank),
             sentence=f"the postStart hook of {what} fails, so the kubelet kills the container: {ranks.quote_message(kill.message)}",
-            evidence=(f"{rank.pod}: event {HOOK_FAILED}" if kill.cause else f"{rank.pod}: state {HOOK_ERROR}",),
+            evidence=(f"{rank.pod}: event {HOOK_FAILED}" if reported else f"{rank.pod}: state {HOOK_ERROR}",),
             steps=(
                 f"correct lifecycle.postStart in {observed.template}, or use an init container instead",
                 observed.lws(f"logs {place}"),
@@ -61,9 +59,7 @@ def _find_kill(observed: Observed, group: Group, rank: Rank) -> Kill | None:
 
 def _waiting_kill(observed: Observed, rank: Rank) -> Kill | None:
     """Return a container that waits because of its hook. The kubelet can write the status before the event."""
-    for status in podstate.container_statuses(rank.object or {}):
-        waiting = (status.get("state") or {}).get("waiting") or {}
-        if waiting.get("reason") == HOOK_ERROR:
-            name, message = str(status.get("name")), mask_message(str(waiting.get("message") or HOOK_ERROR))
-            return Kill(name, "", rank.uid, message, observed.now)
+    for container, reason, message in ranks.waiting_containers(rank):
+        if reason == HOOK_ERROR:
+            return Kill(container, "postStart hook", rank.uid, message or HOOK_ERROR, observed.now)
     return None
