@@ -277,7 +277,7 @@ def differing() -> Iterator[str]:
             first, end = (f"1.{release.minor}.{release.patch}" for release in feature.exceptions)
             since += f" (disabled from {first}, enabled again in {end})"
         cells = (feature.name, since, *("yes" if feature.is_enabled_in(version) else "no" for version in versions))
-        yield f"| {' | '.join(cells)} | {feature.missing_effect[0].upper()}{feature.missing_effect[1:]}. |"
+        yield f"| {' | '.join(cells)} | {generatedpage.sentence(feature.missing_effect)}. |"
 
 
 def of_fields() -> Iterator[str]:

@@ -101,11 +101,6 @@ def table(columns: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[str
     yield ""
 
 
-def sentence(text: str) -> str:
-    """Return a text that starts with a capital letter."""
-    return text[:1].upper() + text[1:]
-
-
 def code(value: object) -> str:
     """Return a value as code, either as JSON or unchanged if it is a string."""
     if isinstance(value, str):
@@ -214,7 +209,7 @@ def schema_rules(field: Mapping[str, Any]) -> Iterator[str]:
             yield f"At most {field[high]}{unit.removesuffix('s') if field[high] == 1 else unit}."
     if len(field.get("pattern", "")) in range(1, LONGEST_PATTERN) and not field.get("x-kubernetes-int-or-string"):
         yield f"Must match `{field['pattern']}`."
-    yield from (f"{sentence(rule['message'])}." for rule in field.get("x-kubernetes-validations", ()))
+    yield from (f"{generatedpage.sentence(rule['message'])}." for rule in field.get("x-kubernetes-validations", ()))
 
 
 # The configuration.
@@ -341,7 +336,7 @@ def signals_page() -> Iterator[str]:
             (
                 code(condition.type),
                 code(condition.reason),
-                f"{sentence(condition.description)}.",
+                f"{generatedpage.sentence(condition.description)}.",
                 ", ".join(sorted(map(code, condition.excludes))),
             )
             for condition in CONDITIONS
@@ -363,7 +358,7 @@ def signals_page() -> Iterator[str]:
     )
     yield "## Events\n"
     for regarding, reasons in names()["events"].items():
-        yield f"### {sentence(regarding)}\n"
+        yield f"### {generatedpage.sentence(regarding)}\n"
         yield from table(("Reason", "Meaning"), ((code(reason), text) for reason, text in reasons.items()))
     yield "## Metrics\n"
     yield "For the permissions that are required to read metrics, see [The manager](../manager.md#metrics).\n"
@@ -398,7 +393,7 @@ def exit_codes() -> Iterator[tuple[str, str, str]]:
     yield "`lws manager`, `lws operator`", "2", "A flag is invalid."
     for reason in FailureReason:
         text = re.sub(r"^its (\w+)", r"the \1 of the remote rank", reason.description)
-        yield "`leaderworkerset.rendezvous`", str(reason.value), f"{sentence(text)}."
+        yield "`leaderworkerset.rendezvous`", str(reason.value), f"{generatedpage.sentence(text)}."
 
 
 PAGES: Final = {

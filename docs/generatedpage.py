@@ -8,6 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
+def sentence(text: str) -> str:
+    """Return a text that starts with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
 def main(path: Path, source: str, text: Callable[[], str]) -> int:
     """Write or check one page. Return the exit code."""
     return write(source, lambda: {path: text()})
