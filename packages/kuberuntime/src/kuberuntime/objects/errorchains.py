@@ -42,8 +42,8 @@ FRAME: Final = re.compile(r"^(?:frame )?#[0-9]{1,4}:? |^(?:  +)?\^+$|^\s+File \"
 
 TRACEBACK: Final = "Traceback (most recent call last)"
 CHAINED: Final = "The above exception was the direct cause of the following exception:"
-MARKER: Final = re.compile(r"(?:above exception was the direct cause of|handling of the above exception)")
-IGNORED: Final = re.compile(r"Exception ignored in|Error in (?:atexit|sys\.excepthook)")
+MARKERS: Final = ("above exception was the direct cause of", "handling of the above exception")
+IGNORED: Final = ("Exception ignored in", "Error in atexit", "Error in sys.excepthook")
 
 EXCEPTION: Final = re.compile(
     r"^(?:[a-zA-Z_][\w.]{0,200}(?:Error|Exception|Interrupt|Exit|Failure|OutOfMemory|Timeout|Refused|Denied)(?:\(\w{1,80}\))?(?::|$)"
@@ -182,9 +182,11 @@ def find_chain(lines: Sequence[str], errors: Sequence[bool], hints: Sequence[boo
         is_summary = is_summary or FIRST_FAILURE in text
         if is_summary and (match := RANK.match(text)):
             failed_streams, is_summary = frozenset({f"[rank{match[1]}]:", f"[default{match[2]}]:"}), False
+        if kind is _Kind.SKIPPED or not (is_error or is_hint or kind is _Kind.EXCEPTION):
+            continue
         is_exception = kind is _Kind.EXCEPTION or EXCEPTION.search(text) is not None
         is_named = is_error or (kind is _Kind.EXCEPTION and not is_hint and CLASS.match(text) is not None)
-        if kind is _Kind.SKIPPED or not (is_named or (is_hint and is_exception)):
+        if not (is_named or (is_hint and is_exception)):
             continue
         last = index if is_exception and not text.rstrip().endswith(":") else last
         stream.root, stream.cause = (index if stream.cause is None else stream.cause), None
@@ -226,11 +228,11 @@ def _first_of_block(errors: Sequence[_Error]) -> _Error:
 def _process_line(stream: _Stream, text: str) -> _Kind:
     """Process one line of a stream."""
     is_open = stream.state in (_State.IN_TRACEBACK, _State.IN_IGNORED)
-    if MARKER.search(text):
+    if any(marker in text for marker in MARKERS):
         stream.state, stream.cause = _State.OUTSIDE, stream.root if stream.raised is None else stream.raised
         stream.raised = None
         return _Kind.SKIPPED
-    if IGNORED.search(text):
+    if any(marker in text for marker in IGNORED):
         stream.state = _State.ANNOUNCED
         return _Kind.SKIPPED
     if TRACEBACK in text:

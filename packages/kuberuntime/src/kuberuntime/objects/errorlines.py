@@ -16,6 +16,7 @@ and `--fail-fast` do not indicate errors. A pod's own addresses are host names.
 import re
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from kuberuntime.objects import errorchains
@@ -124,6 +125,9 @@ WARNS: Final = re.compile(
 
 TEXT: Final = re.compile(r"[^\W_]")
 
+LINES_CACHED: Final = 512
+"""The number of lines whose certainty is cached, because excerpts and repeated diagnoses read the same lines again."""
+
 
 def error_strength(line: str) -> Strength:
     """Return the certainty that a line contains an error.
@@ -131,7 +135,12 @@ def error_strength(line: str) -> Strength:
     >>> error_strength("KeyError: 'rank'").name, error_strength("joining error-0.error.default, 3 out of 8").name
     ('ERROR', 'NONE')
     """
-    _, body, text = errorchains.split_prefix(clean(line[: errorchains.READ]))
+    return _read_strength(clean(line[: errorchains.READ]))
+
+
+@lru_cache(maxsize=LINES_CACHED)
+def _read_strength(line: str) -> Strength:
+    _, body, text = errorchains.split_prefix(line)
     head = body[:HEAD]
     if QUIET.search(head) or errorchains.is_frame(text) or not TEXT.search(text):
         return Strength.NONE

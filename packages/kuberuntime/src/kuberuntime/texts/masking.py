@@ -31,6 +31,8 @@ from kuberuntime.texts.secretpatterns import (
     PHRASE,
     PLAIN,
     NamedValue,
+    contained,
+    lower,
 )
 
 MASK: Final = "[masked]"
@@ -70,10 +72,13 @@ class Mask:
             if occurrences := text.count(value):
                 self.count += occurrences
                 text = text.replace(value, MASK)
+        lowered = lower(text)
         for form in FORMS:
-            text = form.sub(self._form, text)
+            if not form.words or lowered is None or contained(form.words, lowered):
+                text = form.pattern.sub(self._form, text)
         for pattern in NAMED_VALUES:
-            text = self._without(pattern, text)
+            if lowered is None or contained(pattern.words, lowered):
+                text = self._without(pattern, text)
         return text
 
     def lines(self, lines: Iterable[str]) -> list[str]:
