@@ -106,7 +106,7 @@ generate: dev ## write the generated manifests below deploy/, and the reference 
 PYTEST = $(BIN)/pytest $(SIDE_BY_SIDE) $(NO_HANGING)
 AGAIN = { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest $(NO_HANGING) --second-try --last-failed --last-failed-no-failures=none $(1); }
 
-test: setup $(TESTS) ## the fast proof: every rule once, on the embedded cluster (8 minutes; no Go)
+test: setup $(TESTS) ## the fast proof: every rule once, on the embedded cluster (6 minutes; no Go)
 	$(PYTEST) --tier fast $(ARGS) || $(call AGAIN,--tier fast)
 
 # What a policy of kube-apiserver does in place of the webhook: names, variables and places of pods, also of replaced ones.

@@ -9,6 +9,7 @@ with its own faults and its own randomness, so that a seed decides everything.
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -117,8 +118,8 @@ class SimulatedCluster(Scenario):
         self._directory = directory
         self._group = group
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._changed = asyncio.Event()
-        store.subscribe(lambda _: self._changed.set())
+        self._changed: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        store.subscribe(self._note_changes)
 
     def random(self, actor: str) -> Random:
         """Return an actor's random number generator, which differs for each actor and each seed."""
@@ -192,14 +193,18 @@ class SimulatedCluster(Scenario):
         try:
             async with timeouts.within(LIMIT):
                 while True:
-                    self._changed.clear()
+                    self._changed[resource.group_resource].clear()
                     found = await self.objects(resource)
                     if holds(found):
                         return found
-                    await self._changed.wait()
+                    await self._changed[resource.group_resource].wait()
         except TimeoutError:
             last = [(meta.name(one), meta.status(one)) for one in found]
             raise AssertionError(f"{resource.kind}s did not become as wanted in {LIMIT:.0f} s; last: {last}") from None
+
+    def _note_changes(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            self._changed[change.key.resource].set()
 
     def observe(self, resource: Resource, seen: Callable[[Change], None]) -> None:
         """Call a function with every change to a kind when the API server commits it."""

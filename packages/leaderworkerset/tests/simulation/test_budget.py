@@ -133,6 +133,7 @@ async def test_evidence_never_outlives_its_leaderworkerset(
     await world.until_objects(PODS, lambda pods: not pods)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 def test_restart_budget_survives_a_manager_that_dies_any_time(identity: str) -> None:
     """One restart is counted once. Then the group is kept, recovered and restarted (N-AT-19, N-RB-4, N-RB-5)."""

@@ -127,6 +127,7 @@ def forgets_its_mark() -> Any:
     return patch.object(runtocompletion, "mark_finished", lambda leader, end: retention.release_pod(leader))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bug", [deletes_without_a_mark, forgets_its_mark])
 def test_planted_completion_bugs_are_found(bug: Callable[[], Any]) -> None:
     with bug(), pytest.raises(AssertionError):

@@ -202,11 +202,13 @@ def hunted(identity: str, seed: int = 1) -> Evictions:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 def test_search_for_bugs_finds_none(identity: str) -> None:
     assert hunted(identity).broken == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("bug", "identity"),
     [

@@ -102,6 +102,7 @@ def test_replacement_gate_keeps_capacity_and_every_group_starts(seed: int, surge
     assert held.broken == []
 
 
+@pytest.mark.long
 def test_groups_are_complete_although_managers_die_at_any_write() -> None:
     async def creation(world: SimulatedCluster) -> None:
         await world.bring_up(groups(2, 2, groupIdentity="Hash"))

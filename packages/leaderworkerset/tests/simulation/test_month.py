@@ -214,20 +214,29 @@ def play(step: Step, *, kills: int = 0, scales: bool = False, rolls: bool = Fals
     )
 
 
-@pytest.mark.parametrize("step", [SimulatedCluster.drain, taint, preempt, lose, take_out_of_service])
+STEPS: Final = (
+    SimulatedCluster.drain,
+    *(pytest.param(step, marks=pytest.mark.long) for step in (taint, preempt, lose, take_out_of_service)),
+)
+
+
+@pytest.mark.parametrize("step", STEPS)
 def test_disturbed_groups_are_recreated_at_once(step: Step) -> None:
     play(step)
 
 
+@pytest.mark.long
 def test_month_with_two_deaths_of_the_manager() -> None:
     """Timestamps have a resolution of one second, so the order of faster starts is not visible (ADR 14)."""
     play(SimulatedCluster.drain, kills=2, start=1.0)
 
 
+@pytest.mark.long
 def test_month_with_an_autoscaler() -> None:
     play(SimulatedCluster.drain, scales=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [SimulatedCluster.drain, taint])
 def test_month_with_a_rollout_with_surge(step: Step) -> None:
     play(step, rolls=True)

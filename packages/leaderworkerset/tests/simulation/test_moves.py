@@ -204,6 +204,7 @@ def test_moves_rollouts_and_failures_share_one_budget(seed: int, limit: int, ide
     assert play_among_others(seed, identity, limit).broken == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize(
     "bug", [plantedmoves.moves_all_at_once, plantedmoves.never_moves, plantedmoves.forgets_who_is_away]

@@ -43,10 +43,14 @@ SHARED: Final = (
 )
 """The directories whose tests share a cluster that is started once."""
 
+UNIT: Final = "/tests/unit/"
+SIMULATION: Final = "/tests/simulation/"
+"""The directory whose tests are distributed one by one, because each test runs its own cluster."""
+
 GENERATED: Final = "packages/localkube/tests/conformance/test_generated.py"
 """The file with generated sequences, which have no recorded responses."""
 
-LIVE: Final = ("tests/kubernetes/", GENERATED)
+LIVE: Final = ("tests/kubernetes/", "packages/leaderworkerset/tests/parity/test_handover_to_go.py", GENERATED)
 """The directories and files whose tests need the Kubernetes executables, with any parameters."""
 
 BOTH: Final = ("packages/localkube/tests/conformance/",)
@@ -64,6 +68,9 @@ FAILED: Final[list[str]] = []
 BROWSER: Final = "tests/browser/"
 """The directory whose tests only `make browser` runs."""
 
+CHECKED: Final = ("tests/repository/test_language.py", "tests/repository/test_budgets.py")
+"""The tests that `make check` runs."""
+
 PAGES: Final = ("tests/e2e/test_documents.py", "tests/e2e/test_examples.py")
 """The tests that must not run concurrently, because some of their commands use port 8080."""
 
@@ -74,12 +81,15 @@ COMMANDS: Final = "tests/e2e/"
 """The directory whose tests start real processes for each step. Most of them are in the second tier."""
 
 SHOWN: Final = (*PAGES, "tests/e2e/test_first_hour.py")
-"""The tests of this directory in the first tier: every documented command, one example, and the tutorial."""
+"""The tests of this directory in the first tier: the documented commands, one example, and the tutorial."""
+
+GUIDES: Final = "tests/e2e/test_documents.py::test_commands_of_a_page_have_the_documented_result[docs/how-to/"
+"""The tests of the how-to guides, which are in the second tier."""
 
 MOST_UNSTABLE: Final = 3
 """The maximum number of tests in a run that pass only on the second attempt."""
 
-AT_ONCE: Final = 5
+AT_ONCE: Final = 4
 """The number of concurrent tests in `make test`."""
 
 COLLECT_AFTER: Final = 10_000
@@ -107,14 +117,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests of other tiers. Start the groups with several files first, because they take longest."""
+    """Deselect the tests of other tiers. Start long groups first, and short tests last, so that all processes end together."""
     if tier := config.getoption("tier"):
         groups: dict[bool, list[pytest.Item]] = {True: [], False: []}
         for item in items:
             groups[tier in tiers_of_item(item)].append(item)
         config.hook.pytest_deselected(items=groups[False])
         items[:] = groups[True]
-    items.sort(key=lambda item: not is_in_large_group(item.nodeid))
+    items.sort(key=lambda item: order_of(item.nodeid))
 
 
 def tiers_of_item(item: pytest.Item) -> tuple[Tier, ...]:
@@ -131,22 +141,22 @@ def tiers_of(node: str) -> tuple[Tier, ...]:
     """
     if node.startswith(NODE):
         return ("node",)
-    if node.startswith(BROWSER):
+    if node.startswith((BROWSER, *CHECKED)):
         return ()
     if node.startswith(BOTH) and not node.startswith(LIVE):
         return ("fast", "kubernetes")
     if node.startswith(COMMANDS):
-        return ("fast",) if node.startswith(SHOWN) else ("kubernetes",)
+        return ("fast",) if node.startswith(SHOWN) and not node.startswith(GUIDES) else ("kubernetes",)
     is_live = node.startswith(LIVE) or not {*clusters_of(node)} <= {CLUSTERS["virtual"], CLUSTERS["embedded"]}
     return ("kubernetes",) if is_live else ("fast",)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Reset structlog before each unit test, because tests in other directories change its configuration.
+    """Reset structlog before each test without a shared cluster, because tests with one change its configuration.
 
     A fixture would do the same, but take longer for thousands of tests.
     """
-    if "/tests/unit/" in item.nodeid:
+    if order_of(item.nodeid) > 0:
         structlog.reset_defaults()
 
 
@@ -263,7 +273,7 @@ def unstable_tests(reporter: pytest.TerminalReporter, config: pytest.Config) -> 
 
 
 def group_of(node: str) -> str:
-    """Return the file or the cluster of a test. Tests in the same group must not run concurrently.
+    """Return the cluster, the file or the name of a test. Tests in the same group must not run concurrently.
 
     >>> group_of("packages/leaderworkerset/tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
     'packages/leaderworkerset/tests/integration/lws on Kubernetes'
@@ -271,7 +281,11 @@ def group_of(node: str) -> str:
     'tests/kubernetes/manager'
     >>> group_of("packages/kuberuntime/tests/unit/kuberuntime/objects/test_names.py::test_it[1]")
     'packages/kuberuntime/tests/unit/kuberuntime/objects/test_names.py'
+    >>> group_of("packages/leaderworkerset/tests/simulation/test_month.py::test_it[1]")
+    'packages/leaderworkerset/tests/simulation/test_month.py::test_it[1]'
     """
+    if SIMULATION in node:
+        return node
     file = node.partition("::")[0]
     if file in PAGES:
         return "pages"
@@ -279,9 +293,17 @@ def group_of(node: str) -> str:
     return " ".join([shared, *clusters_of(node)])
 
 
-def is_in_large_group(node: str) -> bool:
-    """Return whether the group of this test contains tests of several files."""
-    return node.partition("::")[0] in PAGES or any(node.startswith(f"{folder}/") for folder in SHARED)
+def order_of(node: str) -> int:
+    """Return the position of a test. Groups with several files are first, and unit tests are last.
+
+    >>> [order_of(f"packages/leaderworkerset/tests/{part}/test_it.py::test_it") for part in ("parity", "fuzz", "unit")]
+    [0, 2, 3]
+    """
+    if node.partition("::")[0] in PAGES or any(node.startswith(f"{folder}/") for folder in SHARED):
+        return 0
+    if SIMULATION in node:
+        return 1
+    return 3 if UNIT in node else 2
 
 
 def clusters_of(node: str) -> list[str]:
