@@ -41,6 +41,10 @@ LINES: Final = 120
 
 NO_MEMORY: Final = "LWS-E070"
 PROGRAMS: Final = {program.name: program for program in programs()}
+NAMES: Final = [
+    pytest.param(name, marks=[pytest.mark.long] * bool(number % 3)) for number, name in enumerate(sorted(PROGRAMS))
+]
+"""The programs, of which every third one is in the first tier."""
 
 
 def prints(program: FailingLog) -> Script:
@@ -116,7 +120,7 @@ def run(program: FailingLog, policy: str, identity: str, *, records: bool = True
     return found
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_failing_program_is_explained_at_every_second(name: str) -> None:
     program = PROGRAMS[name]
     assert len(program.lines) >= 100
