@@ -97,11 +97,13 @@ DENIED_BY_WEBHOOK: Final = Cause(
     title="a webhook denies the pods",
     meaning="An admission webhook denies a pod. The message shows the reason.",
     person=Person.AUTHOR,
-    remedy="Change the pod template as the message requires, or change the policy of the webhook.",
+    remedy="Change the pod template as the message requires. Otherwise, ask a cluster administrator to change the policy of the webhook.",
     find=MissingRankMessage(
         r"admission webhook \"(?P<webhook>[^\"]+)\" denied the request(?:: (?P<reason>.*))?",
         "webhook {webhook} denies pod {pod}{others}: {reason}",
-        ("change {template} as the message requires, or change the policy of webhook {webhook}",),
+        (
+            "change {template} as the message requires, or ask a cluster administrator to change the policy of webhook {webhook}",
+        ),
     ),
 )
 
@@ -110,7 +112,7 @@ DENIED_BY_POLICY: Final = Cause(
     title="an admission policy denies the pods",
     meaning="A ValidatingAdmissionPolicy denies a pod. The message shows the reason.",
     person=Person.AUTHOR,
-    remedy="Change the pod template as the message requires, or change the policy.",
+    remedy="Change the pod template as the message requires. Otherwise, ask a cluster administrator to change the policy.",
     find=MissingRankMessage(
         r"ValidatingAdmissionPolicy '(?P<policy>[^']+)'.*denied request: (?P<reason>.*)",
         "ValidatingAdmissionPolicy {policy} denies pod {pod}{others}: {reason}",

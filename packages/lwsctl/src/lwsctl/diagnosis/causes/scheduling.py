@@ -292,7 +292,7 @@ ACCELERATORS: Final = Cause(
     code="LWS-E035",
     title="no node has enough free accelerators",
     meaning="No node has enough free GPUs, TPUs or other extended resources for a pod.",
-    remedy="Add nodes with the resource, delete other pods that use it, or reduce the requests. If a node has the devices but does not report the resource, check the device plugin.",
+    remedy="Add nodes with the resource, delete other pods that use the resource, or reduce the requests. If a node has the devices but does not report the resource, check the device plugin.",
     find=with_autoscaler_note(short_of("extended")),
 )
 MEMORY: Final = Cause(
