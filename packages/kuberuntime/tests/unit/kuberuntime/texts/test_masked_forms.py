@@ -1,12 +1,12 @@
 """Tests that secrets in command lines and logs are masked, and that harmless strings are not."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kuberuntime.texts import secretpatterns
 from kuberuntime.texts.masking import MASK, Mask
-from kuberuntime.texts.secretpatterns import NAMED_VALUES, NamedValue
+from kuberuntime.texts.secretpatterns import NAMED_VALUES, NamedValue, ValueForm
 
 VALUE = "s3cretQ9x7"
 """The placeholder for a secret. `31415926` is a numeric secret."""
@@ -162,10 +162,14 @@ def test_harmless_text_is_kept(text: str) -> None:
     assert Mask().text(text) == text
 
 
-@pytest.mark.parametrize("form", NAMED_VALUES, ids=range(len(NAMED_VALUES)))
-def test_every_name_contains_a_word_of_its_form(form: NamedValue) -> None:
-    @settings(max_examples=20)
-    @given(st.from_regex(form.head))
+PATTERNS: tuple[NamedValue | ValueForm, ...] = (*NAMED_VALUES, *secretpatterns.FORMS)
+WITH_WORDS = [form for form in PATTERNS if form.words]
+
+
+@pytest.mark.parametrize("form", WITH_WORDS, ids=range(len(WITH_WORDS)))
+def test_every_match_contains_a_word_of_its_form(form: NamedValue | ValueForm) -> None:
+    @settings(max_examples=10, suppress_health_check=list(HealthCheck))
+    @given(st.from_regex(form.pattern))
     def check(text: str) -> None:
         lowered = secretpatterns.lower(text)
         assert lowered is None or secretpatterns.contained(form.words, lowered)
