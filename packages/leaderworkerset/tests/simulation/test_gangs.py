@@ -120,7 +120,7 @@ async def test_groups_keep_their_gang_objects_through_all_changes(
     assert watched.early == []
 
 
-@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+@pytest.mark.parametrize("identity", ["Ordinal", pytest.param("Hash", marks=pytest.mark.long)])
 @pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
 def test_number_of_gang_objects_equals_the_number_of_groups(provider: Provider, identity: str) -> None:
     """Ten groups are replaced, and the set is scaled and updated.

@@ -90,7 +90,7 @@ async def ask(application: Any, method: str, path: str, headers: Mapping[str, st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(10))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_malformed_requests_get_no_data_and_change_nothing(seed: int) -> None:
     async def scenario() -> None:
         random = Random(seed)

@@ -71,7 +71,7 @@ async def first_failure(world: SimulatedCluster) -> None:
 
 
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "None"])
-@pytest.mark.parametrize("seconds", [2, 15, 45, 150])
+@pytest.mark.parametrize("seconds", [2, *(pytest.param(time, marks=pytest.mark.long) for time in (15, 45)), 150])
 def test_program_that_keeps_failing_is_never_healthy(seconds: int, policy: str) -> None:
     verdicts: list[Diagnosis] = []
 
