@@ -5,6 +5,7 @@ state. A new listing is collected separately, and then replaces the previous con
 disappeared while the watch was interrupted are reported as deleted. Unchanged objects are not reported.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -33,30 +34,48 @@ class Change(Struct, frozen=True):
         return obj
 
 
+Values: TypeAlias = tuple[tuple[str, ...], ...]
+"""The index values of an object, for each index."""
+
+
 class _Contents(Struct):
-    """The contents of a store, which consist of objects by key, and of objects by index value and key."""
+    """The contents of a store, which consist of objects by key, and of objects by index value and key.
+
+    The index values of each object are stored, because most changes do not alter them.
+    """
 
     indexers: Mapping[str, Indexer]
     objects: dict[ObjectKey, JSONObject] = field(default_factory=dict)
+    values: dict[ObjectKey, Values] = field(default_factory=dict)
     indexes: dict[str, dict[str, dict[ObjectKey, JSONObject]]] = field(default_factory=dict)
+    evaluated: tuple[JSONObject | None, Values] = (None, ())
 
-    def put(self, key: ObjectKey, obj: JSONObject) -> None:
-        self.objects[key] = obj
-        for index, indexer in self.indexers.items():
-            values = self.indexes.setdefault(index, {})
-            for value in indexer(obj):
-                values.setdefault(value, {})[key] = obj
+    def evaluate(self, obj: JSONObject) -> Values:
+        if self.evaluated[0] is not obj:
+            values = tuple(tuple(map(sys.intern, indexer(obj))) for indexer in self.indexers.values())
+            self.evaluated = obj, values
+        return self.evaluated[1]
+
+    def put(self, key: ObjectKey, obj: JSONObject) -> JSONObject | None:
+        values, old = self.evaluate(obj), self.objects.get(key)
+        if old is not None and self.values[key] != values:
+            self.remove(key)
+        self.objects[key], self.values[key] = obj, values
+        for index, own in zip(self.indexers, values, strict=True):
+            for value in own:
+                self.indexes.setdefault(index, {}).setdefault(value, {})[key] = obj
+        return old
 
     def remove(self, key: ObjectKey) -> JSONObject | None:
         obj = self.objects.pop(key, None)
         if obj is None:
             return None
-        for index, indexer in self.indexers.items():
-            values = self.indexes[index]
-            for value in indexer(obj):
-                values[value].pop(key, None)
-                if not values[value]:
-                    del values[value]
+        for index, own in zip(self.indexers, self.values.pop(key), strict=True):
+            for value in own:
+                found = self.indexes[index]
+                found[value].pop(key, None)
+                if not found[value]:
+                    del found[value]
         return obj
 
 
@@ -91,6 +110,10 @@ class Writer(Store):
         super().__init__(indexers)
         self._listing: dict[ObjectKey, JSONObject] | None = None
 
+    def evaluate(self, obj: JSONObject) -> None:
+        """Determine the index values of an object before it is applied. Raise an error if it cannot be indexed."""
+        self._contents.evaluate(obj)
+
     def apply(self, output: watch.Output) -> list[Change]:
         """Apply one watch output and return the changes."""
         match output:
@@ -113,10 +136,7 @@ class Writer(Store):
         return []
 
     def _apply(self, obj: JSONObject) -> list[Change]:
-        key = meta.key(obj)
-        old = self._contents.remove(key)
-        self._contents.put(key, obj)
-        return differences(old, obj)
+        return differences(self._contents.put(meta.key(obj), obj), obj)
 
     def _replace(self, listing: dict[ObjectKey, JSONObject]) -> list[Change]:
         before = self._contents.objects

@@ -59,7 +59,6 @@ class Informer:
         self.ignored = 0
         """The number of times that an object was ignored, for metrics."""
         self._keep = keep
-        self._indexers = tuple(indexes.values())
         self._writer = Writer(indexes)
         decode = projection.decode if keep is None else projection.build_decoder(keep)
         decoder = Decoder(self.resource, decode, self._reduce, self._ignore)
@@ -132,8 +131,7 @@ class Informer:
             obj = SHARED.deduplicate(obj, self.store.get(meta.key(obj)))
         else:
             obj["metadata"].pop("managedFields", None)
-        for indexer in self._indexers:
-            tuple(indexer(obj))
+        self._writer.evaluate(obj)
         return obj
 
     def _apply_outputs(self, outputs: Sequence[watch.Output]) -> None:
