@@ -72,10 +72,10 @@ class _Contents(Struct):
             return None
         for index, own in zip(self.indexers, self.values.pop(key), strict=True):
             for value in own:
-                found = self.indexes[index]
-                found[value].pop(key, None)
-                if not found[value]:
-                    del found[value]
+                by_value = self.indexes[index]
+                by_value[value].pop(key, None)
+                if not by_value[value]:
+                    del by_value[value]
         return obj
 
 
