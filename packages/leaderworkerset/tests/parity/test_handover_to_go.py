@@ -113,7 +113,8 @@ class Fleet:
         await self._until(lambda: not any(labels.NAME in meta.labels(one) for one in self._watched.objects()))
 
     async def _fail(self, name: str) -> None:
-        """Report that the containers of a pod were restarted."""
+        """Report that the containers of a pod were restarted. A rollout may have replaced the pod just before."""
+        await self._until(lambda: name in {meta.name(one) for one in self._watched.objects() if _is_started(one)})
         pod = await self._client.get(PODS, ObjectKey(NAMESPACE, name))
         restarted = [{**one, "restartCount": one["restartCount"] + 1} for one in meta.status(pod)["containerStatuses"]]
         patch: JSONObject = {"metadata": {"uid": meta.uid(pod)}, "status": {"containerStatuses": restarted}}
@@ -135,6 +136,10 @@ class Fleet:
 def _is_done(lws: JSONObject) -> bool:
     counted = [meta.status(lws).get(field) for field in ("readyReplicas", "updatedReplicas")]
     return counted == [REPLICAS, REPLICAS] and meta.is_condition_true(lws, "Available")
+
+
+def _is_started(obj: JSONObject) -> bool:
+    return "containerStatuses" in meta.status(obj)
 
 
 def _is_hurt(pod: JSONObject) -> bool:
