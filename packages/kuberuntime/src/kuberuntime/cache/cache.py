@@ -127,16 +127,13 @@ class Writer(Store):
                 listing, self._listing = self._listing, None
                 return self._replace(listing)
             case watch.ObjectApplied(obj):
-                return self._apply(obj)
+                return differences(self._contents.put(meta.key(obj), obj), obj)
             case watch.ObjectDeleted(obj):
                 return [] if self._contents.remove(meta.key(obj)) is None else [Change(obj, None)]
             case watch.ObjectHidden(obj):
                 last = self._contents.remove(meta.key(obj))
                 return [] if last is None else [Change(last, None)]
         return []
-
-    def _apply(self, obj: JSONObject) -> list[Change]:
-        return differences(self._contents.put(meta.key(obj), obj), obj)
 
     def _replace(self, listing: dict[ObjectKey, JSONObject]) -> list[Change]:
         before = self._contents.objects

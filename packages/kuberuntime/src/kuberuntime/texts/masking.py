@@ -31,8 +31,8 @@ from kuberuntime.texts.secretpatterns import (
     PHRASE,
     PLAIN,
     NamedValue,
-    contained,
     lower,
+    may_match,
 )
 
 MASK: Final = "[masked]"
@@ -74,10 +74,10 @@ class Mask:
                 text = text.replace(value, MASK)
         lowered = lower(text)
         for form in FORMS:
-            if not form.words or lowered is None or contained(form.words, lowered):
+            if may_match(form.words, lowered):
                 text = form.pattern.sub(self._form, text)
         for pattern in NAMED_VALUES:
-            if lowered is None or contained(pattern.words, lowered):
+            if may_match(pattern.words, lowered):
                 text = self._without(pattern, text)
         return text
 

@@ -68,12 +68,12 @@ class ValueForm(NamedTuple):
     words: tuple[str, ...]
 
 
-def contained(words: tuple[str, ...], lowered: str) -> bool:
-    """Return whether a text in lower case contains one of the words.
+def may_match(words: tuple[str, ...], lowered: str | None) -> bool:
+    """Return whether a text can match the form with these words, according to its result of `lower`.
 
     This takes much less time than a search for the pattern, and few texts contain any of the words.
     """
-    return any(word in lowered for word in words)
+    return not words or lowered is None or any(word in lowered for word in words)
 
 
 def lower(text: str) -> str | None:

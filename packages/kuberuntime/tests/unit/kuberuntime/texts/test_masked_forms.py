@@ -171,7 +171,6 @@ def test_every_match_contains_a_word_of_its_form(form: NamedValue | ValueForm) -
     @settings(max_examples=10, suppress_health_check=list(HealthCheck))
     @given(st.from_regex(form.pattern))
     def check(text: str) -> None:
-        lowered = secretpatterns.lower(text)
-        assert lowered is None or secretpatterns.contained(form.words, lowered)
+        assert secretpatterns.may_match(form.words, secretpatterns.lower(text))
 
     check()
