@@ -19,6 +19,10 @@ def test_tests_of_a_shared_cluster_stay_together() -> None:
         assert folder in groups <= {*suite.SHARED}
 
 
+def test_make_check_runs_the_tests_that_make_test_omits() -> None:
+    assert f"pytest -q {' '.join(suite.CHECKED)}\n" in (repository.ROOT / "Makefile").read_text()
+
+
 def test_tests_of_pages_stay_together() -> None:
     assert {suite.group_of(f"{page}::test_it") for page in suite.PAGES} == {"pages"}
     assert [page for page in suite.PAGES if not (repository.ROOT / page).is_file()] == []

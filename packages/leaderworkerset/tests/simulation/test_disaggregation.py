@@ -71,7 +71,6 @@ def writes_of_the_rollout(outcome: Outcome) -> list[int]:
     ]
 
 
-@pytest.mark.long
 def test_role_rollout_survives_a_manager_that_dies_any_time(undisturbed: Outcome) -> None:
     """The manager crashes at each write to the set and the LeaderWorkerSets of its three roles (R-DS-64)."""
     numbers = writes_of_the_rollout(undisturbed)

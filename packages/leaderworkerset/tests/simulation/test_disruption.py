@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.fuzz.seeds import first_tier
 from tests.simulation.checks.evictions import Evictions
 from tests.simulation.cluster import Settings, SimulatedCluster, simulate
 from tests.simulation.evictors import cordon_in_passing, drain, evict_all, evict_any, kubectl_drain
@@ -232,7 +233,7 @@ def _is_clean(identity: str, seed: int) -> bool:
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
+@pytest.mark.parametrize("seed", first_tier(range(4)))
 def test_kubectl_drain_ends_when_group_names_return(seed: int, identity: str) -> None:
     """kubectl evicts pods by name. A group that lost a pod has moved with the same names before the next attempt."""
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from tests.fuzz.seeds import first_tier
 from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION, kind_of
 from tests.simulation.cluster import NAMESPACE, Settings, SimulatedCluster, simulate, simulated
 from tests.simulation.faults import Fault, Schedule
@@ -120,7 +121,7 @@ async def test_groups_keep_their_gang_objects_through_all_changes(
     assert watched.early == []
 
 
-@pytest.mark.parametrize("identity", ["Ordinal", pytest.param("Hash", marks=pytest.mark.long)])
+@pytest.mark.parametrize("identity", first_tier(["Ordinal", "Hash"]))
 @pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
 def test_number_of_gang_objects_equals_the_number_of_groups(provider: Provider, identity: str) -> None:
     """Ten groups are replaced, and the set is scaled and updated.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import pytest
+from tests.fuzz.seeds import first_tier
 from tests.simulation.cluster import Settings, SimulatedCluster, simulate
 from tests.simulation.workloads import SLOW, groups, template
 
@@ -214,13 +215,7 @@ def play(step: Step, *, kills: int = 0, scales: bool = False, rolls: bool = Fals
     )
 
 
-STEPS: Final = (
-    SimulatedCluster.drain,
-    *(pytest.param(step, marks=pytest.mark.long) for step in (taint, preempt, lose, take_out_of_service)),
-)
-
-
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", first_tier([SimulatedCluster.drain, taint, preempt, lose, take_out_of_service]))
 def test_disturbed_groups_are_recreated_at_once(step: Step) -> None:
     play(step)
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import pytest
-from tests.fuzz.seeds import seeds
+from tests.fuzz.seeds import first_tier, seeds
 from tests.simulation.cluster import Settings, SimulatedCluster, simulate
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, groups
@@ -115,7 +115,7 @@ def test_rejected_set_does_not_lose_complete_groups() -> None:
     assert play(nothing, annotation="unreadable", seed=1) == set()
 
 
-@pytest.mark.parametrize("seed", seeds(1))
+@pytest.mark.parametrize("seed", first_tier(seeds(2)))
 @pytest.mark.parametrize("backoff", ["on", "off"])
 @pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
 def test_worker_lost_soon_after_all_were_ready_recreates_group(
@@ -125,7 +125,7 @@ def test_worker_lost_soon_after_all_were_ready_recreates_group(
     assert play(absence, seed=seed, age=SOON, backoff=backoff) == {"web-1", "web-1-1", "web-1-2"}
 
 
-@pytest.mark.parametrize("seed", seeds(1))
+@pytest.mark.parametrize("seed", first_tier(seeds(4)))
 @pytest.mark.parametrize("backoff", ["on", "off"])
 @pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
 def test_worker_lost_while_another_group_starts_recreates_group(

@@ -6,6 +6,10 @@
 """
 
 import os
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
 
 
 def seeds(usual: int) -> range:
@@ -19,3 +23,10 @@ def seeds(usual: int) -> range:
         return range(usual)
     first, _, end = asked.rpartition("-")
     return range(int(first or 0), int(end))
+
+
+def first_tier(values: Iterable[Any], most: int = 1) -> list[Any]:
+    """Return the parameters of a test, of which the first tier runs only the first `most`."""
+    return [
+        value if number < most else pytest.param(value, marks=pytest.mark.long) for number, value in enumerate(values)
+    ]

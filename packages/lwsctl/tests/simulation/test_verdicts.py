@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 import pytest
+from tests.fuzz.seeds import first_tier
 from tests.simulation.cluster import NAMESPACE, Settings, SimulatedCluster, simulate
 from tests.simulation.workloads import SLOW, groups
 
@@ -71,7 +72,7 @@ async def first_failure(world: SimulatedCluster) -> None:
 
 
 @pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "None"])
-@pytest.mark.parametrize("seconds", [2, *(pytest.param(time, marks=pytest.mark.long) for time in (15, 45)), 150])
+@pytest.mark.parametrize("seconds", first_tier([2, 150, 15, 45], 2))
 def test_program_that_keeps_failing_is_never_healthy(seconds: int, policy: str) -> None:
     verdicts: list[Diagnosis] = []
 

@@ -117,7 +117,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests of other tiers. Start long groups first, and short tests last, so that all processes end together."""
+    """Deselect the tests of other tiers. Start long groups first, so that all processes end together."""
     if tier := config.getoption("tier"):
         groups: dict[bool, list[pytest.Item]] = {True: [], False: []}
         for item in items:

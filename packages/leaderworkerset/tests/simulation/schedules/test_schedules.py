@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.fuzz.seeds import first_tier
 from tests.simulation.schedules import forking, planted
 from tests.simulation.schedules.campaign import Summary
 from tests.simulation.schedules.playing import Verdict
@@ -30,13 +31,16 @@ def play(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[st
 
 @pytest.mark.parametrize(
     "what",
-    [
-        ("--crashes", "create", "fail", "replace", "--seeds", "0"),
-        ("--seeds", str(SEEDS)),
-        pytest.param(("--seeds", "0", "--misuse", str(SEEDS)), marks=pytest.mark.long),
-        pytest.param(("--seeds", "0", "--clocks", str(SEEDS)), marks=pytest.mark.long),
-        pytest.param(("--seeds", "0", "--in-place", str(SEEDS)), marks=pytest.mark.long),
-    ],
+    first_tier(
+        [
+            ("--crashes", "create", "fail", "replace", "--seeds", "0"),
+            ("--seeds", str(SEEDS)),
+            ("--seeds", "0", "--misuse", str(SEEDS)),
+            ("--seeds", "0", "--clocks", str(SEEDS)),
+            ("--seeds", "0", "--in-place", str(SEEDS)),
+        ],
+        2,
+    ),
     ids=["deaths", "random", "misuse", "clocks", "in place"],
 )
 def test_random_schedules_violate_nothing(what: tuple[str, ...]) -> None:
@@ -50,11 +54,7 @@ def test_random_schedules_violate_nothing(what: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     "what",
-    [
-        ("--crashes", "roll", "grow"),
-        pytest.param(("--misuse", "1"), marks=pytest.mark.long),
-        pytest.param(("--clocks", "1"), marks=pytest.mark.long),
-    ],
+    first_tier([("--crashes", "roll", "grow"), ("--misuse", "1"), ("--clocks", "1")]),
     ids=["deaths", "misuse", "clocks"],
 )
 def test_manager_crash_fails_its_schedule_only(what: tuple[str, ...]) -> None:
